@@ -1,0 +1,79 @@
+"""The errors a caller can meet, each with a stable code, an exit status and an HTTP status.
+
+A message says what was asked, what is wrong with it and what to do. It may quote a parameter, which is
+public; it must never quote a private value.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+_QUOTE_LIMIT = 60
+
+
+class PrivetError(Exception):
+    """The root of every error that Privet raises on purpose."""
+
+    code: ClassVar[str] = "privet"
+    exit_status: ClassVar[int] = 70
+    http_status: ClassVar[int] = 500
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the error as plain data: its code, its message and its typed fields."""
+        fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return {"code": self.code, "message": str(self), **fields}
+
+
+class RequestError(PrivetError):
+    """The caller can fix the request."""
+
+    code = "request"
+    exit_status = 2
+    http_status = 400
+
+
+class BadParameter(RequestError):
+    """A public parameter has a value that is not allowed."""
+
+    code = "request.parameter"
+
+    def __init__(self, parameter: str, value: object, allowed: str) -> None:
+        self.parameter = parameter
+        self.value = quote(value)
+        self.allowed = allowed
+        super().__init__(f"{parameter} must be {allowed}; got {self.value}")
+
+
+class BadValue(RequestError):
+    """A private value has a type or shape that a mechanism cannot take; the message never quotes it."""
+
+    code = "request.value"
+
+    def __init__(self, parameter: str, kind: str, allowed: str) -> None:
+        self.parameter = parameter
+        self.kind = kind
+        self.allowed = allowed
+        super().__init__(f"{parameter} must be {allowed}; got {kind}")
+
+
+class Unsupported(RequestError):
+    """The request is understood, and there is no sound way to answer it."""
+
+    code = "request.unsupported"
+
+
+class InvariantError(PrivetError):
+    """Privet is wrong: a fact that its proofs rely on does not hold."""
+
+    code = "invariant"
+
+
+def quote(value: object) -> str:
+    """Return a short, safe rendering of a public value for a message."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except Exception:  # a foreign repr may raise anything, and the caller needs the message all the same
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _QUOTE_LIMIT else f"{text[:_QUOTE_LIMIT]}... (a {type(value).__name__})"

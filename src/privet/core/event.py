@@ -1,0 +1,157 @@
+"""What was done, in the words an accountant needs. Events answer questions; accountants ask them.
+
+An event never changes and never looks at data. `Composed` and `Repeated` are events too, and `Repeated` is the
+only place that knows a count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+from .errors import RequestError
+from .exact import whole
+from .pair import NoPair, Pair
+from .rounding import float_up
+
+Exact = Fraction | float
+"""An exact rational, or `math.inf`."""
+
+
+@runtime_checkable
+class Event(Protocol):
+    """One private computation, as its privacy cost sees it.
+
+    Every answer is an upper bound that holds for both orders of every pair of neighbours. The event is
+    indistinguishable within the curve `rdp` except with probability `slack`; `pure` and `rho` bound that same
+    curve, so an event with slack is (pure, slack)-DP and slack-approximate rho-zCDP.
+    """
+
+    def pure(self) -> Exact:
+        """Return the least known epsilon that holds outside the slack; infinite if none does."""
+        ...
+
+    def rho(self) -> Exact:
+        """Return the zCDP parameter: rdp(order) <= rho * order for every order above 1."""
+        ...
+
+    def slack(self) -> Fraction:
+        """Return the delta that no Renyi curve carries; 0 for most events."""
+        ...
+
+    def rdp(self, order: float) -> float:
+        """Return the Renyi divergence of this order (above 1), rounded up."""
+        ...
+
+    def pair(self) -> Pair:
+        """Return a pair of distributions that dominates the event, slack included."""
+        ...
+
+    def atoms(self) -> dict[Event, int]:
+        """Return the events that make this one up, each with how often it happened."""
+        ...
+
+
+class Atom:
+    """An event that is not made of others."""
+
+    def atoms(self) -> dict[Event, int]:
+        """Return this event, once."""
+        return {self: 1}  # type: ignore[dict-item]  # every subclass is an Event
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Several events on the same data, each possibly chosen after seeing the answers before it.
+
+    Guarantee: pure epsilons, zCDP parameters, Renyi curves of one order and slacks add.
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [Mir17, Prop. 1].
+    """
+
+    events: tuple[Event, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", tuple(self.events))
+        for event in self.events:
+            if not isinstance(event, Event):
+                raise RequestError(f"events must be Events; got a {type(event).__name__}")
+
+    def pure(self) -> Exact:
+        return sum((event.pure() for event in self.events), Fraction(0))
+
+    def rho(self) -> Exact:
+        return sum((event.rho() for event in self.events), Fraction(0))
+
+    def slack(self) -> Fraction:
+        return min(Fraction(1), sum((event.slack() for event in self.events), Fraction(0)))
+
+    def rdp(self, order: float) -> float:
+        return add_up(event.rdp(order) for event in self.events)
+
+    def pair(self) -> Pair:
+        raise NoPair("a composition has no single pair; its privacy loss distribution composes its atoms")
+
+    def atoms(self) -> dict[Event, int]:
+        total: dict[Event, int] = {}
+        for event in self.events:
+            for atom, times in event.atoms().items():
+                total[atom] = total.get(atom, 0) + times
+        return total
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The same event, a number of times, on the same data, adaptively.
+
+    Guarantee: as `Composed` of that many copies.
+    """
+
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        object.__setattr__(self, "times", whole(self.times, "times", most=10**18))
+
+    def pure(self) -> Exact:
+        return _times(self.times, self.event.pure())
+
+    def rho(self) -> Exact:
+        return _times(self.times, self.event.rho())
+
+    def slack(self) -> Fraction:
+        return min(Fraction(1), self.times * self.event.slack())
+
+    def rdp(self, order: float) -> float:
+        if self.times == 0:
+            return 0.0
+        once = self.event.rdp(order)
+        return once if math.isinf(once) else float_up(self.times * Fraction(once))
+
+    def pair(self) -> Pair:
+        if self.times == 1:
+            return self.event.pair()
+        return Composed((self.event,)).pair()
+
+    def atoms(self) -> dict[Event, int]:
+        if self.times == 0:
+            return {}
+        return {atom: times * self.times for atom, times in self.event.atoms().items()}
+
+
+def add_up(terms: Iterable[float]) -> float:
+    """Return the sum of non-negative doubles, rounded up."""
+    values = list(terms)
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    return float_up(sum(map(Fraction, values), Fraction(0)))
+
+
+def _times(times: int, cost: Exact) -> Exact:
+    if times == 0:
+        return Fraction(0)
+    return times * cost
