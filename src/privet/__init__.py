@@ -1,3 +1,46 @@
-"""Privet answers questions about private data with differential privacy."""
+"""Privet answers questions about private data with differential privacy.
+
+This is the public surface. Each name is imported from its room when it is first asked for, so that `import privet`
+loads neither NumPy nor SciPy nor DuckDB. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import core
+    from .core.errors import PrivetError, RequestError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "PrivetError",
+    "RequestError",
+    "core",
+]
+
+_HOME = {
+    "PrivetError": "core.errors",
+    "RequestError": "core.errors",
+}
+"""The module in which each public name lives; a public name that is not here is a module itself."""
+
+logging.getLogger("privet").addHandler(logging.NullHandler())
+
+
+if not TYPE_CHECKING:  # a type checker reads the imports above, and so still sees a misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'privet' has no attribute {name!r}")
+        if name not in _HOME:
+            return importlib.import_module(f"{__name__}.{name}")
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

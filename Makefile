@@ -1,0 +1,52 @@
+# The house's doors. `make demo` and `make test` need Python 3.11 or later and nothing else: each makes the
+# environment it runs in. The stamps mean that packages are installed again only when pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench mutants clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+demo: $(VENV)/.for-use ## see the mechanisms at work, on made-up data
+	@$(RUN)/privet demo
+
+test: $(VENV)/.for-work ## run every test
+	@$(RUN)/python -m pytest -q -n $(WORKERS)
+
+lint: $(VENV)/.for-work ## check style, format and types
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+
+bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under .venvs)
+	@$(RUN)/python benchmarks/run.py $(BENCH)
+
+mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
+	@$(RUN)/python tests/mutants/run.py
+
+clean: ## remove environments and caches
+	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.for-use: pyproject.toml | $(RUN)/python
+	@$(call install,.)
+	@touch $@
+
+$(VENV)/.for-work: pyproject.toml | $(RUN)/python
+	@$(call install,.[dev])
+	@touch $@
+
+$(RUN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Privet needs Python 3.11 or later; set PYTHON=")'
+	@$(PYTHON) -m venv $(VENV)
+
+# uv reads the same pyproject.toml and is only faster.
+define install
+if command -v uv >/dev/null 2>&1; \
+then uv pip install --quiet --python $(RUN)/python --editable '$(1)'; \
+else $(RUN)/python -m pip install --quiet --editable '$(1)'; fi
+endef
