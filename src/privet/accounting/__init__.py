@@ -1,0 +1,1 @@
+"""From events to what they cost: composition, conversions, group privacy, calibration, filters."""
