@@ -14,9 +14,9 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from ..core.errors import BadParameter
-from ..core.exact import Number, failure_probability, nonnegative, positive
-from ..core.rounding import MARGIN, float_down, float_up, inflate
+from privet.core.errors import BadParameter
+from privet.core.exact import Number, failure_probability, nonnegative, positive
+from privet.core.rounding import float_down, float_up, inflate
 from .search import least, most
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -118,7 +118,7 @@ def root_up(square: Fraction) -> float:
 
 
 def log_down(value: Fraction) -> float:
-    """Return a double no larger than the natural logarithm of a rational above 0, within a few units of it in the last place."""
+    """Return a double no larger than the natural logarithm of a rational above 0, and within a few units of it."""
     if Fraction(1, 2) < value < 2:
         logarithm = math.log1p(float_down(value - 1))
         return logarithm - 2.0**-50 * abs(logarithm)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from ..core.errors import InvariantError
+from privet.core.errors import InvariantError
 
 _INVERSE_GOLDEN = 0.6180339887498949
 
