@@ -62,6 +62,32 @@ class Unsupported(RequestError):
     code = "request.unsupported"
 
 
+class BudgetError(PrivetError):
+    """The request is fine; the budget is not."""
+
+    code = "budget"
+    exit_status = 3
+    http_status = 409
+
+
+class BudgetExceeded(BudgetError):
+    """A charge does not fit into what is left; all of its fields are public."""
+
+    code = "budget.exceeded"
+
+    def __init__(self, *, measure: str, requested: float, remaining: float, largest_epsilon: float) -> None:
+        self.measure = measure
+        self.requested = requested
+        self.remaining = remaining
+        self.largest_epsilon = largest_epsilon
+        advice = (
+            f"the largest epsilon that still fits is {largest_epsilon:.6g}"
+            if largest_epsilon > 0
+            else "nothing that costs anything fits any more"
+        )
+        super().__init__(f"this costs {requested:.6g} of {measure}, and {remaining:.6g} is left; {advice}")
+
+
 class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 

@@ -1,0 +1,62 @@
+"""The promise: how much may be learnt about one unit, as pure epsilon, as (epsilon, delta) or as rho.
+
+A budget is a value. What is left of one is worked out elsewhere, from a history, and never stored here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from .exact import open_probability, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pure:
+    """Epsilon-differential privacy: no answer's probability moves by more than a factor e**epsilon."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+
+    def describe(self) -> str:
+        """Return the promise in words."""
+        return f"epsilon {_short(self.epsilon)}, with no exception"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approximate:
+    """(Epsilon, delta)-differential privacy: as pure epsilon, up to a probability of at most delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", open_probability(self.delta, "delta"))
+
+    def describe(self) -> str:
+        """Return the promise in words."""
+        return f"epsilon {_short(self.epsilon)}, except with probability {_short(self.delta)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zcdp:
+    """Rho-zero-concentrated differential privacy: every Renyi divergence is at most rho times its order."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive(self.rho, "rho"))
+
+    def describe(self) -> str:
+        """Return the promise in words."""
+        return f"rho {_short(self.rho)} (zero-concentrated)"
+
+
+Budget = Pure | Approximate | Zcdp
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):.6g}"
