@@ -17,6 +17,7 @@ from fractions import Fraction
 from privet.core.errors import BadParameter
 from privet.core.exact import Number, failure_probability, nonnegative, positive
 from privet.core.rounding import float_down, float_up, inflate
+
 from .search import least, most
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
