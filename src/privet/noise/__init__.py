@@ -1,0 +1,14 @@
+"""Exact draws of integer noise from the operating system's secure source. There is no seed."""
+
+from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
+from .race import race
+
+__all__ = [
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "geometric",
+    "race",
+    "uniform_below",
+]

@@ -1,0 +1,104 @@
+"""Discrete Gaussian draws by rejection from discrete Laplace draws.
+
+How often a proposal is rejected says nothing about the draw that is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, Lanes, reach
+from .geometric import Geometric, Integers
+from .lazy import LazyUniform
+from .shape import integers_of
+from .source import SYSTEM, Source
+
+SLACK = 2.0**-44
+"""How far the computed exponent may be from the true one, where it is at most 16; proven in `Gaussian`."""
+
+_SMALLEST_RATIO = Fraction(1, 2**100)
+
+
+class Gaussian:
+    """The distribution on the integers with P[k] proportional to exp(-k**2 / (2 sigma**2)).
+
+    With t = floor(sigma) + 1, a discrete Laplace variate y of scale t is accepted with probability exp(-x),
+    x = (|y| - sigma**2 / t)**2 / (2 sigma**2). With r = |y| / t and q = (sigma / t)**2 that is
+    x = (r - q)**2 / (2 q), whose computed value is within SLACK = 512 eps of x, or both exceed 16 (eps = 2**-53):
+
+    * r is off by at most 3.01 eps r, q by eps q, and d = r - q by 3.01 eps r + eps q + eps |d|; then
+      x by (|d| / q) times that, plus 4 eps x. For sigma >= 1, q >= 1/4; where x <= 17, |d| <= 6, r <= 7,
+      |d| / q <= 12, which makes 12 * 28 eps + 68 eps.
+    * For sigma < 1, t = 1 and r = |y| is exact. y = 0 gives x = q / 2. Otherwise d >= r - q > 0 and the error
+      is at most eps d (q + d) / q + 4 eps x <= eps (d + 6 x), with d <= sqrt(34).
+    * q below 2**-100 is replaced by 2**-100: y = 0 gives x below 2**-100 either way, y != 0 more than 16.
+
+    Guarantee: draws are independent and have exactly this distribution, given uniform words.
+    Cites: [CKS20, Alg. 3 and Thm 23].
+    """
+
+    __slots__ = ("_laplace", "_ratio", "_reciprocal", "_steps", "sigma_squared", "wide")
+
+    def __init__(self, sigma_squared: Fraction) -> None:
+        self.sigma_squared = sigma_squared
+        self._steps = math.isqrt(math.floor(sigma_squared)) + 1
+        self._laplace = Geometric(Fraction(self._steps))
+        self.wide = self._laplace.wide
+        self._ratio = float(max(sigma_squared / self._steps**2, _SMALLEST_RATIO))
+        self._reciprocal = 0.5 / self._ratio
+
+    def draw(self, source: Source = SYSTEM) -> int:
+        """Return one draw."""
+        while True:
+            value = self._laplace.draw_signed(source)
+            if self._accepts(value, source):
+                return value
+
+    def fill(self, count: int, source: Source = SYSTEM) -> Integers:
+        """Return this many independent draws."""
+        if self.wide:
+            return integers_of(self.draw(source) for _ in range(count))
+        values = np.empty(count, dtype=np.int64)
+        rejected = []
+        for start in range(0, count, BLOCK):
+            again = self._fill_block(values[start : start + BLOCK], source)
+            if again.size:
+                rejected.append(again + start)
+        if rejected:
+            lanes = np.concatenate(rejected)
+            values[lanes] = self.fill(lanes.size, source)
+        return values
+
+    def _fill_block(self, block: NDArray[np.int64], source: Source) -> Lanes:
+        """Fill a block with proposals and return the lanes that were rejected."""
+        negative_zeros = self._laplace.sign_block(block, source)
+        words = source.words(block.size)
+        exponent = block / self._steps
+        np.abs(exponent, out=exponent)
+        exponent -= self._ratio
+        np.square(exponent, out=exponent)
+        exponent *= self._reciprocal
+        accepted, open_lanes = reach(words, exponent, SLACK)
+        for lane in open_lanes:
+            uniform = LazyUniform(int(words[lane]) & MASK, UNIFORM_BITS, source)
+            accepted[lane] = uniform.reaches(self.exponent(int(block[lane])))
+        accepted[negative_zeros] = False
+        return np.flatnonzero(~accepted)
+
+    def exponent(self, value: int) -> Fraction:
+        """Return the exact x of a proposal."""
+        return (abs(value) - self.sigma_squared / self._steps) ** 2 / (2 * self.sigma_squared)
+
+    def _accepts(self, value: int, source: Source) -> bool:
+        numerator = source.word() & MASK
+        uniform = numerator * ULP
+        if uniform >= LEAST_UNIFORM:
+            distance = abs(value) / self._steps - self._ratio
+            excess = -math.log(uniform) - min(distance * distance * self._reciprocal, BEYOND)
+            if abs(excess) > BAND + SLACK:
+                return excess > 0.0
+        return LazyUniform(numerator, UNIFORM_BITS, source).reaches(self.exponent(value))

@@ -1,0 +1,83 @@
+"""A uniform number that has as many bits as anyone asks for, and exact answers about E = -ln U.
+
+This is the slow road: it is taken by the few draws that the float64 arithmetic of `exponential` leaves open, and
+its answers are right whatever the machine's logarithm does. It must never round an operand.
+"""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+from .source import WORD_BITS, Source
+
+_GUARD_DIGITS = 10
+
+
+class LazyUniform:
+    """A uniform number U on [0, 1], known to lie in [n, n + 1] / 2**bits.
+
+    The logarithms are those of `decimal`, correctly rounded from exact operands and then moved outwards by one
+    unit, in a context of our own: the caller's context, traps and rounding cannot reach them. The precision
+    grows with the number of bits, so that rounding stays far below the width of the interval, and asking for
+    more bits ends every comparison with probability one.
+    """
+
+    __slots__ = ("bits", "numerator", "source")
+
+    def __init__(self, numerator: int, bits: int, source: Source) -> None:
+        self.numerator = numerator
+        self.bits = bits
+        self.source = source
+
+    def refine(self) -> None:
+        """Learn the next 64 bits of U."""
+        self.numerator = self.numerator << WORD_BITS | self.source.word()
+        self.bits += WORD_BITS
+
+    def exponential(self) -> tuple[Decimal, Decimal | None]:
+        """Return a lower and an upper bound of E = -ln U; no upper bound where U may be zero."""
+        context = self._context(0)
+        least = max(Decimal(0), -context.next_plus(context.ln(self._point(self.numerator + 1))))
+        if not self.numerator:
+            return least, None
+        return least, -context.next_minus(context.ln(self._point(self.numerator)))
+
+    def log_exponential(self, extra_digits: int = 0) -> tuple[Decimal | None, Decimal | None]:
+        """Return a lower and an upper bound of ln E, each None where there is none."""
+        context = self._context(extra_digits)
+        least, most = self.exponential()
+        return (
+            context.next_minus(context.ln(least)) if least > 0 else None,
+            None if most is None else context.next_plus(context.ln(most)),
+        )
+
+    def floor(self, scale: Fraction) -> int:
+        """Return floor(scale * E), learning as many bits as that takes."""
+        while True:
+            least, most = self.exponential()
+            if most is not None:
+                low, high = Fraction(least) * scale // 1, Fraction(most) * scale // 1
+                if low == high:
+                    return low
+            self.refine()
+
+    def reaches(self, x: Fraction) -> bool:
+        """Return whether E >= x, learning as many bits as that takes."""
+        while True:
+            least, most = self.exponential()
+            if Fraction(least) >= x:
+                return True
+            if most is not None and Fraction(most) < x:
+                return False
+            self.refine()
+
+    def _point(self, numerator: int) -> Decimal:
+        # n / 2**bits = n 5**bits / 10**bits, exactly
+        return Decimal(f"{numerator * 5**self.bits}E-{self.bits}")
+
+    def _context(self, extra_digits: int) -> Context:
+        digits = self.bits * 3 // 10 + _GUARD_DIGITS + extra_digits
+        return Context(
+            prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, traps=[]
+        )
