@@ -14,7 +14,7 @@ from privet.core.event import Event
 from privet.core.exact import Number, failure_probability, nonnegative
 from privet.core.rounding import float_up
 
-from . import convert
+from . import convert, gdp
 from .curves import read_order
 
 
@@ -44,6 +44,12 @@ def rdp(event: Event, order: Number) -> float:
     return _read(event).rdp(read_order(order))
 
 
+def within(event: Event, epsilon: Number, delta: Number) -> bool:
+    """Return whether some sound bound shows that the event is (epsilon, delta)-DP, asking the cheapest ones first."""
+    limit, allowed, event = nonnegative(epsilon, "epsilon"), failure_probability(delta), _read(event)
+    return any(bound <= limit for bound in _epsilons(event, allowed))
+
+
 def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
     rest = allowed - event.slack()
     if rest < 0:
@@ -54,6 +60,7 @@ def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
         yield convert.rdp_epsilon(event.rdp, rest)
         if isinstance(rho, Fraction):
             yield convert.rho_epsilon(rho, rest)
+        yield gdp.event_epsilon(event, allowed)
 
 
 def _deltas(event: Event, bound: Fraction) -> Iterator[float]:

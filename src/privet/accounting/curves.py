@@ -34,9 +34,12 @@ def read_order(order: object) -> float:
 def response_rho(epsilon: Exact) -> Exact:
     """Return the zCDP parameter of binary randomised response, epsilon tanh(epsilon / 2), rounded up.
 
+    The divergence of order a is epsilon times the mean of tanh over [e/2, (a - 1/2) e]. As tanh is concave there, the
+    mean is at most tanh(a e / 2), its value at the middle, and that is at most a tanh(e / 2).
+
     Guarantee: holds for every epsilon-DP release, since randomised response dominates them all, and is attained
     as the order falls to 1. It is below epsilon**2 / 2.
-    Cites: [HM25, Thm 1], [KOV15, Thm 2.4], [BS16, Prop. 1.4].
+    Cites: [KOV15, Thm 2.4], [HM25], [BS16, Prop. 1.4].
     """
     if isinstance(epsilon, float):
         return epsilon
@@ -82,7 +85,7 @@ def finite_rho(p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> Exact:
     """Return a zCDP parameter of two finite distributions: from their largest loss or from the range of losses.
 
     Guarantee: an upper bound; losses within an interval of length r are r**2 / 8 zCDP.
-    Cites: [CR21, Lemma 3.4], [HM25, Thm 1].
+    Cites: [CR21], [DDR20].
     """
     up, down = _extremes(p, q), _extremes(q, p)
     if isinstance(up, float) or isinstance(down, float):
