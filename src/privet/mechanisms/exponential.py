@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.pairs import BoundedRangePair
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom
@@ -56,7 +57,8 @@ class ExponentialEvent(Atom):
         With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1); it is
         largest at y = b (E - c) / ((b + 1)(1 - c)).
         """
-        epsilon, b = float_up(self.epsilon), order - 1
+        order, epsilon = read_order(order), float_up(self.epsilon)
+        b = order - 1
         if order > _LARGEST_ORDER:
             return epsilon
         bound = min(epsilon, float_up(self.rho() * Fraction(order)))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.gdp import gaussian_mu
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.accounting.search import least
@@ -371,4 +372,4 @@ def _mu(squared: Fraction, variance: Fraction) -> float:
 
 
 def _linear(rho: Exact, order: float) -> float:
-    return rho if isinstance(rho, float) else float_up(rho * Fraction(order))
+    return rho if isinstance(rho, float) else float_up(rho * Fraction(read_order(order)))

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
@@ -77,7 +78,7 @@ class LaplaceEvent(Atom):
 
     def rdp(self, order: float) -> float:
         """Return ln[ a e^{(a-1)e} + (a-1) e^{-a e} over 2a-1 ] / (a-1) at order a, rounded up."""
-        loss = float_up(self.pure())
+        order, loss = read_order(order), float_up(self.pure())
         if not 0 < loss < math.inf or order > _LARGEST_ORDER:
             return loss
         # the bracket over e^{(a-1)e}: 1 - (a-1)/(2a-1) (1 - e^{-(2a-1)e})
@@ -126,7 +127,7 @@ class DiscreteLaplaceEvent(Atom):
 
     def rdp(self, order: float) -> float:
         """Return the divergence of the law from its shift by `steps`, summed in closed form, rounded up."""
-        loss = float_up(self.pure())
+        order, loss = read_order(order), float_up(self.pure())
         if not 0 < loss < math.inf or order > _LARGEST_ORDER:
             return loss
         # sum over x of P^o Q^(1-o) = e^{(o-1)e} [1 + (1-a)(r - r^d)/(1-r) + r^d] / (1+a),  r = a^(2o-1)
