@@ -154,7 +154,7 @@ def cited_keys(source: str) -> Iterator[str]:
             r"^ *Cites:(.*?)(?:\n *\n|\n *[A-Z]\w+:|\Z)", ast.get_docstring(node) or "", re.M | re.S
         ):
             keys = re.findall(r"\[([^\],\s]+)[^\]]*\]", field)
-            if not re.match(r"\s*as `\w+`", field):  # the same theorem as a neighbour's
+            if keys or not re.match(r"\s*as `\w+`", field):  # "as `f`": the same theorem as a neighbour's
                 yield from keys or [f"a field without a [key]: {' '.join(field.split())}"]
 
 
