@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import privet
 
 SCRIPT = Path(sys.executable).with_name("privet")
@@ -57,16 +59,20 @@ def test_the_demo_draws_in_ascii_where_the_terminal_has_nothing_else() -> None:
     assert shown.stdout.isascii()
 
 
-def test_the_demo_speaks_json() -> None:
-    shown = run("demo", "--json")
-    told = json.loads(shown.stdout)
+@pytest.fixture(scope="module")
+def demo() -> str:
+    return run("demo", "--json").stdout
+
+
+def test_the_demo_speaks_json(demo: str) -> None:
+    told = json.loads(demo)
     assert [release["epsilon"] > 0 for release in told["releases"]] == [True] * 5
     assert told["composition"]["hundred_counts"] < 10
     assert all(bar["low"] <= bar["value"] <= bar["high"] for bar in told["histogram"]["bars"])
 
 
-def test_two_demos_differ() -> None:
-    assert run("demo", "--json").stdout != run("demo", "--json").stdout
+def test_two_demos_differ(demo: str) -> None:
+    assert demo != run("demo", "--json").stdout
 
 
 def test_epsilon_is_told_as_a_number_on_standard_output() -> None:
