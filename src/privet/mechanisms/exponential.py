@@ -18,7 +18,7 @@ from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 
 from .lattice import read_numbers, tail_of
-from .mechanism import Mechanism
+from .mechanism import Mechanism, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,10 +59,8 @@ class ExponentialEvent(Atom):
         """
         order, epsilon = read_order(order), float_up(self.epsilon)
         b = order - 1
-        if order > _LARGEST_ORDER:
-            return epsilon
         bound = min(epsilon, float_up(self.rho() * Fraction(order)))
-        if not 1e-3 < epsilon < 700 or b < 1e-3:
+        if not 1e-3 < epsilon < 700 or not 1e-3 < b < _LARGEST_ORDER:
             return bound
         rest = -math.expm1(-b * epsilon)  # 1 - c, and E - c as a sum of positive terms
         spread = math.expm1(epsilon) + rest
@@ -159,4 +157,4 @@ class Exponential(Mechanism):
 
     def __repr__(self) -> str:
         options = ", monotone=True" if self.monotone else ""
-        return f"Exponential(sensitivity={self.sensitivity}, epsilon={self.epsilon:.6g}{options})"
+        return f"Exponential(sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"

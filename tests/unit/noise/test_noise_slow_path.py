@@ -232,8 +232,10 @@ def test_negative_zero_is_drawn_again_above_the_split(how):
     [
         Fraction(1, 2**1000),
         Fraction(1, 100),
-        Fraction(24, 100),
+        Fraction(1, 16),
+        Fraction(1, 16) - Fraction(1, 1000),
         Fraction(1, 4),
+        Fraction(9, 16) - Fraction(1, 1000),
         Fraction(9, 4) - Fraction(1, 1000),
         Fraction(10),
         Fraction(10**6 + 1, 7),
