@@ -54,8 +54,9 @@ class ExponentialEvent(Atom):
     def rdp(self, order: float) -> float:
         """Return the largest divergence of the two-point losses t and t - epsilon over t, rounded up.
 
-        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1); it is
-        largest at y = b (E - c) / ((b + 1)(1 - c)).
+        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1). It is 1
+        at both ends, y = 1 and y = E, and largest at y = b (E - c) / ((b + 1)(1 - c)), where the bracket is
+        (E - c) / (b + 1).
         """
         order, epsilon = read_order(order), float_up(self.epsilon)
         b = order - 1
@@ -64,8 +65,8 @@ class ExponentialEvent(Atom):
             return bound
         rest = -math.expm1(-b * epsilon)  # 1 - c, and E - c as a sum of positive terms
         spread = math.expm1(epsilon) + rest
-        y = min(max(b * spread / (order * rest), 1.0), math.exp(epsilon))
-        log_moment = b * math.log(y) + math.log((spread - y * rest) / math.expm1(epsilon))
+        y = b / order * (spread / rest)
+        log_moment = b * math.log(y) + math.log(spread / order / math.expm1(epsilon))
         return min(bound, log_moment / b + 2.0**-44 * (1 + epsilon + 1 / b))
 
     def pair(self) -> BoundedRangePair:
