@@ -108,6 +108,12 @@ def test_a_hundred_thousand_equal_parts_and_a_few_unequal_ones_stay_quick_and_or
     assert fewer < more < fewer + 1 / 7
 
 
+def test_ten_thousand_costly_parts_do_not_overflow() -> None:
+    event = Repeated(PureEvent(F(1)), 10_000)
+    mean_loss = 10_000 * math.tanh(0.5)
+    assert mean_loss < optimal(event, 1e-6) < advanced_kov(event, 1e-6)
+
+
 def test_too_many_distinct_losses_are_refused_with_the_way_out() -> None:
     many = Composed(tuple(PureEvent(F(1, 100 + k)) for k in range(30)))
     with pytest.raises(Unsupported, match="a bracket"):

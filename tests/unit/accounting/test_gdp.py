@@ -22,6 +22,8 @@ from privet.accounting.pairs import GaussianPair
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Composed
 
+F = Fraction
+
 
 def true_delta(epsilon: float, mu: float) -> mp.mpf:
     # The two terms agree to a part in mu, and mpmath keeps the relative accuracy of each.
@@ -55,6 +57,14 @@ def test_sigma_is_sufficient_and_the_next_smaller_one_is_not(epsilon: float, del
     with mp.workdps(50):
         assert true_delta(epsilon, float(mp.mpf(1) / mp.mpf(sigma)) * (1 - 1e-15)) <= delta * (1 + mp.mpf("1e-9"))
         assert true_delta(epsilon, 1 / (sigma * (1 - 1e-10))) > delta
+
+
+@pytest.mark.parametrize("epsilon", [0, F(1, 4), 1, 8])
+@pytest.mark.parametrize("delta", [F(1, 2), F(1, 4), F(1, 1024)])
+def test_the_largest_mu_is_not_too_large_by_even_its_last_digit(epsilon: Fraction | int, delta: Fraction) -> None:
+    mu = gaussian_mu(epsilon, delta)
+    assert true_delta(float(epsilon), mu) <= mp.mpf(delta.numerator) / delta.denominator
+    assert true_delta(float(epsilon), mu * (1 + 1e-12)) > mp.mpf(delta.numerator) / delta.denominator
 
 
 def test_sigma_scales_with_sensitivity_and_mu_is_its_inverse() -> None:
@@ -115,5 +125,5 @@ def test_gaussian_events_compose_to_one_gaussian() -> None:
 
 def test_blur_costs_and_a_little_of_it_costs_little() -> None:
     sharp, blurred = event_epsilon(_Noise(0.5), 1e-6), event_epsilon(_Noise(0.5, 1e-9), 1e-6)
-    assert sharp < blurred < sharp + 1e-7
+    assert sharp + 2e-9 <= blurred < sharp + 1e-7
     assert event_epsilon(_Noise(0.5, 2.0), 1e-6) == math.inf
