@@ -265,7 +265,8 @@ class Gaussian(Mechanism):
         """Return low and high that hold the true value with this probability, for each coordinate by itself."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)
-        return around(numbers, self._whole_error(tail) if numbers.whole else float_up(self._real_error(tail)))
+        on_integers = numbers.whole or self.grid == "whole"
+        return around(numbers, self._whole_error(tail) if on_integers else float_up(self._real_error(tail)))
 
     def _real_error(self, tail: float) -> Fraction:
         from scipy.special import ndtri
