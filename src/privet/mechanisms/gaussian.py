@@ -45,6 +45,7 @@ _UNSEEN = Fraction(1, 2**900)
 """More than the probability that any of 2**60 draws falls beyond the reach."""
 
 _LEAST_DELTA = Fraction(1, 10**200)
+_SMALLEST_EPSILON = Fraction(1, 2**250)
 _SMALLEST_COST = Fraction(1, 2**300)
 _WIDEST = 2**60
 
@@ -103,7 +104,7 @@ class DiscreteGaussianEvent(Atom):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
+        object.__setattr__(self, "steps", whole(self.steps, "steps", most=2**60))
         object.__setattr__(self, "sigma_squared", nonnegative(self.sigma_squared, "sigma_squared"))
 
     def pure(self) -> Exact:
@@ -176,8 +177,8 @@ class Gaussian(Mechanism):
             wanted = positive(epsilon, "epsilon")
             if not allowed > 0:
                 raise BadParameter("delta", delta, "above 0 and below 1: no Gaussian noise is purely epsilon-DP")
-            if wanted < _SMALLEST_COST:
-                raise BadParameter("epsilon", epsilon, "at least 2**-300")
+            if wanted < _SMALLEST_EPSILON:
+                raise BadParameter("epsilon", epsilon, "at least 2**-250")
             while blur > wanted / 2**20:
                 blur /= 2
             variance = _calibrated(squared, wanted, allowed, blur)
@@ -204,9 +205,11 @@ class Gaussian(Mechanism):
         Cites: [DR14, Thm A.1].
         """
         wanted, allowed = positive(epsilon, "epsilon"), _delta(delta)
-        if wanted >= 1:
+        if not _SMALLEST_EPSILON <= wanted < 1:
             raise BadParameter(
-                "epsilon", epsilon, "below 1 for the classical formula; use Gaussian(...), which has no limit"
+                "epsilon",
+                epsilon,
+                "at least 2**-250 and below 1 for the classical formula; use Gaussian(...), which has no upper limit",
             )
         if allowed == 0:
             raise BadParameter("delta", delta, "above 0 and below 1")

@@ -103,7 +103,7 @@ class DiscreteLaplaceEvent(Atom):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
+        object.__setattr__(self, "steps", whole(self.steps, "steps", most=2**2300))
         object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
 
     def pure(self) -> Exact:

@@ -27,6 +27,9 @@ Grid = Literal["whole", "fine"]
 """Where noise is drawn: on the whole numbers, or on a power-of-two grid far below the noise."""
 
 _ALLOWED = "a finite number, or an array of them (integers, floats, Fractions or Decimals; no booleans)"
+_KINDS = {"b": "booleans", "c": "complex numbers", "m": "durations", "M": "times", "U": "text", "S": "bytes"}
+"""What an array holds, in words: NumPy's own would tell the length of a text and the names of fields."""
+
 _INT64_ROOM = 2**61
 _LEAST_TAIL = Fraction(1, 10**300)
 _LARGEST = math.nextafter(math.inf, 0.0)
@@ -248,7 +251,7 @@ def _read_array(value: Any, parameter: str) -> Numbers:
             raise BadValue(parameter, "an array with numbers that are not finite", _ALLOWED)
         return Numbers(array, array.shape, False)
     if array.dtype.kind not in "fO":
-        raise BadValue(parameter, f"an array of {array.dtype}", _ALLOWED)
+        raise BadValue(parameter, f"an array of {_KINDS.get(array.dtype.kind, 'something else')}", _ALLOWED)
     exacts = [_exact(x, parameter) for x in array.flat]
     whole = all(isinstance(x, (int, np.integer)) for x in array.flat)
     items: Iterable[int | Fraction] = map(int, exacts) if whole else exacts

@@ -48,7 +48,7 @@ class ResponseEvent(Atom):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", probability(self.p, "p"))
-        object.__setattr__(self, "categories", whole(self.categories, "categories", least=2))
+        object.__setattr__(self, "categories", whole(self.categories, "categories", least=2, most=2**31))
 
     @property
     def q(self) -> Fraction:
