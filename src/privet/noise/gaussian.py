@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
+from .exponential import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
 from .laplace import Geometric, Integers
 from .lazy import LazyUniform
 from .shape import integers_of
@@ -104,7 +104,7 @@ class Gaussian:
         uniform = numerator * ULP
         if uniform >= LEAST_UNIFORM:
             distance = 2 * abs(value) / self._halves - self._ratio
-            excess = -math.log(uniform) - min(distance * distance * self._reciprocal, BEYOND)
+            excess = -math.log(uniform) - distance * distance * self._reciprocal
             if abs(excess) > BAND + SLACK:
                 return excess > 0.0
         return LazyUniform(numerator, UNIFORM_BITS, source).reaches(self.exponent(value))

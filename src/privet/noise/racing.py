@@ -13,7 +13,7 @@ The error of a computed key, with eps = 2**-53, K = LOG_ACCURACY and the notatio
   once more: off by 3 eps a, taken as 4. It is computed after scaling by powers of two so that nothing that
   matters overflows or underflows: what underflows is below 2**-400 and covered by 2**-100 in the bound; what
   exceeds 2**60 is taken as 2**60, which keeps the lower bound of the key true, and gets no upper bound.
-* The sum is rounded once: eps (|ln E| + a).
+* The key and its bounds are each rounded once: 2 eps (|ln E| + a), taken with the factors 3 and 2.
 
 Lanes where h > E / 4 have no lower bound and always stay in the race. U = 0 has no upper bound either.
 """
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from privet.core.errors import BadValue
 from privet.core.exact import Number, rational, read_rational
 
-from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats
+from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .lazy import LazyUniform
 from .shape import Size, sample
 from .source import SYSTEM, Source, Words
@@ -65,7 +65,7 @@ class Race:
         self._rate = abs(rate)
         self._scores = exact_scores
         self._behind = _advantages(exact_scores, self._sign, self._rate)
-        self._slack = self._behind * (5 * _EPS) + _TINY
+        self._slack = self._behind * (6 * _EPS) + _TINY
 
     def draw(self, source: Source = SYSTEM) -> int:
         """Return the winner of one race."""
@@ -88,21 +88,21 @@ class Race:
             winners[row] = self._finish(words[row], np.flatnonzero(ahead[row]), source)
         return winners
 
-    def _keys(self, words: Words) -> tuple[Floats, Floats]:
+    def _keys(self, words: Words, *, log: Log = np.log) -> tuple[Floats, Floats]:
         """Return a lower and an upper bound of each candidate's key."""
         with np.errstate(divide="ignore", invalid="ignore"):
             uniform = (words & np.uint64(MASK)).view(np.int64) * ULP
-            exponential = np.abs(np.log(uniform))  # not a minus sign: U = 1 must give 0, not -0
+            exponential = np.abs(log(uniform))  # not a minus sign: U = 1 must give 0, not -0
             error = (2 * 2.0**-UNIFORM_BITS) / uniform
             error += 2 * _EPS
             error += exponential * (2 * (LOG_ACCURACY + 1) * _EPS)
             error /= exponential
-            log = np.log(exponential, out=exponential)
+            key = log(exponential, out=exponential)
             unknown = ~(error <= 0.25)
             error *= 2.0
-            error += np.abs(log) * ((LOG_ACCURACY + 1) * _EPS)
+            error += np.abs(key) * ((LOG_ACCURACY + 3) * _EPS)
             error += self._slack
-            key = np.add(log, self._behind, out=log)
+            key += self._behind
             low, high = key - error, key + error
         low[unknown] = -np.inf
         high[unknown | (self._behind >= _CAP)] = np.inf

@@ -124,6 +124,9 @@ def test_remembering_never_confuses_types():
     noise.bernoulli(1)
     with pytest.raises(BadParameter):
         noise.bernoulli(True)
+    noise.uniform_below(2)
+    with pytest.raises(BadParameter):
+        noise.uniform_below(2.0)
     noise.bernoulli(1.0)
     with pytest.raises(BadParameter):
         noise.bernoulli(np.True_)

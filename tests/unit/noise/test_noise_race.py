@@ -82,6 +82,21 @@ def test_the_true_key_lies_within_its_bounds(scores, rate):
                     assert high[row, lane] == math.inf
 
 
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_the_true_key_lies_within_its_bounds_whatever_the_logarithm(direction):
+    def poor_log(x, out=None):
+        return np.multiply(np.log(x), 1 + direction * 3.5 * 2.0**-52, out=out)
+
+    # U between 1 - 2**-10 and 1 - 2**-30, where ln E is large and E is still known well, and U far below 1
+    words = np.uint64(2**63) - (2.0 ** np.linspace(33, 53, 2000)).astype(np.uint64)
+    words = np.concatenate([words, fresh(2000) >> np.uint64(1)]).reshape(-1, 1)
+    low, high = Race([0.0], Fraction(1))._keys(words, log=poor_log)
+    with mpmath.workdps(50):
+        for word, least, most in zip(words[:, 0].tolist(), low[:, 0].tolist(), high[:, 0].tolist(), strict=True):
+            assert least <= mpmath.log(-mpmath.log(mpmath.mpf(word + 1) / 2**63))
+            assert most >= mpmath.log(-mpmath.log(mpmath.mpf(word) / 2**63))
+
+
 def test_ordinary_bounds_are_narrow():
     low, high = Race(list(np.arange(50.0)), Fraction(1, 10))._keys(fresh(5000).reshape(100, 50))
     assert np.quantile(high - low, 0.99) < 1e-10

@@ -318,4 +318,5 @@ def test_uniform_draws_reject_the_words_that_would_favour_some():
 def test_bits_are_taken_from_the_top_of_whole_words():
     assert bits(Stream(np.array([2**63], dtype=np.uint64)), 1) == 1
     assert bits(Stream(np.array([1, 2**63], dtype=np.uint64)), 65) == 3
+    assert bits(Stream(np.array([5, 9], dtype=np.uint64)), 128) == 5 << 64 | 9
     assert bits(Stream(fresh(0)), 0) == 0
