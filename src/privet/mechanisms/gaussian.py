@@ -34,15 +34,15 @@ from .lattice import (
 )
 from .mechanism import Mechanism, shown
 
-_BLUR = Fraction(1, 2**30)
-_FINE_BITS = 30
+_BLUR = Fraction(1, 2**24)
+_FINE_BITS = 24
 """A fine grid's step is at least so many binary digits below the sensitivity."""
 
-_REACH = 64
-"""Standard deviations within which a fine grid's noise is compared with the continuous one."""
+_REACH = 40
+"""Standard deviations beyond its usual length within which a noise vector is compared with the continuous one."""
 
 _UNSEEN = Fraction(1, 2**900)
-"""More than the probability that any of 2**60 draws falls beyond the reach."""
+"""More than exp(-40**2 / 2), the probability that a vector falls beyond the reach."""
 
 _LEAST_DELTA = Fraction(1, 10**200)
 _SMALLEST_EPSILON = Fraction(1, 2**250)
@@ -136,11 +136,12 @@ class Gaussian(Mechanism):
 
     Guarantee: (epsilon, delta)-DP, exactly calibrated for every epsilon > 0 and delta in (0, 1), and
     sensitivity**2 / (2 sigma**2)-zCDP. On a grid of step g, n reals move by at most sensitivity/g + sqrt(n) steps
-    in L2; sigma is raised by that factor. A point r + u (u uniform in a cell) has a density within
-    exp((|r| + 1/4) / (2 (sigma/g)^2)) of the continuous one. Within 64 sigma of one centre, |r| from either is at most
-    (64 + mu) sigma/g for mu = sensitivity / sigma; with sigma/g >= (64 + mu) n / blur that is a factor within e^blur
-    for all n coordinates together: the event is a `GaussianEvent` with that blur.
-    Cites: [BW18, Alg. 1], [CKS20, Def. 1 and Thm 14].
+    in L2; sigma is raised by that factor. In steps, with s = sigma/g, a point r + u (u uniform in a cell) has a density
+    within exp((|r|_1 + n/4) / (2 s^2)) of the continuous one. Noise is longer than (sqrt(n) + 40) s with probability
+    below e^-800, as it is sub-Gaussian; otherwise |r|_1 from either centre is at most sqrt(n) (sqrt(n) + 40 + mu) s for
+    mu = sensitivity / sigma. With s at least sqrt(n) (sqrt(n) + 40 + mu) / blur that is a factor within e^blur: the
+    event is a `GaussianEvent` with that blur.
+    Cites: [BW18, Alg. 1], [CKS20, Def. 1, Thm 14 and Fact 20], [LM00, Lemma 1].
     """
 
     sensitivity_squared: Fraction
@@ -179,7 +180,7 @@ class Gaussian(Mechanism):
                 raise BadParameter("delta", delta, "above 0 and below 1: no Gaussian noise is purely epsilon-DP")
             if wanted < _SMALLEST_EPSILON:
                 raise BadParameter("epsilon", epsilon, "at least 2**-250")
-            while blur > wanted / 2**20:
+            while blur > wanted / 2**24:
                 blur /= 2
             variance = _calibrated(squared, wanted, allowed, blur)
         if squared and not _SMALLEST_COST**2 <= squared / variance <= 1 / _SMALLEST_COST**2:
@@ -274,8 +275,8 @@ class Gaussian(Mechanism):
     def _real_error(self, tail: float) -> Fraction:
         from scipy.special import ndtri
 
-        # The noise is raised by less than 2**-29 of itself; the grid and the rounding to it add less than 2**-29 of it.
-        return sqrt_up(self.sigma_squared) * Fraction((1 + 2.0**-28) * -float(ndtri(tail / 2)) + 2.0**-28)
+        # The noise is raised by less than 2**-23 of itself; the grid and the rounding to it add less than 2**-23 of it.
+        return sqrt_up(self.sigma_squared) * Fraction((1 + 2.0**-22) * -float(ndtri(tail / 2)) + 2.0**-22)
 
     def _whole_error(self, tail: float) -> int:
         if self.grid == "fine":  # rounded: |round(x)| <= w wherever |x| < w + 1/2
@@ -296,12 +297,13 @@ class Gaussian(Mechanism):
 
     def _fine(self, size: int) -> tuple[int, Fraction]:
         """Return a fine grid's exponent and the noise's variance in its steps, from public facts alone."""
-        reach = _REACH + math.ceil(sqrt_up(self.sensitivity_squared / self.sigma_squared))
-        bound = sqrt_down(self.sigma_squared) * self.blur / (reach * size)
+        root = math.isqrt(size - 1) + 1
+        reach = root * (root + _REACH + math.ceil(sqrt_up(self.sensitivity_squared / self.sigma_squared)))
+        bound = sqrt_down(self.sigma_squared) * self.blur / reach
         if self.sensitivity_squared == 0:
             exponent = exponent_below(bound)
             return exponent, Fraction(math.ceil(self.sigma_squared / step_of(exponent) ** 2))
-        distance, root = sqrt_down(self.sensitivity_squared), math.isqrt(size - 1) + 1
+        distance = sqrt_down(self.sensitivity_squared)
         exponent = exponent_below(min(bound, distance / (root << _FINE_BITS)))
         step = step_of(exponent)
         raised = self.sigma_squared * (1 + root * step / distance) ** 2

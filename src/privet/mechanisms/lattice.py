@@ -33,13 +33,7 @@ _KINDS = {"b": "booleans", "c": "complex numbers", "m": "durations", "M": "times
 _INT64_ROOM = 2**61
 _LEAST_TAIL = Fraction(1, 10**300)
 _LARGEST = math.nextafter(math.inf, 0.0)
-_EXACT_FLOOR = 2.0**51
-"""Below this, scaling a double by a power of two and comparing its fractional part with 1/2 is exact.
-
-The fractional part x - floor(x) is a multiple of the last place of x and below 1, hence a double, unless x lies in
-(-1/2, 0); there it rounds to a value of at least 1/2, on the right side. A scaled value that becomes subnormal
-and loses digits is far from 1/2 as well.
-"""
+_INT64_REALS = 2.0**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +82,14 @@ def to_grid(numbers: Numbers, exponent: int) -> Any:
     if values.dtype == np.float64:
         with np.errstate(over="ignore", under="ignore"):
             scaled = np.ldexp(values, exponent)
-        if (np.abs(scaled) < _EXACT_FLOOR).all():
+        if np.isfinite(scaled).all():
+            # Exact, as in `_round`: the fractional part is a double, and a double above 2**53 is an integer.
             floor = np.floor(scaled)
-            return (floor + (scaled - floor >= 0.5)).astype(np.int64)
-    return _objects([_one_to_grid(x, exponent) for x in values.ravel().tolist()], values.shape)
+            rounded = floor + (scaled - floor >= 0.5)
+            if (np.abs(scaled) < _INT64_REALS).all():
+                return rounded.astype(np.int64)
+            return _objects(map(int, rounded.ravel().tolist()), values.shape)
+    return _objects((_one_to_grid(x, exponent) for x in values.ravel().tolist()), values.shape)
 
 
 def add(integers: Any, noise: Any) -> Any:
@@ -102,7 +100,8 @@ def add(integers: Any, noise: Any) -> Any:
 
     if integers.dtype == np.int64 and noise.dtype == np.int64 and _small(integers) and _small(noise):
         return integers + noise
-    return _objects([int(x) + int(e) for x, e in zip(integers.flat, noise.flat, strict=True)], noise.shape)
+    pairs = zip(integers.ravel().tolist(), noise.ravel().tolist(), strict=True)
+    return _objects((x + e for x, e in pairs), noise.shape)
 
 
 def from_grid(steps: Any, exponent: int, *, like: Numbers) -> Any:
@@ -119,11 +118,12 @@ def from_grid(steps: Any, exponent: int, *, like: Numbers) -> Any:
     if not like.whole:
         if steps.dtype == np.int64 and abs(exponent) < 900:  # no second rounding among the subnormals, no overflow
             return np.ldexp(steps.astype(np.float64), -exponent)
-        return np.array([_float(int(x), exponent) for x in steps.flat], dtype=np.float64).reshape(like.shape)
+        floats = [_float(x, exponent) for x in steps.ravel().tolist()]
+        return np.array(floats, dtype=np.float64).reshape(like.shape)
     held = like.values.dtype == np.int64
     if held and steps.dtype == np.int64 and 0 <= exponent < 62:
         return (steps >> exponent) + ((steps >> (exponent - 1)) & 1) if exponent else steps
-    exact = (_whole(int(x), exponent) for x in steps.flat)
+    exact = (_whole(x, exponent) for x in steps.ravel().tolist())
     if held:
         return np.array([min(max(x, -(2**63)), 2**63 - 1) for x in exact], dtype=np.int64).reshape(like.shape)
     return _objects(exact, like.shape)
@@ -199,11 +199,19 @@ def _one_to_grid(x: int | float | Fraction, exponent: int) -> int:
     if isinstance(x, int) and exponent >= 0:
         return x << exponent
     if type(x) is float and exponent < 900 and abs(x) < 1e30:
-        scaled = math.ldexp(x, exponent)
-        if abs(scaled) < _EXACT_FLOOR:
-            floor = math.floor(scaled)
-            return floor + (scaled - floor >= 0.5)
+        return _round(math.ldexp(x, exponent))
     return math.floor(Fraction(x) * _power(exponent) + Fraction(1, 2))
+
+
+def _round(scaled: float) -> int:
+    """Return floor(x 2**exponent + 1/2), exactly, from that product as a double.
+
+    The fractional part x - floor(x) is a multiple of the last place of x and below 1, hence a double, unless x lies in
+    (-1/2, 0); there it rounds to a value of at least 1/2, on the right side. A product that became subnormal and
+    lost digits is far from 1/2 as well.
+    """
+    floor = math.floor(scaled)
+    return floor + (scaled - floor >= 0.5)
 
 
 def _small(integers: NDArray[np.int64]) -> bool:
