@@ -9,13 +9,17 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+
 from privet.core.errors import RequestError
 from privet.core.event import Event
 from privet.core.exact import Number, failure_probability, nonnegative
+from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up
 
-from . import convert, gdp
+from . import convert, gdp, pld
 from .curves import read_order
+from .pairs import FailedPair, ProfilePair
 
 
 def epsilon(event: Event, delta: Number) -> float:
@@ -23,7 +27,7 @@ def epsilon(event: Event, delta: Number) -> float:
 
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance. Infinite where no
     bound applies, among them every delta below the event's slack.
-    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12].
+    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
     """
     allowed, event = failure_probability(delta), _read(event)
     return min(_epsilons(event, allowed), default=math.inf)
@@ -33,7 +37,7 @@ def delta(event: Event, epsilon: Number) -> float:
     """Return the least delta known for which the event is (epsilon, delta)-DP, rounded up.
 
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance.
-    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12].
+    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
     """
     bound, event = nonnegative(epsilon, "epsilon"), _read(event)
     return min(_deltas(event, bound), default=1.0)
@@ -50,6 +54,51 @@ def within(event: Event, epsilon: Number, delta: Number) -> bool:
     return any(bound <= limit for bound in _epsilons(event, allowed))
 
 
+def loss_epsilon(event: Event, allowed: Fraction) -> float:
+    """Return epsilon from the event's privacy loss distribution, rounded up; infinite where it has nothing to add."""
+    try:
+        if allowed < event.slack() or not _has_more(event) or _given_away(event) > allowed:
+            return math.inf
+        return pld.pld_epsilon(event, allowed)
+    except NoPair:
+        return math.inf
+
+
+def loss_delta(event: Event, bound: Fraction) -> float:
+    """Return delta from the event's privacy loss distribution, rounded up; 1 where it has nothing to add."""
+    try:
+        lost = _given_away(event)
+        return max(lost, pld.pld_delta(event, bound)) if lost < 1 and _has_more(event) else 1.0
+    except NoPair:
+        return 1.0
+
+
+def _given_away(event: Event) -> float:
+    # The chance of an infinite loss, for the rare events whose curves are infinite: no epsilon buys it back, so it is
+    # known without composing anything, and whatever composes the rest must not say less.
+    if math.isfinite(event.rdp(2.0)):
+        return 0.0
+    kept = [1.0, 1.0]
+    for atom, times in event.atoms().items():
+        pair = atom.pair()
+        for side, (curve, end) in enumerate(zip((pair.forward, pair.backward), pair.reach(), strict=True)):
+            if math.isfinite(end):
+                kept[side] *= max(0.0, 1.0 - float(curve(np.array([end]))[0])) ** times
+    return 1.0 - min(kept)
+
+
+def _has_more(event: Event) -> bool:
+    # Gaussians together are one Gaussian, priced exactly; and the pair of a mere rho is made from the conversion that
+    # has been asked already, with its slack beside it.
+    if gdp.event_mu(event) is not None:
+        return False
+    return not all(isinstance(_without_failure(atom.pair()), ProfilePair) for atom in event.atoms())
+
+
+def _without_failure(pair: Pair) -> Pair:
+    return _without_failure(pair.inner) if isinstance(pair, FailedPair) else pair
+
+
 def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
     rest = allowed - event.slack()
     if rest < 0:
@@ -61,6 +110,7 @@ def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
         if isinstance(rho, Fraction):
             yield convert.rho_epsilon(rho, rest)
         yield gdp.event_epsilon(event, allowed)
+        yield loss_epsilon(event, allowed)
 
 
 def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
@@ -71,6 +121,8 @@ def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
     yield _plus(slack, convert.rdp_delta(event.rdp, bound))
     if isinstance(rho, Fraction):
         yield _plus(slack, convert.rho_delta(rho, bound))
+    yield gdp.event_delta(event, bound)
+    yield loss_delta(event, bound)
 
 
 def _plus(slack: Fraction, more: float) -> float:

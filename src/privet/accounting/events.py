@@ -143,6 +143,10 @@ class FinitePairEvent(Atom):
         return finite_rdp(self.p, self.q, read_order(order))
 
     def pair(self) -> Pair:
+        """Return the pair; where p and q agree on all that they share, it is nothing but a chance of failing."""
+        shared = [(here, there) for here, there in zip(self.p, self.q, strict=True) if here > 0 and there > 0]
+        if all(here == there for here, there in shared):
+            return ApproximatePair(Fraction(0), 1 - sum((here for here, _ in shared), Fraction(0)))
         return FinitePair(self.p, self.q)
 
 

@@ -11,6 +11,7 @@ from privet.core.event import Event
 from privet.core.exact import Number, failure_probability
 
 from . import compose, convert, gdp
+from .cost import loss_epsilon
 
 
 def by_theorem(event: Event, delta: Number) -> dict[str, float]:
@@ -51,4 +52,5 @@ _THEOREMS: dict[str, Callable[[Event, Fraction], float]] = {
     "zcdp": _zcdp,
     "renyi": _renyi,
     "gaussian": gdp.event_epsilon,
+    "pld": loss_epsilon,
 }

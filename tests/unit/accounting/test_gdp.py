@@ -12,6 +12,7 @@ from privet.accounting import PureEvent, Repeated
 from privet.accounting.gdp import (
     analytic_gaussian_sigma,
     compose_mu,
+    event_delta,
     event_epsilon,
     event_mu,
     gaussian_delta,
@@ -121,9 +122,14 @@ def test_gaussian_events_compose_to_one_gaussian() -> None:
     assert event_epsilon(event, 1e-6) == pytest.approx(gaussian_epsilon(1e-6, 0.5), rel=1e-12)
     assert event_mu(PureEvent(Fraction(1))) is None
     assert event_epsilon(PureEvent(Fraction(1)), 1e-6) == math.inf
+    assert event_delta(PureEvent(Fraction(1)), 1) == 1
 
 
 def test_blur_costs_and_a_little_of_it_costs_little() -> None:
     sharp, blurred = event_epsilon(_Noise(0.5), 1e-6), event_epsilon(_Noise(0.5, 1e-9), 1e-6)
     assert sharp + 2e-9 <= blurred < sharp + 1e-7
+    assert event_delta(_Noise(0.5), sharp) == pytest.approx(1e-6, rel=1e-9)
+    assert 1e-6 < event_delta(_Noise(0.5, 1e-9), sharp) < 1e-6 * (1 + 1e-6)
+    assert event_delta(_Noise(0.5, 1e-9), blurred) == pytest.approx(1e-6, rel=1e-9)
+    assert event_delta(_Noise(0.5, 1e-3), 1e-4) == event_delta(_Noise(0.5, 2.0), 9) == 1
     assert event_epsilon(_Noise(0.5, 2.0), 1e-6) == math.inf
