@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from privet.core.exact import nonnegative, open_probability, probability
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
-from .pairs_continuous import Symmetric, up
+from .pairs_continuous import LEAST, Symmetric, up
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -157,8 +158,8 @@ class SampledPair:
             return self.inner.forward(epsilon)
         q = float_up(self.rate)
         small = np.minimum(epsilon, _EXPONENT)
-        inner = np.log1p(np.expm1(small) / q) + (epsilon - small)
-        return up(q * self.inner.forward(inner * _BELOW))
+        inner = (np.log1p(np.expm1(small) / q) + (epsilon - small)) * _BELOW
+        return up(q * self.inner.forward(_ended(inner, epsilon, self.reach()[0], self.inner.reach()[0])))
 
     def backward(self, epsilon: Floats) -> Floats:
         if self.rate == 1:
@@ -166,8 +167,9 @@ class SampledPair:
         weight = -np.expm1(np.minimum(epsilon - self._limit(), 0.0))
         inside = weight > 0
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            inner = np.log1p(np.expm1(np.where(inside, epsilon, 0.0)) / np.where(inside, weight, 1.0))
-        return np.where(inside, up(weight * self.inner.backward(inner * _BELOW)), 0.0)
+            inner = np.log1p(np.expm1(np.where(inside, epsilon, 0.0)) / np.where(inside, weight, 1.0)) * _BELOW
+        inner = _ended(inner, epsilon, self.reach()[1], self.inner.reach()[1])
+        return np.where(inside, up(weight * self.inner.backward(inner)), 0.0)
 
     def reach(self) -> tuple[float, float]:
         forward, backward = self.inner.reach()
@@ -183,6 +185,11 @@ class SampledPair:
     def _limit(self) -> float:
         """Return -ln(1 - rate), rounded up: what an absent unit's output can reveal at most."""
         return -math.log1p(-float_up(self.rate)) * (1 + 2.0**-50)
+
+
+def _ended(inner: Floats, epsilon: Floats, reach: float, inner_reach: float) -> Floats:
+    """Return the inner epsilons, none short of the inner curve's end once the outer one has ended."""
+    return np.where(epsilon >= reach, np.maximum(inner, inner_reach), inner) if inner_reach < math.inf else inner
 
 
 def _zcdp_profile(epsilon: Floats, rho: float) -> tuple[Floats, Floats]:
@@ -201,9 +208,10 @@ def _zcdp_profile(epsilon: Floats, rho: float) -> tuple[Floats, Floats]:
     exponent = less * ((less + 1) * rho - epsilon) - (less + 1) * np.log1p(1 / less) - np.log(less)
     lost = 2.0**-50 * less * ((less + 1) * rho + epsilon)
     with np.errstate(under="ignore"):
-        return np.exp(np.minimum(exponent + lost, 0.0)) * (1 + 1e-12), less
+        return np.maximum(np.exp(np.minimum(exponent + lost, 0.0)) * (1 + 1e-12), LEAST), less
 
 
+@lru_cache(maxsize=256)
 def _tangent_point(rho: float) -> float:
     """Return x0 where the line from -x0 to x0 touches u: (order - 1) u (1 + e**-x0) = 1 - u, rounded down."""
     low, high = 0.0, 4 * rho + 8 * math.sqrt(rho) + 8.0
