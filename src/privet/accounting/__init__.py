@@ -8,7 +8,7 @@ from __future__ import annotations
 from privet.core.event import Composed, Event, Repeated
 
 from .calibrate import calibrate, fits
-from .compose import advanced, advanced_kov, basic, optimal, optimal_delta
+from .compose import advanced, advanced_kov, basic, optimal, optimal_bounds, optimal_delta
 from .convert import rdp_delta, rdp_epsilon, rho_delta, rho_epsilon, rho_from
 from .cost import delta, epsilon, rdp
 from .events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
@@ -17,6 +17,7 @@ from .gdp import analytic_gaussian_sigma, compose_mu, gaussian_delta, gaussian_e
 from .groups import Group
 from .odometer import Odometer, open_odometer
 from .parallel import Parallel, parallel
+from .pld import delta_bounds, epsilon_bounds, loss_distribution
 from .report import by_theorem
 
 __all__ = [
@@ -41,14 +42,18 @@ __all__ = [
     "calibrate",
     "compose_mu",
     "delta",
+    "delta_bounds",
     "epsilon",
+    "epsilon_bounds",
     "fits",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
+    "loss_distribution",
     "open_filter",
     "open_odometer",
     "optimal",
+    "optimal_bounds",
     "optimal_delta",
     "parallel",
     "rdp",

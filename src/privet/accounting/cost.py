@@ -21,6 +21,9 @@ from . import convert, gdp, pld
 from .curves import read_order
 from .pairs import FailedPair, ProfilePair
 
+_FEW = 64
+"""Up to so many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""
+
 
 def epsilon(event: Event, delta: Number) -> float:
     """Return the least epsilon known for which the event is (epsilon, delta)-DP, rounded up.
@@ -104,13 +107,18 @@ def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
     if rest < 0:
         return
     yield float_up(event.pure())
-    rho = event.rho()
-    if rest > 0:
+    if rest == 0:
+        return
+    rho, few = event.rho(), len(event.atoms()) <= _FEW
+    if isinstance(rho, Fraction):
+        yield convert.rho_epsilon(rho, rest)
+    yield gdp.event_epsilon(event, allowed)
+    if few:
         yield convert.rdp_epsilon(event.rdp, rest)
-        if isinstance(rho, Fraction):
-            yield convert.rho_epsilon(rho, rest)
-        yield gdp.event_epsilon(event, allowed)
-        yield loss_epsilon(event, allowed)
+    by_loss = loss_epsilon(event, allowed)
+    yield by_loss
+    if not few and math.isinf(by_loss):
+        yield convert.rdp_epsilon(event.rdp, rest)
 
 
 def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
@@ -118,11 +126,13 @@ def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
     if bound >= pure:
         yield float_up(slack)
         return
-    yield _plus(slack, convert.rdp_delta(event.rdp, bound))
     if isinstance(rho, Fraction):
         yield _plus(slack, convert.rho_delta(rho, bound))
     yield gdp.event_delta(event, bound)
-    yield loss_delta(event, bound)
+    by_loss, few = loss_delta(event, bound), len(event.atoms()) <= _FEW
+    yield by_loss
+    if few or by_loss == 1:
+        yield _plus(slack, convert.rdp_delta(event.rdp, bound))
 
 
 def _plus(slack: Fraction, more: float) -> float:
