@@ -138,10 +138,10 @@ class Gaussian(Mechanism):
     sensitivity**2 / (2 sigma**2)-zCDP. On a grid of step g, n reals move by at most sensitivity/g + sqrt(n) steps
     in L2; sigma is raised by that factor. In steps, with s = sigma/g, a point r + u (u uniform in a cell) has a density
     within exp((|r|_1 + n/4) / (2 s^2)) of the continuous one. Noise is longer than (sqrt(n) + 40) s with probability
-    below e^-800, as it is sub-Gaussian; otherwise |r|_1 from either centre is at most sqrt(n) (sqrt(n) + 40 + mu) s for
-    mu = sensitivity / sigma. With s at least sqrt(n) (sqrt(n) + 40 + mu) / blur that is a factor within e^blur: the
-    event is a `GaussianEvent` with that blur.
-    Cites: [BW18, Alg. 1], [CKS20, Def. 1, Thm 14 and Fact 20], [LM00, Lemma 1].
+    below e^-800, by the chi-squared bound, since E[e^(t x)] <= e^(t^2 s^2 / 2) for each entry; otherwise |r|_1 from
+    either centre is at most sqrt(n) (sqrt(n) + 40 + mu) s for mu = sensitivity / sigma. With s at least
+    sqrt(n) (sqrt(n) + 40 + mu) / blur that is a factor within e^blur: the event is a `GaussianEvent` with that blur.
+    Cites: [BW18, Alg. 1], [CKS20, Def. 1 and Thm 14].
     """
 
     sensitivity_squared: Fraction
