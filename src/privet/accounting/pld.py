@@ -131,8 +131,10 @@ def _epsilon(event: Event, delta: float | Fraction, *, tight: bool) -> Bounds:
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
     found = Bounds(0.0, math.inf)
-    if not gathered.pairs:
-        found = Bounds(0.0, 0.0 if allowed >= Fraction(gathered.failure) else math.inf)
+    if allowed < Fraction(gathered.failure):
+        pass  # the failures alone may exceed delta, whatever the pairs say
+    elif not gathered.pairs:
+        found = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         found = _alone_epsilon(gathered.alone, left)
     elif left > 0:
