@@ -35,7 +35,8 @@ class BoundedRangePair(Symmetric):
     H(x) = (1 - exp(-(epsilon - x)/2))**2 / (1 - exp(-epsilon)).
 
     Guarantee: dominates every epsilon-bounded-range computation, for any choice of t at every step: a supremum of
-    curves at each x, convex in e**x and symmetric, is the curve of a pair.
+    curves at each x, convex in e**x and symmetric, is the curve of a pair. It is tight for one release. Many together
+    cannot have the worst t at every x at once, and rho = epsilon**2 / 8 is then often the better bound: take the less.
     Cites: [DDR20, Lemma 3.2 and Thm 4].
     """
 

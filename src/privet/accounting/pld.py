@@ -26,6 +26,8 @@ from .distribution import LossDistribution, OptimisticLoss, compose_lower, compo
 from .gather import Copies, gather, remaining
 
 _RATIO = 1.0005
+_FINEST = 1 << 19
+"""Most lattice points to which a bracket is refined; what is still open then stays open."""
 _SMALL = 1e-7
 """Tails of single events are cut where they cannot add more than this part of delta."""
 _WHOLE = 1e-20
@@ -249,7 +251,7 @@ def _refined(
         made = compose_lower(low, aimed.window(low), aimed.tilt, aimed.probes)
         best = Bounds(max(best.lower, question.lowest(made, above)), min(best.upper, above))
         step /= 2
-        if best.upper <= _RATIO * best.lower or aimed.width / step * (1 + len(pairs) / 16) > LARGEST:
+        if best.upper <= _RATIO * best.lower or aimed.width / step * (1 + len(pairs) / 16) > _FINEST:
             return best
 
 
