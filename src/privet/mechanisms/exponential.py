@@ -149,7 +149,7 @@ class Exponential(Mechanism):
         return float_up(Fraction(inflate(deep)) / self.rate)
 
     def _read(self, scores: Any) -> NDArray[Any]:
-        numbers = read_numbers(scores, "scores")
+        numbers = read_numbers(scores, "scores", wide=True)
         if numbers.shape is None or len(numbers.shape) != 1:
             raise BadValue("scores", "something else", "a list or one-dimensional array of finite numbers")
         if numbers.size == 0:

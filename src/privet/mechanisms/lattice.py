@@ -53,8 +53,11 @@ class Numbers:
         return 1 if self.shape is None else math.prod(self.shape)
 
 
-def read_numbers(value: object, parameter: str = "value") -> Numbers:
-    """Return private numbers exactly, whatever they came in; refuse without quoting them."""
+def read_numbers(value: object, parameter: str = "value", *, wide: bool = False) -> Numbers:
+    """Return private numbers exactly, whatever they came in; refuse without quoting them.
+
+    Lists of whole numbers must fit into 64 bits unless `wide`, which is for numbers that are never returned.
+    """
     kind = type(value)
     if kind is int:
         return Numbers(value, None, True)
@@ -63,7 +66,7 @@ def read_numbers(value: object, parameter: str = "value") -> Numbers:
             raise BadValue(parameter, "a number that is not finite", _ALLOWED)
         return Numbers(value, None, False)
     if hasattr(value, "shape") or isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-        return _read_array(value, parameter)
+        return _read_array(value, parameter, wide)
     exact = _exact(value, parameter)
     return Numbers(int(exact), None, True) if isinstance(value, int) else Numbers(exact, None, False)
 
@@ -238,7 +241,7 @@ def _float_of(number: int | float | Fraction) -> float:
         return _LARGEST if number > 0 else -_LARGEST
 
 
-def _read_array(value: Any, parameter: str) -> Numbers:
+def _read_array(value: Any, parameter: str, wide: bool) -> Numbers:
     import numpy as np
 
     if isinstance(value, np.generic):  # a NumPy scalar
@@ -248,7 +251,8 @@ def _read_array(value: Any, parameter: str) -> Numbers:
         return Numbers(exact, None, False)
     if isinstance(value, np.ma.MaskedArray):  # as a plain array it would show what the mask hides
         raise BadValue(parameter, "a masked array", _ALLOWED)
-    array = _from_sequence(value, parameter) if isinstance(value, (list, tuple)) else _from_foreign(value, parameter)
+    listed = isinstance(value, (list, tuple))
+    array = _from_sequence(value, parameter, wide) if listed else _from_foreign(value, parameter)
     if array.dtype.kind in "iu":
         if array.dtype == np.uint64:
             return Numbers(_objects((int(x) for x in array.flat), array.shape), array.shape, True)
@@ -279,7 +283,7 @@ def _from_foreign(value: Any, parameter: str) -> NDArray[Any]:
     return array
 
 
-def _from_sequence(value: Any, parameter: str) -> NDArray[Any]:
+def _from_sequence(value: Any, parameter: str, wide: bool) -> NDArray[Any]:
     """Return a list as an array without letting NumPy turn booleans into numbers or big integers into floats.
 
     Whole numbers make an int64 array, and are refused if they do not fit: a type that depended on their size
@@ -296,9 +300,11 @@ def _from_sequence(value: Any, parameter: str) -> NDArray[Any]:
     kinds = {type(x) for x in array.flat}
     if kinds and all(kind is not bool and issubclass(kind, (int, np.integer)) for kind in kinds):
         exact = [x if type(x) is int else int(_exact(x, parameter)) for x in array.flat]
-        if not -(2**63) <= min(exact) <= max(exact) < 2**63:
+        if -(2**63) <= min(exact) <= max(exact) < 2**63:
+            return np.array(exact, dtype=np.int64).reshape(array.shape)
+        if not wide:
             raise BadValue(parameter, "a list of integers beyond 64 bits", "an array of dtype object for such integers")
-        return np.array(exact, dtype=np.int64).reshape(array.shape)
+        return _objects(exact, array.shape)
     if kinds and kinds <= {int, float} and all(abs(x) <= 2**53 or type(x) is float for x in array.flat):
         return array.astype(np.float64)
     return array

@@ -105,6 +105,7 @@ def test_probabilities_are_proportional_to_the_exponential_of_the_scores() -> No
         ([0, 10**6], 1),
         ([-(2**63), 2**63 - 1], 1),
         (np.array([-(10**400), 10**400], dtype=object), 1),
+        ([-(10**400), 10**400], 1),
         ([1e308, -1e308], 0),
         ([5e-324 * 0, -1e300, -1e301], 0),
         (np.array([2**64 - 1, 0], dtype=np.uint64), 0),
