@@ -29,7 +29,7 @@ def serve(package: str, tasks: Mapping[str, Task]) -> None:
         print(json.dumps(_measure(tasks[request["task"]], request["parameters"])), file=replies, flush=True)
 
 
-def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, float | None]:
+def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, Any]:
     call = task(**parameters)
     gc.collect()
     gc.disable()
@@ -37,8 +37,8 @@ def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, float | None]:
     result = call()
     seconds = time.perf_counter() - start
     gc.enable()
-    if isinstance(result, dict):  # the task kept its own clock
-        return result
+    if isinstance(result, dict):  # figures beside the time, or a time of the task's own clock
+        return {"seconds": seconds, "size": None, **result}
     return {"seconds": seconds, "size": _mean_size(result)}
 
 
