@@ -75,18 +75,51 @@ def test_two_demos_differ(demo: str) -> None:
     assert demo != run("demo", "--json").stdout
 
 
-def test_epsilon_is_told_as_a_number_on_standard_output() -> None:
+def test_epsilon_is_told_by_every_theorem_with_the_tightest_marked() -> None:
     shown = run("epsilon", "laplace", "--scale", "2", "--times", "100", "--delta", "1e-6")
     assert shown.returncode == 0
-    assert 0 < float(shown.stdout) < 50
-    assert "basic" in shown.stderr
+    lines = [line.split() for line in shown.stdout.splitlines()[2:]]
+    assert lines[0][0] == "pld"
+    assert lines[0][2:] == ["<-", "tightest"]
+    assert ["basic", "50"] in lines
+    figures = [float(line[1]) for line in lines]
+    assert figures == sorted(figures)
+    assert sum("tightest" in line for line in shown.stdout.splitlines()) == 1
+
+
+def test_epsilon_in_json_is_the_tightest_and_every_theorems() -> None:
+    told = json.loads(run("epsilon", "laplace", "--scale", "2", "--times", "100", "--delta", "1e-6", "--json").stdout)
+    assert set(told) == {"epsilon", "by"}
+    assert told["epsilon"] == min(told["by"].values())
+    assert {"basic", "advanced", "advanced-kov", "optimal", "zcdp", "renyi", "pld"} <= set(told["by"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "epsilon"),
+    [
+        (("gaussian", "--sigma", "1", "--delta", "1e-6"), 4.8865541),
+        (("gaussian", "--sigma", "1", "--rate", "0.01", "--times", "1000", "--delta", "1e-5"), 1.82824),
+        (("laplace", "--scale", "1", "--times", "100", "--delta", "1e-6"), 71.546),
+        (("laplace", "--whole", "--scale", "1", "--times", "100", "--delta", "1e-6"), 83.5307),
+        (("response", "--p", "3/4"), 1.0986123),
+        (("exponential", "--epsilon", "0.1", "--times", "50", "--delta", "1e-6"), 1.66),
+    ],
+)
+def test_the_figures_of_the_command_line_are_those_of_the_literature(
+    arguments: tuple[str, ...], epsilon: float
+) -> None:
+    told = json.loads(run("epsilon", *arguments, "--json").stdout)
+    assert told["epsilon"] <= epsilon * 1.001
+    assert told["epsilon"] >= epsilon * 0.9
 
 
 def test_what_was_calibrated_costs_no_more_than_the_budget() -> None:
     budget = ("--delta", "1e-6", "--times", "50")
-    sigma = run("calibrate", "gaussian", "--epsilon", "1", *budget).stdout.strip()
-    told = json.loads(run("epsilon", "gaussian", "--sigma", sigma, *budget, "--json").stdout)
-    assert 0.999 < told["epsilon"] <= 1
+    told = json.loads(run("calibrate", "gaussian", "--epsilon", "1", *budget, "--json").stdout)
+    assert set(told) == {"sigma", "by"}
+    assert told["sigma"] == pytest.approx(min(told["by"].values()), rel=1e-5)
+    cost = json.loads(run("epsilon", "gaussian", "--sigma", repr(told["sigma"]), *budget, "--json").stdout)
+    assert 0.999 < cost["epsilon"] <= 1
 
 
 def test_ratios_are_read_exactly() -> None:

@@ -20,7 +20,7 @@ from .loss import privacy_loss
 from .odometer import Odometer, open_odometer
 from .parallel import Parallel, parallel
 from .pld import delta_bounds, epsilon_bounds, loss_distribution
-from .report import by_theorem
+from .report import by_theorem, calibrate_by_theorem
 from .tradeoff import best_accuracy, in_words, posterior, region, tradeoff
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "best_accuracy",
     "by_theorem",
     "calibrate",
+    "calibrate_by_theorem",
     "compose_mu",
     "delta",
     "delta_bounds",
