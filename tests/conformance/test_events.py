@@ -16,6 +16,7 @@ from scipy.integrate import quad
 
 import privet.accounting.events as generic
 import privet.mechanisms as mechanisms
+from privet.accounting.compose import basic, optimal
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.core.errors import PrivetError, RequestError
 from privet.core.event import Atom, Composed, Event, Repeated
@@ -286,6 +287,13 @@ def test_an_order_is_a_number_above_1(case: Case, wrong: object) -> None:
 @every
 def test_docstrings_state_guarantee(case: Case) -> None:
     assert "Guarantee:" in (type(case.event).__doc__ or "")
+
+
+def test_different_events_of_equal_epsilon_all_count() -> None:
+    both = Composed((PureEvent(F(1)), ExponentialEvent(epsilon=1), LaplaceEvent(sensitivity=1, scale=1)))
+    assert both.pure() == 3
+    assert basic(both) == 3
+    assert optimal(both, 0) == 3
 
 
 def test_compositions_have_no_pair() -> None:

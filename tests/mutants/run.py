@@ -34,11 +34,12 @@ def main(wanted: list[str]) -> int:
         if run_tests(clean, tests, stop=False).returncode != 0:
             print("the tests fail without any mutant; mend them first")
             return 2
+    verdicts = []
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        verdicts = list(pool.map(judge, chosen))
-    for mutant, verdict in zip(chosen, verdicts, strict=True):
-        if verdict != "killed":
-            print(f"{verdict}: {mutant.file}\n  - {mutant.old}\n  + {mutant.new}")
+        for mutant, verdict in zip(chosen, pool.map(judge, chosen), strict=True):
+            verdicts.append(verdict)
+            if verdict != "killed":
+                print(f"{verdict}: {mutant.file}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
     killed = verdicts.count("killed")
     print(f"{killed} of {len(chosen)} mutants killed in {time.monotonic() - start:.0f} s")
     return 0 if killed == len(chosen) else 1

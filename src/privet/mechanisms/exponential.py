@@ -17,8 +17,9 @@ from privet.core.exact import nonnegative, positive, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 
-from .lattice import read_numbers, tail_of
+from .lattice import tail_of
 from .mechanism import Mechanism, shown
+from .reading import read_numbers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,12 +29,12 @@ from .lattice import (
     exponent_below,
     from_grid,
     read_grid,
-    read_numbers,
     step_of,
     tail_of,
     to_grid,
 )
 from .mechanism import Mechanism, shown
+from .reading import read_numbers
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
