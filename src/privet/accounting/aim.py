@@ -15,13 +15,12 @@ from .convolve import Moments, Part, Window, support
 from .discretise import Extent, extent, upper
 from .gather import Copies
 
-TOLERANCE = 2e-5
+TOLERANCE = 4e-6
 """The part of epsilon that placing losses on the lattice may add to the upper bound, by estimate."""
-_MANY = 64
-_LOOSER = 4 * TOLERANCE
-"""The same where many different pairs make every lattice point dear."""
 LARGEST = 1 << 21
 """Most lattice points in a window."""
+LONGEST = 1 << 18
+"""Most lattice points of a single pair, on either side."""
 _LEVEL = 24.0
 """The window leaves out e**-24 of the tilted mass: its error is then far below that of the lattice."""
 
@@ -89,18 +88,21 @@ def aim(rough: Sketch, tilt: float, *, level: float = _LEVEL) -> Aim:
     return Aim(tilt, low, high, probes, max(min(high, most) - max(low, least), 1e-300))
 
 
-def step_for(pairs: Sequence[Copies], reaches: Sequence[Extent], aimed: Aim, epsilon: float) -> float:
-    """Return a lattice step that adds about TOLERANCE to epsilon, on which large atoms fall on lattice points.
+def step_for(pairs: Sequence[Copies], reaches: Sequence[Extent], aimed: Aim, epsilon: float, tolerance: float) -> float:
+    """Return a lattice step that adds about that part to epsilon, on which large atoms fall on lattice points.
 
     Connecting the dots spreads each loss by a variance of at most step**2/4 and keeps the moments 0 and -1, so the log
     moment at `tilt` grows by about count tilt (tilt + 1) step**2/12 and epsilon by count (tilt + 1) step**2/12.
     """
     count = sum(copies.times for copies in pairs)
     width = aimed.width
-    tolerance = TOLERANCE if len(pairs) < _MANY else _LOOSER
     step = math.sqrt(12 * tolerance * max(epsilon, width / 1000) / (count * (aimed.tilt + 1)))
-    longest = max(max(reach.forward, reach.backward) for reach in reaches)
-    return aligned(pairs, max(min(step, width / 64), width / LARGEST, longest / LARGEST))
+    return aligned(pairs, max(min(step, width / 64), width / LARGEST, longest(reaches) / LONGEST))
+
+
+def longest(reaches: Sequence[Extent]) -> float:
+    """Return the largest loss of any single pair."""
+    return max(max(reach.forward, reach.backward) for reach in reaches)
 
 
 def aligned(pairs: Sequence[Copies], step: float) -> float:
@@ -111,7 +113,12 @@ def aligned(pairs: Sequence[Copies], step: float) -> float:
         shared = _divisor(shared, end)
         if shared < step:
             return step
-    return shared / math.ceil(shared / step) if shared else step
+    if not shared:
+        return step
+    # losses of discrete noise are simple fractions of the largest one; a count with many divisors meets them too
+    cells = shared / step
+    block = 60 if cells > 120 else 12 if cells > 24 else 1
+    return shared / (block * math.ceil(cells / block))
 
 
 def _divisor(one: float, other: float) -> float:

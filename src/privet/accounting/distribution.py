@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from privet.core.pair import Floats
 
 _UNIT = 2.0**-53
-_HALVINGS = 48
+_HALVINGS = 34
 _TALLEST = 600.0
 
 

@@ -200,7 +200,7 @@ def _zcdp_profile(epsilon: Floats, rho: float) -> tuple[Floats, Floats]:
     """
     low = np.full_like(epsilon, -40.0)
     high = np.log((epsilon + 2) / rho + 2) + 1
-    for _ in range(60):
+    for _ in range(36):  # a minimum forgives half of the digits
         middle = (low + high) / 2
         less = np.exp(middle)
         rising = (2 * less + 1) * rho - epsilon - np.log1p(1 / less) > 0

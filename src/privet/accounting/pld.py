@@ -19,7 +19,7 @@ from privet.core.exact import failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
-from .aim import LARGEST, TOLERANCE, Aim, Sketch, aim, aligned, reaches_of, sketch, step_for
+from .aim import LARGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
 from .convolve import Part
 from .discretise import Extent, Lattice, lower, upper
 from .distribution import LossDistribution, OptimisticLoss, compose_lower, compose_upper
@@ -69,15 +69,17 @@ def epsilon_bounds(event: Event, delta: float | Fraction) -> Bounds:
     epsilons. No bound below `lower` can be derived from the same dominating pairs.
     Cites: [SMM19, Thm 1], [KJPH21, Thm 10], [DGKKM22, Thm 3.3], [ZDW22, Thm 10].
     """
-    return _epsilon(event, delta, tight=True)
+    return _epsilon(event, delta, TOLERANCE, tight=True)
 
 
-def pld_epsilon(event: Event, delta: float | Fraction) -> float:
+def pld_epsilon(event: Event, delta: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `epsilon_bounds`, without the work of computing the lower one.
 
-    Guarantee: as `epsilon_bounds`; the lattice step is chosen by estimate, which affects tightness only.
+    `tolerance` is the part of epsilon that the lattice may add, by estimate; time grows with its inverse square root.
+
+    Guarantee: as `epsilon_bounds`, whatever the tolerance.
     """
-    return _epsilon(event, delta, tight=False).upper
+    return _epsilon(event, delta, tolerance, tight=False).upper
 
 
 def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
@@ -86,15 +88,15 @@ def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
     Guarantee: the event is (epsilon, upper)-DP, for both orders of neighbours.
     Cites: as `epsilon_bounds`.
     """
-    return _delta(event, epsilon, tight=True)
+    return _delta(event, epsilon, TOLERANCE, tight=True)
 
 
-def pld_delta(event: Event, epsilon: float | Fraction) -> float:
+def pld_delta(event: Event, epsilon: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `delta_bounds`, without the work of computing the lower one.
 
-    Guarantee: as `delta_bounds`.
+    Guarantee: as `delta_bounds`, whatever the tolerance.
     """
-    return _delta(event, epsilon, tight=False).upper
+    return _delta(event, epsilon, tolerance, tight=False).upper
 
 
 def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> LossBracket:
@@ -128,8 +130,9 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
     return LossBracket(made[0], made[1])
 
 
-def _epsilon(event: Event, delta: float | Fraction, *, tight: bool) -> Bounds:
+def _epsilon(event: Event, delta: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
     allowed = failure_probability(delta)
+    positive(tolerance, "tolerance")
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
     found = Bounds(0.0, math.inf)
@@ -140,28 +143,30 @@ def _epsilon(event: Event, delta: float | Fraction, *, tight: bool) -> Bounds:
     elif gathered.alone is not None:
         found = _alone_epsilon(gathered.alone, left)
     elif left > 0:
-        found = _answer(gathered.pairs, _AtDelta(left), tight=tight)
+        found = _answer(gathered.pairs, _AtDelta(left), tolerance, tight=tight)
     if allowed >= event.slack():
         pure = event.pure()
         found = Bounds(found.lower, min(found.upper, float_up(pure)))
     return Bounds(min(found), found.upper)
 
 
-def _delta(event: Event, epsilon: float | Fraction, *, tight: bool) -> Bounds:
+def _delta(event: Event, epsilon: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
     exact = nonnegative(epsilon, "epsilon")
+    positive(tolerance, "tolerance")
     gathered, at = gather(event), -float_up(-exact)
+    if exact >= event.pure():
+        promised = float_up(event.slack())
+        return Bounds(min(gathered.failure * _ACCURACY, promised), promised)
     if not gathered.pairs:
         found = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         curve = _both(gathered.alone)
         found = Bounds(curve(at) * _ACCURACY, curve(at))
     else:
-        found = _answer(gathered.pairs, _AtEpsilon(at), tight=tight)
+        found = _answer(gathered.pairs, _AtEpsilon(at), tolerance, tight=tight)
     failure, kept = gathered.failure, 1 - gathered.failure
     above = min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper
     below = (failure + kept * found.lower) * _ACCURACY if failure else found.lower
-    if exact >= event.pure():
-        above = min(above, float_up(event.slack()))
     return Bounds(min(below, above), above)
 
 
@@ -210,7 +215,7 @@ class _AtEpsilon:
         return made.delta(self.epsilon)
 
 
-def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, *, tight: bool) -> Bounds:
+def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, tolerance: float, *, tight: bool) -> Bounds:
     """Return the bounds for one question about a composition, for the worse of its directions."""
     sides = (0,) if all(getattr(copies.pair, "symmetric", False) for copies in pairs) else (0, 1)
     reaches = reaches_of(pairs, question.level(pairs, sides) * _SMALL)
@@ -225,7 +230,7 @@ def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, *, tight
         if math.isinf(estimate) or sketches[side].cut > estimate / 2:  # losses too large for any lattice
             return Bounds(0.0, estimate)
         aimed = aim(sketches[side], tilt)
-        step = step_for(pairs, reaches, aimed, question.scale(estimate))
+        step = step_for(pairs, reaches, aimed, question.scale(estimate), tolerance)
         one = _refined(pairs, question, aimed, _Course(side, tuple(reaches), step), tight=tight)
         best = one if best is None else Bounds(max(best.lower, one.lower), max(best.upper, one.upper))
     return Bounds(0.0, math.inf) if best is None else best
@@ -251,7 +256,8 @@ def _refined(
         made = compose_lower(low, aimed.window(low), aimed.tilt, aimed.probes)
         best = Bounds(max(best.lower, question.lowest(made, above)), min(best.upper, above))
         step /= 2
-        if best.upper <= _RATIO * best.lower or aimed.width / step * (1 + len(pairs) / 16) > _FINEST:
+        points = max(aimed.width / step * (1 + len(pairs) / 16), 2 * longest(course.reaches) / step)
+        if best.upper <= _RATIO * best.lower or points > _FINEST:
             return best
 
 

@@ -151,6 +151,14 @@ def test_epsilon_never_exceeds_the_sum_of_pure_epsilons(delta):
     assert epsilon_bounds(event, delta).upper <= float(event.pure()) * (1 + 1e-15)
 
 
+def test_beyond_the_pure_epsilon_only_the_slack_remains():
+    event = Repeated(ApproximateEvent(Fraction(1, 10), Fraction(1, 10**6)), 10)
+    found = delta_bounds(event, 1)
+    assert 0.99e-5 < found.lower <= found.upper == 1e-5
+    hidden = Repeated(PairEvent(FailedPair(LaplacePair(Fraction(1, 10)), Fraction(1, 1000))), 3)
+    assert delta_bounds(hidden, 1).upper == pytest.approx(3e-3, rel=1e-9)
+
+
 def test_delta_zero_without_a_pure_bound_is_infinite():
     assert epsilon_bounds(PairEvent(GaussianPair(1)), 0).upper == math.inf
 
