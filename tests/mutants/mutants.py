@@ -111,7 +111,7 @@ MUTANTS: list[Mutant] = [
         "noise/racing.py",
         "unit/noise/test_noise_race.py",
         ("self._sign = -1 if rate < 0 else 1", "self._sign = 1"),
-        ("key = np.add(log, self._behind, out=log)", "key = np.subtract(log, self._behind, out=log)"),
+        ("key += self._behind", "key -= self._behind"),
     ),
     *_of(
         "noise/source.py",
@@ -244,7 +244,7 @@ MUTANTS: list[Mutant] = [
         ("if steps.dtype == np.int64 and abs(exponent) < 900:", "if steps.dtype == np.int64:"),
     ),
     *_of(
-        "mechanisms/lattice.py",
+        "mechanisms/reading.py",
         "unit/mechanisms/test_lattice.py adversarial/test_bad_input.py",
         (
             'raise BadValue(parameter, f"a {type(value).__name__} that is not one", _ALLOWED)',
@@ -305,6 +305,15 @@ MUTANTS: list[Mutant] = [
             "drawn = noise.discrete_gaussian(variance, numbers.shape)",
             "drawn = noise.discrete_gaussian(variance / 2, numbers.shape)",
         ),
+    ),
+    *_of(
+        "mechanisms/gaussian_event.py",
+        f"unit/mechanisms/test_gaussian.py {EVENTS}",
+        (
+            "return squared / (2 * variance) if variance else math.inf",
+            "return squared / (4 * variance) if variance else math.inf",
+        ),
+        ("float_up(self.blur))", "0.0)"),
     ),
     *_of(
         "mechanisms/exponential.py",
