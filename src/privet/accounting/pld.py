@@ -225,7 +225,7 @@ def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, toleranc
     for side in sorted(sides, key=lambda side: -targets[side][1]):
         tilt, estimate = targets[side]
         # the sketch is itself an upper bound: a direction that it proves to be the better one needs no more
-        if best is not None and estimate * (1 + 1e-6) <= best.lower:
+        if best is not None and estimate * (1 + 1e-6) <= best.upper:
             continue
         if math.isinf(estimate) or sketches[side].cut > estimate / 2:  # losses too large for any lattice
             return Bounds(0.0, estimate)
