@@ -288,3 +288,11 @@ def test_the_discrete_law_really_keeps_to_the_line() -> None:
 def test_continuous_pairs_agree_with_the_closed_form() -> None:
     curve = GaussianEvent(sensitivity_squared=1, sigma_squared=4).pair().forward(EPSILONS)
     assert curve == pytest.approx([gaussian_delta(e, 0.5) for e in EPSILONS.tolist()], rel=1e-11)
+
+
+def test_the_blur_is_priced() -> None:
+    smooth = GaussianEvent(sensitivity_squared=1, sigma_squared=4).pair()
+    blurred = GaussianEvent(sensitivity_squared=1, sigma_squared=4, blur=Fraction(1, 8)).pair()
+    at = np.array([0.25, 0.5, 1.0, 2.0])
+    assert blurred.forward(at) == pytest.approx(math.exp(1 / 8) * smooth.forward(at - 0.25), rel=1e-9)
+    assert (blurred.forward(at) > smooth.forward(at)).all()
