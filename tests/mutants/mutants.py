@@ -112,6 +112,7 @@ MUTANTS: list[Mutant] = [
         "unit/noise/test_noise_race.py",
         ("self._sign = -1 if rate < 0 else 1", "self._sign = 1"),
         ("key += self._behind", "key -= self._behind"),
+        ("ahead = low <= high.min(axis=1, keepdims=True)", "ahead = low <= low.min(axis=1, keepdims=True)"),
     ),
     *_of(
         "noise/source.py",

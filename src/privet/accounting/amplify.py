@@ -12,8 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.core.errors import RequestError
-from privet.core.event import Atom, Event, Exact
+from privet.core.event import Atom, Event, Exact, read_event
 from privet.core.exact import open_probability
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up, inflate
@@ -37,8 +36,7 @@ class Sampled(Atom):
     rate: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.event, Event):
-            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        read_event(self.event)
         rate = Fraction(1) if self.rate == 1 else open_probability(self.rate, "rate")
         object.__setattr__(self, "rate", rate)
 

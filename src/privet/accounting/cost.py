@@ -11,8 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from privet.core.errors import RequestError
-from privet.core.event import Event
+from privet.core.event import Event, read_event
 from privet.core.exact import Number, failure_probability, nonnegative
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up
@@ -32,7 +31,7 @@ def epsilon(event: Event, delta: Number) -> float:
     bound applies, among them every delta below the event's slack.
     Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
     """
-    allowed, event = failure_probability(delta), _read(event)
+    allowed, event = failure_probability(delta), read_event(event)
     return min(_epsilons(event, allowed), default=math.inf)
 
 
@@ -42,18 +41,18 @@ def delta(event: Event, epsilon: Number) -> float:
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance.
     Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
     """
-    bound, event = nonnegative(epsilon, "epsilon"), _read(event)
+    bound, event = nonnegative(epsilon, "epsilon"), read_event(event)
     return min(_deltas(event, bound), default=1.0)
 
 
 def rdp(event: Event, order: Number) -> float:
     """Return the event's Renyi divergence of an order above 1, rounded up; slack is not in it."""
-    return _read(event).rdp(read_order(order))
+    return read_event(event).rdp(read_order(order))
 
 
 def within(event: Event, epsilon: Number, delta: Number) -> bool:
     """Return whether some sound bound shows that the event is (epsilon, delta)-DP, asking the cheapest ones first."""
-    limit, allowed, event = nonnegative(epsilon, "epsilon"), failure_probability(delta), _read(event)
+    limit, allowed, event = nonnegative(epsilon, "epsilon"), failure_probability(delta), read_event(event)
     return any(bound <= limit for bound in _epsilons(event, allowed))
 
 
@@ -137,9 +136,3 @@ def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
 
 def _plus(slack: Fraction, more: float) -> float:
     return min(1.0, float_up(slack + Fraction(more)))
-
-
-def _read(event: Event) -> Event:
-    if not isinstance(event, Event):
-        raise RequestError(f"event must be an Event; got a {type(event).__name__}")
-    return event

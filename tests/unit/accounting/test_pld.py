@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privet.accounting.compose import optimal
 from privet.accounting.discretise import extent, upper
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ZcdpEvent
 from privet.accounting.gather import gather
@@ -249,12 +249,9 @@ def test_impossible_epsilons_and_steps_are_refused():
         loss_distribution(PureEvent(1), step=0)
 
 
-def test_a_thousand_different_events_compose_quickly():
+def test_a_thousand_different_events_cost_no_more_than_by_optimal_composition():
     event = Composed(tuple(PureEvent(Fraction(1000 + k, 20000)) for k in range(1000)))
-    pld_epsilon(PureEvent(1), 1e-6)
-    started = time.process_time()
-    pld_epsilon(event, 1e-6)
-    assert time.process_time() - started < 2.0
+    assert pld_epsilon(event, 1e-6) <= optimal(event, 1e-6) * 1.001
 
 
 def test_upper_lattice_of_a_symmetric_pair_is_made_once():

@@ -216,3 +216,17 @@ def test_a_bad_rate_is_refused_by_name(rate):
     with pytest.raises(BadParameter) as caught:
         race([1.0], rate)
     assert caught.value.parameter == "rate"
+
+
+@pytest.mark.parametrize(("nudge", "winner"), [(mpmath.mpf("1e-12"), 1), (mpmath.mpf("-1e-12"), 0)])
+def test_a_near_tie_is_decided_exactly_and_not_by_the_wider_bound(nudge, winner):
+    """The trailing candidate's bounds are ten thousand times wider; it must not win because its lower one is lower."""
+    with mpmath.workdps(60):
+        trailing = mpmath.exp(-mpmath.exp(-10) * (1 + nudge))
+        leading = mpmath.exp(-1)
+        words = [int(mpmath.floor(share * 2**63)) for share in (trailing, leading)]
+    stream = Stream(np.array([*words, *fresh(64).tolist()], dtype=np.uint64))
+    runner = Race([0.0, 10.0], Fraction(1))
+    low, high = runner._keys(np.array([words], dtype=np.uint64))
+    assert low[0, 0] < low[0, 1] < high[0, 1] < high[0, 0]
+    assert runner.draw(stream) == winner
