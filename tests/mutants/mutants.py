@@ -168,7 +168,7 @@ MUTANTS: list[Mutant] = [
         "accounting/gdp.py",
         "unit/accounting/test_gdp.py golden/test_reference_accounting.py",
         ("x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2", "x, y = epsilon / mu, epsilon / mu + mu / 2"),
-        ("return most(lambda mu: mu == 0 or _log_delta(bound, mu) <= target, 0.0, enough)", "return enough"),
+        ("return most(lambda mu: mu == 0 or _log_delta(epsilon, mu) <= log_delta, 0.0, enough)", "return enough"),
     ),
     *_of(
         "accounting/convert.py",
@@ -219,7 +219,7 @@ MUTANTS: list[Mutant] = [
         "accounting/filters.py",
         "unit/accounting/test_filters.py",
         (
-            "if self.spent_delta + _read(event).slack() > self.keys_delta:\n            return False",
+            "if self.spent_delta + read_event(event).slack() > self.keys_delta:\n            return False",
             "if False:\n            return False",
         ),
         ("return replace(self, spent=compact(self.spent + Fraction(event.rho())))", "return self"),
