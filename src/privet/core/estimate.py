@@ -1,0 +1,24 @@
+"""A number that was estimated, with an interval that says what it covers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """An estimate with an honest interval.
+
+    `low` and `high` hold the quantity named in `covers` with probability `confidence` or more; `value` is unbiased
+    and may lie outside the possible range, while the interval never does.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    standard_error: float
+    covers: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({self.confidence:.0%}: {self.covers})"
