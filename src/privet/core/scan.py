@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, NoReturn
 
 from .expression import Expression
@@ -14,28 +15,43 @@ from .schema import Key, Schema
 
 @dataclass(frozen=True)
 class Sum:
-    """One bounded integer sum: of `expression` clamped to [low, high] grid steps of size `step` from `origin`.
+    """One bounded integer sum: of `expression`, put on a grid and clamped there.
 
-    A row contributes floor((x - origin) / step + 1/2), clamped again to [low, high]; nothing (0) where `where` does
-    not hold or x is NULL, unless `null_as` says what a NULL counts as. `expression` None counts rows: each gives 1.
-    `numerator`/`denominator` of the step are exact; `exact` says that the expression is computed in integers.
+    A row gives y**power - offset, where y = floor((x - origin) / step + 1/2) clamped to [low, high]; it gives 0 where
+    `where` does not hold or x is NULL, unless `null_as` says which y a NULL counts as. `expression` None stands for
+    y = 1: each row counts.
     """
 
     expression: Expression | None
     low: int
     high: int
-    origin: tuple[int, int] = (0, 1)
-    step: tuple[int, int] = (1, 1)
+    origin: Fraction = Fraction(0)
+    step: Fraction = Fraction(1)
     where: Expression | None = None
     null_as: int | None = None
-    power: int = 1  # the grid value is raised to this power before it is summed
+    power: int = 1
+    offset: int = 0
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest number that a row which counts can give."""
+        corners = [self.low, self.high] + ([0] if self.low < 0 < self.high else [])
+        given = [corner**self.power - self.offset for corner in corners]
+        return min(given), max(given)
+
+    @property
+    def most(self) -> int:
+        """How far from zero one row can move the sum."""
+        low, high = self.ends
+        return max(abs(low), abs(high))
 
 
 @dataclass(frozen=True)
 class Norm:
-    """One integer weight per unit scales all it gives: the largest w <= 2**shift with w * |n| <= limit * 2**shift.
+    """One integer weight per unit scales all it gives: the largest w <= 2**shift that keeps to the limit.
 
-    |n| is the L1 or L2 norm of the unit's numbers of rows over the released cells; the test is in integers.
+    With n(g) the unit's rows in released cell g: w * sum n(g) <= limit * 2**shift for order 1, and
+    w**2 * sum n(g)**2 <= limit * 4**shift for order 2, whose `limit` is the square of the norm. All in integers.
     """
 
     order: Literal[1, 2]
@@ -91,6 +107,8 @@ class Scan:
     sums: tuple[Sum, ...]
     bounding: Bounding
     discovery: Discovery | None = None
+    distinct: bool = False
+    """Whether a unit counts at most once in a cell: its rows there are merged, keeping the largest of each value."""
 
 
 class Exact:

@@ -1,0 +1,31 @@
+"""AVG(x): a sum centred in the bounds, which one row moves by half as much, over the shared count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privet.core.scan import Sum
+
+from .aggregate import Aggregate, Argument, Floats
+
+
+@dataclass(frozen=True)
+class Mean(Aggregate):
+    """The mean of x, within its bounds; the middle of the bounds where too few rows are left to tell."""
+
+    argument: Argument
+    name = "avg"
+
+    def sums(self) -> tuple[Sum, ...]:
+        return self.argument.centred(), self.argument.present()
+
+    def read(self, *released: Floats) -> Floats:
+        import numpy as np
+
+        total, count = released
+        shift = total * float(self.argument.centred().step) / np.maximum(count, 1.0)
+        return np.clip(float(self.argument.middle) + shift, *self.ends)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(self.argument.low), float(self.argument.high)
