@@ -1,7 +1,7 @@
 """Exact draws of integer noise from the operating system's secure source. There is no seed."""
 
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
-from .race import race
+from .racing import race
 
 __all__ = [
     "bernoulli",

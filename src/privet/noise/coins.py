@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
-from .geometric import Integers
+from .laplace import Integers
 from .lazy import LazyUniform
 from .shape import integers_of
 from .source import SYSTEM, WORD_BITS, Source, bits

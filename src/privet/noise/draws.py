@@ -18,7 +18,7 @@ from privet.core.exact import Number, nonnegative, positive, probability, whole
 
 from .coins import Below, Coin, ExponentialCoin
 from .gaussian import Gaussian
-from .geometric import Geometric, Integers
+from .laplace import Geometric, Integers
 from .shape import Size, sample
 
 Booleans = NDArray[np.bool_]

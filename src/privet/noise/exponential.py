@@ -52,8 +52,8 @@ BAND = 2.0**-43 + 2.0**-53 + LARGEST_EXPONENTIAL * (LOG_ACCURACY + 2) * 2.0**-53
 BEYOND = 16.0
 """An x that no decided lane reaches, with room for rounding."""
 
-BLOCK = 2**15
-"""Lanes computed at a time, so that a block's arrays stay in the cache."""
+BLOCK = 2**13
+"""Lanes computed at a time, so that a block's arrays stay in the cache and come from memory already mapped."""
 
 _MASK_WORD = np.uint64(MASK)
 _SMALLEST_FACTOR = Fraction(1, 2**60)

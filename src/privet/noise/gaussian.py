@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, Lanes, reach
-from .geometric import Geometric, Integers
+from .laplace import Geometric, Integers
 from .lazy import LazyUniform
 from .shape import integers_of
 from .source import SYSTEM, Source
@@ -26,26 +26,28 @@ _SMALLEST_RATIO = Fraction(1, 2**100)
 class Gaussian:
     """The distribution on the integers with P[k] proportional to exp(-k**2 / (2 sigma**2)).
 
-    With t = floor(sigma) + 1, a discrete Laplace variate y of scale t is accepted with probability exp(-x),
-    x = (|y| - sigma**2 / t)**2 / (2 sigma**2). With r = |y| / t and q = (sigma / t)**2 that is
-    x = (r - q)**2 / (2 q), whose computed value is within SLACK = 512 eps of x, or both exceed 16 (eps = 2**-53):
+    With t a positive integer, a discrete Laplace variate y of scale t is accepted with probability exp(-x),
+    x = (|y| - sigma**2 / t)**2 / (2 sigma**2). The law is the same for every t; the nearest to sigma accepts most.
+    With r = |y| / t and q = (sigma / t)**2 that is x = (r - q)**2 / (2 q), whose computed value is within
+    SLACK = 512 eps of x, or both exceed 16 (eps = 2**-53):
 
     * r is off by at most 3.01 eps r, q by eps q, and d = r - q by 3.01 eps r + eps q + eps |d|; then
-      x by (|d| / q) times that, plus 4 eps x. For sigma >= 1, q >= 1/4; where x <= 17, |d| <= 6, r <= 7,
-      |d| / q <= 12, which makes 12 * 28 eps + 68 eps.
-    * For sigma < 1, t = 1 and r = |y| is exact. y = 0 gives x = q / 2. Otherwise d >= r - q > 0 and the error
-      is at most eps d (q + d) / q + 4 eps x <= eps (d + 6 x), with d <= sqrt(34).
+      x by (|d| / q) times that, plus 4 eps x. For sigma >= 1/2, 1/4 <= q <= 9/4. Where x <= 17,
+      |d| <= sqrt(34 q), |d| / q <= sqrt(34 / q) and r <= q + |d|, which makes at most
+      (4.01 * 34 + 4.01 sqrt(34 q)) eps + 68 eps < 240 eps.
+    * For sigma < 1/2, t = 1, r = |y| is exact and q < 1/4. y = 0 gives x = q / 2. Otherwise d > 0, and the
+      error is at most eps d (q + d) / q + 4 eps x = eps (d + 6 x), with d <= sqrt(34 q).
     * q below 2**-100 is replaced by 2**-100: y = 0 gives x below 2**-100 either way, y != 0 more than 16.
 
     Guarantee: draws are independent and have exactly this distribution, given uniform words.
-    Cites: [CKS20, Alg. 3 and Thm 23].
+    Cites: [CKS20, Alg. 3], which takes t = floor(sigma) + 1.
     """
 
     __slots__ = ("_laplace", "_ratio", "_reciprocal", "_steps", "sigma_squared", "wide")
 
     def __init__(self, sigma_squared: Fraction) -> None:
         self.sigma_squared = sigma_squared
-        self._steps = math.isqrt(math.floor(sigma_squared)) + 1
+        self._steps = max(1, (math.isqrt(math.floor(4 * sigma_squared)) + 1) // 2)
         self._laplace = Geometric(Fraction(self._steps))
         self.wide = self._laplace.wide
         self._ratio = float(max(sigma_squared / self._steps**2, _SMALLEST_RATIO))

@@ -37,19 +37,19 @@ class LazyUniform:
 
     def exponential(self) -> tuple[Decimal, Decimal | None]:
         """Return a lower and an upper bound of E = -ln U; no upper bound where U may be zero."""
-        context = self._context(0)
-        least = max(Decimal(0), -context.next_plus(context.ln(self._point(self.numerator + 1))))
+        context = self._context()
+        least = -_above(context.ln(self._point(self.numerator + 1)), context)
         if not self.numerator:
             return least, None
-        return least, -context.next_minus(context.ln(self._point(self.numerator)))
+        return least, -_below(context.ln(self._point(self.numerator)), context)
 
-    def log_exponential(self, extra_digits: int = 0) -> tuple[Decimal | None, Decimal | None]:
+    def log_exponential(self) -> tuple[Decimal | None, Decimal | None]:
         """Return a lower and an upper bound of ln E, each None where there is none."""
-        context = self._context(extra_digits)
+        context = self._context()
         least, most = self.exponential()
         return (
-            context.next_minus(context.ln(least)) if least > 0 else None,
-            None if most is None else context.next_plus(context.ln(most)),
+            _below(context.ln(least), context) if least else None,
+            None if most is None else _above(context.ln(most), context),
         )
 
     def floor(self, scale: Fraction) -> int:
@@ -76,8 +76,17 @@ class LazyUniform:
         # n / 2**bits = n 5**bits / 10**bits, exactly
         return Decimal(f"{numerator * 5**self.bits}E-{self.bits}")
 
-    def _context(self, extra_digits: int) -> Context:
-        digits = self.bits * 3 // 10 + _GUARD_DIGITS + extra_digits
+    def _context(self) -> Context:
+        digits = self.bits * 3 // 10 + _GUARD_DIGITS
         return Context(
             prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, traps=[]
         )
+
+
+def _below(rounded: Decimal, context: Context) -> Decimal:
+    # A logarithm that rounds to zero is zero, of one: the next number would have an exponent of -10**18.
+    return context.next_minus(rounded) if rounded else rounded
+
+
+def _above(rounded: Decimal, context: Context) -> Decimal:
+    return context.next_plus(rounded) if rounded else rounded

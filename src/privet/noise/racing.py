@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from privet.core.errors import BadParameter, BadValue
 from privet.core.exact import Number, rational
 
-from .exponential import LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats
+from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats
 from .lazy import LazyUniform
 from .shape import Size, sample
 from .source import SYSTEM, Source, Words
@@ -39,7 +39,6 @@ _CAP = 2.0**60
 _TINY = 2.0**-100
 _STEP = 600
 _FAR = 400
-_ROW_LANES = 2**16
 _ALLOWED = "a one-dimensional array of finite numbers (floats, integers or Fractions), with at least one entry"
 
 
@@ -50,7 +49,7 @@ def race(scores: object, rate: Number, *, size: Size = None) -> int | NDArray[np
     an object array. With a size, independent races over the same scores.
 
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
-    Cites: [MT07, Def. 2] for the distribution, [YellT77, Thm 5] for the race that draws it.
+    Cites: [MT07, Def. 2] for the distribution, [Yel77] for the race that draws it.
     """
     return sample(Race(scores, rational(rate, "rate")), size)
 
@@ -73,7 +72,7 @@ class Race:
     def fill(self, count: int, source: Source = SYSTEM) -> NDArray[np.int64]:
         """Return the winners of this many independent races."""
         winners = np.empty(count, dtype=np.int64)
-        rows = max(1, _ROW_LANES // self._behind.size)
+        rows = max(1, BLOCK // self._behind.size)
         for start in range(0, count, rows):
             winners[start : start + rows] = self._run(min(rows, count - start), source)
         return winners
@@ -165,7 +164,7 @@ def _array_of(entries: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
 
 def _exact_score(entry: object) -> Fraction:
     try:
-        if isinstance(entry, int) and not isinstance(entry, bool):
+        if isinstance(entry, (int, Fraction)) and not isinstance(entry, bool):
             return Fraction(entry)
         return rational(entry, "scores")
     except BadParameter:  # its message quotes the entry

@@ -1,0 +1,43 @@
+"""What a benchmark is: cases, the systems that run each, and the ratios to reach. Holds no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """One piece of work, the same for every system that runs it.
+
+    `units` maps each system to how many units of work it does; the rate is units per second. Where the cost of a
+    unit does not depend on how many there are, a slow system may do fewer. `count` is the parameter that takes them.
+    """
+
+    title: str
+    task: str
+    units: Mapping[str, int]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    count: str | None = None
+    targets: Mapping[str, float] = field(default_factory=dict)
+    """The least ratio of Privet's rate to a peer's that is hoped for."""
+    limit: float | None = None
+    """The most seconds that Privet may take, where that is the aim."""
+    same_draws: bool = False
+    """Whether all systems draw from (nearly) one distribution, so that their mean sizes must agree."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A file in `cases/` holds one, named `BENCHMARK`."""
+
+    name: str
+    title: str
+    unit: str
+    cases: tuple[Case, ...]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Return every system that some case needs, in order of first mention."""
+        return tuple(dict.fromkeys(system for case in self.cases for system in case.units))

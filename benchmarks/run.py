@@ -1,0 +1,190 @@
+"""Measure Privet beside its peers: `python benchmarks/run.py [NAME ...]`, or `make bench BENCH='noise'`.
+
+All systems are measured in one run, interleaved, so that a busy machine slows them alike; the best of several repeats
+counts. Results are printed and written to benchmarks/results/, which is not kept in the repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import os
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark import Benchmark, Case
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from systems import SYSTEMS, MissingPeer, Worker
+
+HERE = Path(__file__).resolve().parent
+SIZES_AGREE_WITHIN = 0.1
+"""Mean absolute sizes of 5,000 or more draws differ by about 0.014 of themselves; seven times that is no accident."""
+
+
+@dataclass
+class Timing:
+    """The best run of one system on one case."""
+
+    units: int
+    seconds: float = math.inf
+    size: float | None = None
+
+    @property
+    def rate(self) -> float:
+        return self.units / self.seconds
+
+
+def load(name: str) -> Benchmark:
+    benchmark: Benchmark = importlib.import_module(f"cases.{name}").BENCHMARK
+    return benchmark
+
+
+def measure(benchmark: Benchmark, workers: dict[str, Worker], repeats: int, full: bool) -> dict[str, dict[str, Timing]]:
+    """Return the best timing of each system on each case, by title and system."""
+    best: dict[str, dict[str, Timing]] = {}
+    for _ in range(repeats):
+        for case in benchmark.cases:
+            row = best.setdefault(case.title, {})
+            for system, few in case.units.items():
+                if system not in workers:
+                    continue
+                units = max(case.units.values()) if full else few
+                counted = {case.count: units} if case.count else {}
+                reply = workers[system].ask(case.task, {**case.parameters, **counted})
+                timing = row.setdefault(system, Timing(units))
+                timing.seconds = min(timing.seconds, reply["seconds"])
+                timing.size = reply["size"]
+    return best
+
+
+def verify_same_work(case: Case, row: dict[str, Timing]) -> None:
+    """Raise if the systems' draws differ in size: then they did not do the same work."""
+    sizes = {system: timing.size for system, timing in row.items() if timing.size is not None}
+    if case.same_draws and sizes and max(sizes.values()) > min(sizes.values()) * (1 + SIZES_AGREE_WITHIN):
+        raise SystemExit(f"{case.title}: the systems draw from different distributions: mean sizes {sizes}")
+
+
+def make_table(benchmark: Benchmark, best: dict[str, dict[str, Timing]], systems: list[str]) -> Table:
+    """Return each system's rate, with how many times it Privet's is."""
+    table = Table(
+        title=f"{benchmark.title}\n{benchmark.unit} (Privet's as a multiple)", title_justify="left", box=SIMPLE
+    )
+    for heading in ("case", *systems, "aims"):
+        table.add_column(heading, justify="right" if heading in systems else "left", no_wrap=True)
+    for case in benchmark.cases:
+        row = best[case.title]
+        cells = ["-" if system not in row else compact(row[system].rate) for system in systems]
+        for place, system in enumerate(systems):
+            if system in row and system != "privet":
+                cells[place] += f" ({multiple(ratio(row, system))})"
+        table.add_row(case.title, *cells, "; ".join(aims(case, row)))
+    return table
+
+
+def multiple(times: float) -> str:
+    """Return a ratio as people read it: whole from ten on, in two digits below one."""
+    return f"{times:,.0f}x" if times >= 10 else f"{times:.2g}x"
+
+
+def compact(rate: float) -> str:
+    """Return a rate in three digits, with thousands as k and millions as M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if rate >= size:
+            return f"{rate / size:.3g}{letter}"
+    return f"{rate:.3g}"
+
+
+def ratio(row: dict[str, Timing], peer: str) -> float:
+    return row["privet"].rate / row[peer].rate
+
+
+def aims(case: Case, row: dict[str, Timing]) -> list[str]:
+    """Return each aim of a case, and whether it was met."""
+    lines = []
+    for peer, least in case.targets.items():
+        if peer in row:
+            lines.append(f"{multiple(least)} {peer} {_met(ratio(row, peer) >= least)}")
+    if case.limit is not None:
+        seconds = row["privet"].seconds
+        lines.append(f"{seconds:.3f} s of {case.limit:g} s {_met(seconds <= case.limit)}")
+    return lines
+
+
+def _met(reached: bool) -> str:
+    return "met" if reached else "MISSED"
+
+
+def record(benchmark: Benchmark, best: dict[str, dict[str, Timing]], versions: dict[str, str]) -> Path:
+    """Write the results as JSON and return the file."""
+    results = {
+        "benchmark": benchmark.name,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()},
+        "versions": versions,
+        "unit": benchmark.unit,
+        "cases": [
+            {
+                "title": case.title,
+                "systems": {
+                    system: {"units": timing.units, "seconds": timing.seconds, "rate": timing.rate}
+                    for system, timing in best[case.title].items()
+                },
+                "ratios": {system: ratio(best[case.title], system) for system in best[case.title]},
+                "aims": aims(case, best[case.title]),
+            }
+            for case in benchmark.cases
+        ],
+    }
+    file = HERE / "results" / f"{benchmark.name}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    return file
+
+
+def main() -> int:
+    names = sorted(file.stem for file in (HERE / "cases").glob("*.py"))
+    parser = argparse.ArgumentParser(description="Measure Privet beside its peers.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which benchmarks: {', '.join(names)} (default: all)")
+    parser.add_argument("--without", action="append", default=[], choices=sorted(set(SYSTEMS) - {"privet"}))
+    parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts (default: 5)")
+    parser.add_argument("--full", action="store_true", help="let slow peers do as much work as Privet")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(names):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    benchmarks = [load(name) for name in options.names or names]
+    needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
+    workers: dict[str, Worker] = {}
+    try:
+        for system in needed:
+            if system not in options.without:
+                with console.status(f"preparing {system}"):
+                    workers[system] = Worker(SYSTEMS[system])
+        versions = {system: worker.version for system, worker in workers.items()}
+        console.print("  ".join(f"{system} {version}" for system, version in versions.items()))
+        for benchmark in benchmarks:
+            with console.status(f"measuring {benchmark.name}"):
+                best = measure(benchmark, workers, options.repeats, options.full)
+            for case in benchmark.cases:
+                verify_same_work(case, best[case.title])
+            console.print(make_table(benchmark, best, [system for system in benchmark.systems if system in workers]))
+            console.print(f"written to {record(benchmark, best, versions).relative_to(HERE.parent)}\n")
+    except MissingPeer as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

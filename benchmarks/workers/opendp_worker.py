@@ -1,0 +1,49 @@
+"""OpenDP's side of each benchmark: its integer vector samplers, as a user calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import opendp.prelude as dp
+from serve import importing, serve
+
+dp.enable_features("contrib")
+
+
+def discrete_laplace(scale: int, draws: int) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    mechanism, zeros = dp.m.make_laplace(*space, scale=float(scale)), [0] * draws
+    return lambda: mechanism(zeros)
+
+
+def discrete_gaussian(scale: int, draws: int) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    mechanism, zeros = dp.m.make_gaussian(*space, scale=float(scale)), [0] * draws
+    return lambda: mechanism(zeros)
+
+
+def scalar_laplace(scale: int, draws: int) -> Callable[[], Any]:
+    space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+    mechanism = dp.m.make_laplace(*space, scale=float(scale))
+    return lambda: [mechanism(0) for _ in range(draws)]
+
+
+def exponential_mechanism(candidates: int) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    mechanism = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=2.0)
+    scores = [candidate % 1000 for candidate in range(candidates)]
+    return lambda: mechanism(scores)
+
+
+if __name__ == "__main__":
+    serve(
+        "opendp",
+        {
+            "discrete_laplace": discrete_laplace,
+            "discrete_gaussian": discrete_gaussian,
+            "scalar_laplace": scalar_laplace,
+            "exponential_mechanism": exponential_mechanism,
+            "import": importing("opendp.prelude"),
+        },
+    )

@@ -1,0 +1,27 @@
+"""Every dominating pair, under one roof. Each keeps the promise of `core.pair.Pair` and nothing more is asked of it.
+
+A pair may also say that it is symmetric (`symmetric`), or Gaussian (`gaussian()`), which saves work and never changes
+an answer for the worse.
+"""
+
+from __future__ import annotations
+
+from .pairs_continuous import GaussianPair, LaplacePair
+from .pairs_derived import BoundedRangePair, FailedPair, ProfilePair, SampledPair
+from .pairs_discrete import DiscreteGaussianPair, DiscreteLaplacePair
+from .pairs_finite import ApproximatePair, FinitePair, KaryResponsePair, ResponsePair
+
+__all__ = [
+    "ApproximatePair",
+    "BoundedRangePair",
+    "DiscreteGaussianPair",
+    "DiscreteLaplacePair",
+    "FailedPair",
+    "FinitePair",
+    "GaussianPair",
+    "KaryResponsePair",
+    "LaplacePair",
+    "ProfilePair",
+    "ResponsePair",
+    "SampledPair",
+]
