@@ -1,0 +1,93 @@
+"""Error bars for released sums and what is read from them: in closed form, or by simulating the known noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .laws import Law, half_width
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+POINTS = 4093
+"""How many points simulate the noise; prime, so that no direction of the sequence repeats early."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Low and high ends and the standard error, one for each released number."""
+
+    low: Floats
+    high: Floats
+    error: Floats
+
+
+def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: float, tail: float) -> Bars:
+    """Return bars for total / count, a ratio known to lie within [-most, most].
+
+    Guarantee: Fieller's: theta belongs to the interval iff total - theta * count is no further from 0 than its noise
+    would be, so the coverage is exact wherever the set is one interval, which is taken from the estimate outwards.
+    Cites: [Fie54].
+    """
+    import numpy as np
+
+    def outside(theta: Floats) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(total - theta * count) > half_width(laws[0], laws[1], theta, tail))
+
+    center = np.clip(total / np.where(count > 0, count, np.inf), -most, most)
+    ends = []
+    for side in (-most, most):
+        inner, outer = center.copy(), np.full_like(center, side)
+        free = ~outside(outer)
+        for _ in range(60):
+            middle = (inner + outer) / 2
+            out = outside(middle)
+            inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
+        ends.append(np.where(free, side, outer))
+    whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count says nothing
+    low, high = np.where(whole, -most, ends[0]), np.where(whole, most, ends[1])
+    spread = np.hypot(laws[0].deviation, center * laws[1].deviation) / np.maximum(count, 1.0)
+    return Bars(low, high, np.minimum(spread, most))
+
+
+def simulated_bars(
+    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: float
+) -> Bars:
+    """Return bars for a function of released sums, by adding their known noise again and reading each time.
+
+    The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of
+    the function over it are those of the function of the true sums, given what was released.
+    """
+    import numpy as np
+
+    noise = noise_points(laws, POINTS)
+    parts = [sums[:, None] + noise[index][None, :] for index, sums in enumerate(released)]
+    values = read(*parts)
+    low, high = np.quantile(values, [tail / 2, 1 - tail / 2], axis=1)
+    return Bars(low, high, values.std(axis=1))
+
+
+def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
+    """Return for each law the same number of noise values, spread evenly and jointly over their distribution.
+
+    An additive recurrence on the roots of x^(d+1) = x + 1 fills the unit cube evenly: no random numbers are needed
+    to simulate noise on numbers that are already public.
+    """
+    import numpy as np
+
+    root = 1.5
+    for _ in range(60):
+        root = (1 + root) ** (1 / (len(laws) + 1))
+    places = np.arange(1, points + 1, dtype=np.float64)
+    return [law.quantile(_inside((0.5 + places * root ** -(index + 1)) % 1.0)) for index, law in enumerate(laws)]
+
+
+def _inside(share: Floats) -> Floats:
+    import numpy as np
+
+    return np.asarray(np.clip(share, 1e-12, 1 - 1e-12), dtype=np.float64)

@@ -1,0 +1,66 @@
+"""Which noise: Laplace or Gaussian, whichever errs less at the same cost, from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from privet.mechanisms import Gaussian, Laplace
+
+from privet.accounting.gdp import gaussian_mu
+from privet.core.errors import RequestError
+from privet.core.rounding import float_down
+from privet.core.sensitivity import Sensitivity
+
+from .plan import Noise, Spend
+
+Family = Literal["laplace", "gaussian"]
+
+_ROOM = Fraction(1, 2**20)
+"""Held back of epsilon, for the blur of each Gaussian on its grid (2**-29 for each of up to 500 measures)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A family of noise and what it leaves for each measure: epsilon for Laplace, mu for Gaussian."""
+
+    family: Family
+    share: Fraction
+
+    @property
+    def order(self) -> Literal[1, 2]:
+        """The norm in which contributions are bounded for this noise."""
+        return 1 if self.family == "laplace" else 2
+
+    def mechanism(self, sensitivity: Sensitivity) -> Noise:
+        """Return the noise for one measure."""
+        if self.family == "laplace":
+            return Laplace(sensitivity=sensitivity, epsilon=self.share)
+        variance = sensitivity.l2_squared / self.share**2
+        return Gaussian(sensitivity=sensitivity, rho=sensitivity.l2_squared / (2 * variance))
+
+    def deviation(self, norm: float) -> float:
+        """Return the standard deviation of a measure's noise for a sensitivity of this norm."""
+        return (math.sqrt(2) if self.family == "laplace" else 1.0) * norm / float(self.share)
+
+
+def choices(spend: Spend, measures: int) -> list[Choice]:
+    """Return the families that the spend allows, with the equal share of each measure.
+
+    Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon; Gaussian ones of
+    mu / sqrt(measures) compose to mu, which is exactly (epsilon, delta)-DP.
+    Cites: [DR14, Thm 3.16], [DRS22, Cor. 2], [BW18, Thm 8].
+    """
+    found = []
+    if spend.rho is not None:
+        found.append(Choice("gaussian", Fraction(float_down(math.sqrt(2 * float_down(spend.rho) / measures)))))
+    if spend.epsilon is not None:
+        found.append(Choice("laplace", spend.epsilon / measures))
+        if spend.delta:
+            mu = gaussian_mu(spend.epsilon * (1 - _ROOM), spend.delta)
+            found.append(Choice("gaussian", Fraction(mu) / Fraction(math.nextafter(math.sqrt(measures), math.inf))))
+    if not found:
+        raise RequestError("say what the answer may cost: epsilon= or rho=")
+    return found

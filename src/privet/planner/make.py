@@ -1,0 +1,153 @@
+"""Makes a plan from a query: keys, bounds, sums, sensitivities, noise. Reads declared facts and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from privet.query.functions import typed
+
+from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
+from privet.core.errors import InvariantError, RequestError, Unbounded
+from privet.core.expression import Column, Expression
+from privet.core.scan import Discovery, GroupKey, Scan, Sum
+from privet.core.schema import Schema
+from privet.core.unit import Person
+from privet.query.nodes import Aggregate as Asked
+from privet.query.nodes import Query
+
+from .choose import Choice, choices
+from .keys import count_cells, group_key
+from .plan import KeyRelease, Measure, Pass, Plan, Reading, Spend, canonical
+from .stability import bounding_for, key_sensitivity, sensitivity_of
+from .threshold import threshold_for
+
+SHIFT = 20
+"""Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
+
+
+def make_plan(query: Query, tables: Mapping[str, Schema], *, spend: Spend) -> Plan:
+    """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
+    schema = tables[query.table]
+    keys = tuple(group_key(key.expression, schema.columns) for key in query.keys)
+    count_cells(keys)
+    aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
+    groups: dict[bool, dict[str, Sum]] = {}
+    for asked in query.aggregates:
+        wanted = groups.setdefault(asked.function == "count_units", {})
+        for total in aggregates[asked.name].sums():
+            wanted[canonical(total)] = total
+    ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
+    discovers = any(key.values is None for key in keys)
+    if discovers and not spend.keys:
+        names = ", ".join(asked.name for asked, key in zip(query.keys, keys, strict=True) if key.values is None)
+        raise RequestError(
+            f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
+            f"declare them (category([...]), or low and high), or use a budget with a delta"
+        )
+    measures = sum(map(len, ordered.values())) + discovers
+    best: tuple[Pass, ...] | None = None
+    for choice in choices(spend, measures):
+        passes = tuple(
+            _pass(query, schema, keys, tuple(sums), distinct, choice, spend, find=discovers and index == 0)
+            for index, (distinct, sums) in enumerate(ordered.items())
+        )
+        if best is None or _error(passes) < _error(best):
+            best = passes
+    if best is None:
+        raise InvariantError("no noise fits the spend")
+    readings = tuple(_reading(asked, aggregates[asked.name], best) for asked in query.aggregates)
+    return Plan(query, best, readings, spend)
+
+
+def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
+    if asked.function == "count_units" and not isinstance(schema.unit, Person):
+        raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
+    if asked.argument is None or asked.function == "count_units":
+        return CountRows(asked.where)
+    kind = AGGREGATES[asked.function]
+    facts = typed(asked.argument, schema.columns)
+    if asked.function == "count":
+        bound = (0, 1)
+        return kind(_argument(asked.argument, asked.where, *bound, step=None, nullable=facts.nullable))
+    if facts.kind not in ("integer", "number"):
+        raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
+    if facts.low is None or facts.high is None:
+        raise Unbounded(_first_column(asked.argument, schema))
+    step = 1 if facts.kind == "integer" else None
+    if isinstance(asked.argument, Column):
+        step = schema.columns[asked.argument.name].step or step
+    return kind(_argument(asked.argument, asked.where, facts.low, facts.high, step=step, nullable=facts.nullable))
+
+
+def _argument(
+    expression: Expression, where: Expression | None, low: object, high: object, *, step: object, nullable: bool
+) -> Argument:
+    from fractions import Fraction
+
+    return Argument(
+        expression=expression,
+        low=Fraction(low),  # type: ignore[arg-type]
+        high=Fraction(high),  # type: ignore[arg-type]
+        step=None if step is None else Fraction(step),  # type: ignore[arg-type]
+        nullable=nullable,
+        where=where,
+    )
+
+
+def _pass(
+    query: Query,
+    schema: Schema,
+    keys: tuple[GroupKey, ...],
+    sums: tuple[Sum, ...],
+    distinct: bool,
+    choice: Choice,
+    spend: Spend,
+    *,
+    find: bool,
+) -> Pass:
+    person = isinstance(schema.unit, Person)
+    shift = SHIFT if person else 0
+    bounding = bounding_for(bool(keys), schema, order=choice.order, shift=shift, distinct=distinct)
+    most = schema.contribution.groups if person else 1
+    discovery = Discovery(most, choice.order, shift) if find else None
+    scan = Scan(query.table, schema, query.where, keys, sums, bounding, discovery, distinct)
+    measures = []
+    for total in sums:
+        sensitivity = sensitivity_of(total, scan)
+        measures.append(Measure(total, sensitivity, choice.mechanism(sensitivity), shift))
+    release = None
+    if discovery is not None:
+        sensitivity = key_sensitivity(scan)
+        noise = choice.mechanism(sensitivity)
+        threshold = threshold_for(noise, discovery, group=schema.unit.group, delta=spend.keys)
+        release = KeyRelease(sensitivity, noise, threshold, spend.keys, shift)
+    return Pass(scan, tuple(measures), release)
+
+
+def _error(passes: tuple[Pass, ...]) -> float:
+    """Return the sum of the measures' relative variances, by which two plans for the same sums compare."""
+    found = 0.0
+    for one in passes:
+        for measure in one.measures:
+            found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
+        if one.keys:
+            found += (one.keys.threshold / 2**one.keys.shift) ** 2
+    return found
+
+
+def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...]) -> Reading:
+    wanted = asked.function == "count_units"
+    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted)
+    places = tuple((index, passes[index].scan.sums.index(total)) for total in aggregate.sums())
+    return Reading(asked.name, aggregate, places)
+
+
+def _first_column(expression: Expression, schema: Schema) -> str:
+    if isinstance(expression, Column):
+        return expression.name
+    for argument in getattr(expression, "arguments", ()):
+        name = _first_column(argument, schema)
+        facts = schema.columns.get(name)
+        if facts is not None and facts.low is None:
+            return name
+    return ""

@@ -1,0 +1,96 @@
+"""How far one unit can move each sum of a scan: the one place where sensitivities of queries are proven."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from privet.core.errors import InvariantError
+from privet.core.scan import Norm, Once, Scan, Sum, Truncate
+from privet.core.schema import Schema
+from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Person, Rows
+
+
+def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
+    """Return how far the integers that the scan gives for one of its sums can move between neighbours.
+
+    Let B bound the norm of what one unit gives to all cells: Y for one row of at most Y (`Once`); Y * limit * 2**shift
+    in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`).
+
+    Guarantee: add-remove: B, since a unit's cells appear or vanish. Change-one: the unit's old cells vanish and its
+    new ones appear: L1 2B; L2 squared 2B^2 where a unit's numbers cannot be negative (old and new differ cell by
+    cell by no more than the larger, and |a - b|^2 <= |a|^2 + |b|^2 for a, b >= 0), 4B^2 otherwise. Ungrouped, one cell
+    moves within [min(low, 0), max(high, 0)] times B/Y, or within [low, high] where the row always counts.
+    A group of k units is a chain of k neighbours.
+    Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
+    """
+    l1, l2_squared = _given(total, scan)
+    schema, neighbors = scan.schema, scan.schema.neighbors
+    if neighbors == "change-one":
+        low, high = total.ends
+        if scan.keys:
+            l1, l2_squared = 2 * l1, (2 if low >= 0 else 4) * l2_squared
+        else:
+            widest = high - low if _always_counts(total, scan) else max(high, 0) - min(low, 0)
+            factor = Fraction(widest, total.most) if total.most else Fraction(0)
+            l1, l2_squared = l1 * factor, l2_squared * factor**2
+    return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared).of_group(schema.unit.group)
+
+
+def key_sensitivity(scan: Scan) -> Sensitivity:
+    """Return how far the weights by which keys are discovered can move between neighbours.
+
+    Guarantee: a unit gives 2**shift / k to each of k keys (order 1) or 2**shift / sqrt(k) (order 2), so its norm is
+    at most 2**shift; otherwise as `sensitivity_of` for numbers that cannot be negative.
+    """
+    discovery = scan.discovery
+    if discovery is None:
+        raise InvariantError("a scan without discovery has no weights of keys")
+    norm = Fraction(2**discovery.shift)
+    # of order 1 the L1 norm is at most 2**shift, and so is L2; of order 2, sqrt(k) keys' worth in L1
+    l1 = norm if discovery.order == 1 else norm * discovery.most
+    double = 2 if scan.schema.neighbors == "change-one" else 1
+    plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=norm**2 * double)
+    return plain.of_group(scan.schema.unit.group)
+
+
+def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
+    """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
+    most = Fraction(total.most)
+    match scan.bounding:
+        case Once():
+            if not isinstance(scan.schema.unit, Rows):
+                raise InvariantError("only where each row is a unit may contributions go unbounded")
+            return most, most**2
+        case Norm(order=1, limit=limit, shift=shift):
+            norm = most * limit * 2**shift
+            return norm, norm**2
+        case Norm(limit=limit, shift=shift):
+            # L2 alone is bounded; L1 has no bound that does not grow with the number of cells
+            squared = most**2 * limit * 4**shift
+            return _unbounded(scan.schema, squared), squared
+        case Truncate(groups=groups, rows=rows):
+            return most * rows * groups, most**2 * rows**2 * groups
+    raise InvariantError("an unknown kind of bounding")
+
+
+def _unbounded(schema: Schema, squared: Fraction) -> Fraction:
+    """Return an L1 bound that certainly holds: at most as many cells as rows, so sqrt(rows) times L2, squared up."""
+    return squared * schema.rows
+
+
+def _always_counts(total: Sum, scan: Scan) -> bool:
+    """Whether each row is certain to give a number within `ends`: it may change, but not come to nothing."""
+    unconditional = total.where is None and scan.where is None and isinstance(scan.bounding, Once)
+    return unconditional and (total.expression is None or total.null_as is not None)
+
+
+def bounding_for(scan_keys: bool, schema: Schema, *, order: int, shift: int, distinct: bool) -> Norm | Once:
+    """Return the default bounding: one weight per unit, to the norm of its declared typical contribution."""
+    if not isinstance(schema.unit, Person):
+        return Once()
+    groups = schema.contribution.groups if scan_keys else 1
+    rows = 1 if distinct else schema.contribution.rows
+    if order == 1:
+        return Norm(1, groups * rows, shift)
+    return Norm(2, groups * rows * rows, shift)
