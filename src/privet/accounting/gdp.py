@@ -15,8 +15,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from privet.core.errors import BadParameter
+from privet.core.event import Event
 from privet.core.exact import Number, failure_probability, nonnegative, positive
-from privet.core.rounding import float_down, float_up, inflate
+from privet.core.pair import NoPair
+from privet.core.rounding import exp_up, float_down, float_up, inflate, sqrt_up
 
 from .search import least, most
 
@@ -103,19 +105,47 @@ def compose_mu(mus: Iterable[Number]) -> float:
     Guarantee: exact for Gaussian mechanisms whose parameters are fixed in advance; an upper bound for any others.
     Cites: [DRS22, Cor. 2].
     """
-    return root_up(sum((nonnegative(mu, "mu") ** 2 for mu in mus), Fraction(0)))
+    return float_up(sqrt_up(sum((nonnegative(mu, "mu") ** 2 for mu in mus), Fraction(0))))
 
 
-def root_up(square: Fraction) -> float:
-    """Return the least double whose square is no smaller than `square`."""
-    if square == 0:
-        return 0.0
-    # Scaled by an even power of two so that the integer root has 55 bits or more.
-    shift = max(0, 112 - square.numerator.bit_length() + square.denominator.bit_length()) // 2
-    root = math.isqrt((square.numerator << 2 * shift) // square.denominator)
-    if Fraction(root, 2**shift) ** 2 < square:
-        root += 1
-    return float_up(Fraction(root, 2**shift))
+def event_mu(event: Event) -> tuple[float, float] | None:
+    """Return an event's total mu and blur, if every part of it is Gaussian, and None otherwise.
+
+    Guarantee: squares of mu add. A blur b moves densities by factors within e**-b and e**b, outside a set of
+    probability below 1e-300, and adds.
+    Cites: [DRS22, Cor. 2].
+    """
+    squares, blur = Fraction(0), Fraction(0)
+    for atom, times in event.atoms().items():
+        try:
+            read = getattr(atom.pair(), "gaussian", None)
+        except NoPair:
+            return None
+        if read is None:
+            return None
+        mu, extra = read()
+        squares += times * Fraction(mu) ** 2
+        blur += times * Fraction(extra)
+    return float_up(sqrt_up(squares)), float_up(blur)
+
+
+def event_epsilon(event: Event, delta: Number) -> float:
+    """Return the epsilon of an event all of whose parts are Gaussian, rounded up; infinite for any other.
+
+    Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance. Without blur, exact.
+    With blur b, H'(epsilon) <= e**b H(epsilon - 2 b), and each part's excluded set is added.
+    Cites: [DRS22, Cor. 2], [BW18, Thm 8].
+    """
+    allowed, total = failure_probability(delta), event_mu(event)
+    if total is None:
+        return math.inf
+    mu, blur = total
+    if blur == 0:
+        return gaussian_epsilon(allowed, mu)
+    rest = (allowed - sum(event.atoms().values()) * Fraction(1, 10**300)) / exp_up(min(Fraction(blur), Fraction(1)))
+    if rest <= 0 or blur > 1:
+        return math.inf
+    return float_up(Fraction(gaussian_epsilon(rest, mu)) + 2 * Fraction(blur))
 
 
 def log_down(value: Fraction) -> float:

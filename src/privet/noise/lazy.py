@@ -37,11 +37,12 @@ class LazyUniform:
 
     def exponential(self) -> tuple[Decimal, Decimal | None]:
         """Return a lower and an upper bound of E = -ln U; no upper bound where U may be zero."""
+        # A minus sign would round in the caller's context; copy_negate does not.
         context = self._context()
-        least = -_above(context.ln(self._point(self.numerator + 1)), context)
+        least = _above(context.ln(self._point(self.numerator + 1)), context).copy_negate()
         if not self.numerator:
             return least, None
-        return least, -_below(context.ln(self._point(self.numerator)), context)
+        return least, _below(context.ln(self._point(self.numerator)), context).copy_negate()
 
     def log_exponential(self) -> tuple[Decimal | None, Decimal | None]:
         """Return a lower and an upper bound of ln E, each None where there is none."""

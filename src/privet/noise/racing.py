@@ -90,7 +90,7 @@ class Race:
         """Return a lower and an upper bound of each candidate's key."""
         with np.errstate(divide="ignore", invalid="ignore"):
             uniform = (words & np.uint64(MASK)).view(np.int64) * ULP
-            exponential = -np.log(uniform)
+            exponential = np.abs(np.log(uniform))  # not a minus sign: U = 1 must give 0, not -0
             error = (2 * 2.0**-UNIFORM_BITS) / uniform
             error += 2 * _EPS
             error += exponential * (2 * (LOG_ACCURACY + 1) * _EPS)

@@ -1,0 +1,197 @@
+"""Events that name a guarantee instead of a mechanism: pure, approximate, zCDP, a finite pair of distributions.
+
+Events of particular noise live beside their mechanisms. Nothing here draws, and nothing here looks at data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.event import Atom, Event, Exact
+from privet.core.exact import failure_probability, nonnegative, probability
+from privet.core.pair import Pair
+from privet.core.rounding import float_up
+
+from .curves import finite_pure, finite_rdp, finite_rho, read_order, response_rdp, response_rho
+from .pairs import ApproximatePair, FailedPair, FinitePair, ProfilePair, ResponsePair
+
+
+@dataclass(frozen=True)
+class PureEvent(Atom):
+    """Any epsilon-differentially private release.
+
+    Guarantee: binary randomised response dominates it, so its curves are those of randomised response.
+    Cites: [KOV15, Thm 2.4].
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, "epsilon"))
+
+    def pure(self) -> Exact:
+        return self.epsilon
+
+    def rho(self) -> Exact:
+        """Return epsilon tanh(epsilon / 2), rounded up."""
+        return response_rho(self.epsilon)
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        return response_rdp(self.epsilon, read_order(order))
+
+    def pair(self) -> Pair:
+        return ResponsePair(self.epsilon)
+
+
+@dataclass(frozen=True)
+class ApproximateEvent(Atom):
+    """Any (epsilon, delta)-differentially private release.
+
+    Guarantee: dominated by randomised response that gives itself away with probability delta; delta is the slack.
+    Cites: [KOV15, Thm 2.4].
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", failure_probability(self.delta))
+
+    def pure(self) -> Exact:
+        return self.epsilon
+
+    def rho(self) -> Exact:
+        return response_rho(self.epsilon)
+
+    def slack(self) -> Fraction:
+        return self.delta
+
+    def rdp(self, order: float) -> float:
+        return response_rdp(self.epsilon, read_order(order))
+
+    def pair(self) -> Pair:
+        return ApproximatePair(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True)
+class ZcdpEvent(Atom):
+    """Any rho-zCDP release.
+
+    Guarantee: its Renyi divergence of every order is at most rho times the order.
+    Cites: [BS16, Def. 1.1].
+    """
+
+    rho_value: Fraction
+
+    def __init__(self, rho: object) -> None:
+        object.__setattr__(self, "rho_value", nonnegative(rho, "rho"))
+
+    def __repr__(self) -> str:
+        return f"ZcdpEvent(rho={self.rho_value!r})"
+
+    def pure(self) -> Exact:
+        return math.inf if self.rho_value else Fraction(0)
+
+    def rho(self) -> Exact:
+        return self.rho_value
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        return float_up(self.rho_value * Fraction(read_order(order)))
+
+    def pair(self) -> Pair:
+        return ProfilePair(self.rho_value)
+
+
+@dataclass(frozen=True)
+class FinitePairEvent(Atom):
+    """A release whose worst pair of neighbours gives the outcomes the probabilities `p` and `q`, exactly.
+
+    Guarantee: as exact as the pair; where one excludes what the other allows, pure epsilon and curves are infinite
+    and only the privacy loss distribution can tell more.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("p", "q"):
+            object.__setattr__(self, name, _distribution(getattr(self, name), name))
+        if len(self.p) != len(self.q):
+            raise RequestError(f"p and q must list the same outcomes; got {len(self.p)} and {len(self.q)} of them")
+
+    def pure(self) -> Exact:
+        return finite_pure(self.p, self.q)
+
+    def rho(self) -> Exact:
+        return finite_rho(self.p, self.q)
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        return finite_rdp(self.p, self.q, read_order(order))
+
+    def pair(self) -> Pair:
+        return FinitePair(self.p, self.q)
+
+
+@dataclass(frozen=True)
+class ThresholdEvent:
+    """A release that shows only what passes a noisy threshold: the noise's event, and delta for what may slip through.
+
+    Guarantee: outside an event of probability delta, nothing that one unit alone holds is shown, and the rest is
+    the noise's release.
+    Cites: [KKMN09, Thm 1].
+    """
+
+    event: Event
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        object.__setattr__(self, "delta", failure_probability(self.delta))
+
+    def pure(self) -> Exact:
+        return self.event.pure()
+
+    def rho(self) -> Exact:
+        return self.event.rho()
+
+    def slack(self) -> Fraction:
+        return min(Fraction(1), self.event.slack() + self.delta)
+
+    def rdp(self, order: float) -> float:
+        return self.event.rdp(order)
+
+    def pair(self) -> Pair:
+        return FailedPair(self.event.pair(), self.delta)
+
+    def atoms(self) -> dict[Event, int]:
+        """Return this event, or, over a composition, its parts and one event that is nothing but delta."""
+        parts = self.event.atoms()
+        if parts == {self.event: 1}:
+            return {self: 1}
+        failure = ApproximateEvent(Fraction(0), self.delta)
+        return {**parts, failure: parts.get(failure, 0) + 1}
+
+
+def _distribution(values: object, name: str) -> tuple[Fraction, ...]:
+    allowed = "probabilities that sum to 1 exactly (Fractions, or floats that happen to)"
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise BadParameter(name, values, allowed)
+    exact = tuple(probability(value, name) for value in values)
+    if sum(exact) != 1:
+        raise BadParameter(name, values, allowed)
+    return exact

@@ -1,0 +1,238 @@
+"""Filters: may this event still be charged, when each was chosen after seeing the answers before it?
+
+A filter is a value of constant size; spending returns a new one. Sums are exact, so no charge is too small to count.
+Privacy loss distributions have no place here: they compose costs that were fixed in advance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
+from privet.core.event import Event, Exact
+from privet.core.exact import Number, open_probability
+from privet.core.rounding import float_down, float_up
+
+from .convert import best_order, order_budget, rho_from
+from .curves import read_order, response_rdp, response_rho
+from .gdp import log_down
+from .search import most
+
+_LARGEST_DENOMINATOR = 4096
+"""Sums whose denominator has more bits than this are rounded up to 1024 binary places, to stay of constant size."""
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of a budget, in the filter's own measure, and the largest pure epsilon that still fits."""
+
+    measure: str
+    amount: Exact
+    delta: Fraction
+    largest_epsilon: float
+
+
+class Filter(Protocol):
+    """An account's gate: admits an event, or not, by what was spent before it."""
+
+    def admits(self, event: Event) -> bool:
+        """Return whether the event fits."""
+        ...
+
+    def spend(self, event: Event) -> Filter:
+        """Return the filter after the event; raise `BudgetExceeded` or `Unsupported` if it does not fit."""
+        ...
+
+    def remaining(self) -> Remaining:
+        """Return what is left."""
+        ...
+
+
+@dataclass(frozen=True)
+class PureFilter:
+    """Admits while the sum of pure epsilons stays within the budget.
+
+    Guarantee: all that was admitted is together epsilon-DP, however each event was chosen.
+    Cites: [RRUV16].
+    """
+
+    budget: Pure
+    spent: Fraction = Fraction(0)
+
+    def admits(self, event: Event) -> bool:
+        return _read(event).slack() == 0 and add_exact(self.spent, event.pure()) <= self.budget.epsilon
+
+    def spend(self, event: Event) -> PureFilter:
+        if not self.admits(event):
+            raise _refusal(event, "pure epsilon", event.pure(), self.remaining())
+        return replace(self, spent=compact(self.spent + Fraction(event.pure())))
+
+    def remaining(self) -> Remaining:
+        left = max(Fraction(0), self.budget.epsilon - self.spent)
+        return Remaining("pure epsilon", left, Fraction(0), float_down(left))
+
+
+@dataclass(frozen=True)
+class ZcdpFilter:
+    """Admits while the sum of zCDP parameters stays within the budget.
+
+    Guarantee: all that was admitted is together rho-zCDP, however each event was chosen.
+    Cites: [FZ21, Sec. 4], [WRRW23].
+    """
+
+    budget: Zcdp
+    spent: Fraction = Fraction(0)
+
+    def admits(self, event: Event) -> bool:
+        return _read(event).slack() == 0 and add_exact(self.spent, event.rho()) <= self.budget.rho
+
+    def spend(self, event: Event) -> ZcdpFilter:
+        if not self.admits(event):
+            raise _refusal(event, "rho", event.rho(), self.remaining())
+        return replace(self, spent=compact(self.spent + Fraction(event.rho())))
+
+    def remaining(self) -> Remaining:
+        left = max(Fraction(0), self.budget.rho - self.spent)
+        # e tanh(e/2) exceeds r at e = r + 3, whatever r.
+        epsilon = most(lambda e: response_rho(Fraction(e)) <= left, 0.0, float_up(left + 3))
+        return Remaining("rho", left, Fraction(0), epsilon)
+
+
+@dataclass(frozen=True)
+class RenyiFilter:
+    """Admits while the Renyi divergences of one order, fixed at opening, add up to what (epsilon, delta) allows.
+
+    Slack is counted apart, against the share of delta set aside for keys. While the sum of pure epsilons is within
+    epsilon an event is admitted too: on those histories the loss never exceeds epsilon, so they take nothing of
+    delta, and on all others the supermartingale of the one order bounds delta as if they did not exist.
+
+    Guarantee: all that was admitted is together (epsilon, delta)-DP, however each event was chosen.
+    Cites: [FZ21, Sec. 4], [WRRW23], [CKS20, Prop. 12], [RRUV16].
+    """
+
+    budget: Approximate
+    order: float
+    keys_share: Fraction
+    spent: Exact = Fraction(0)
+    spent_pure: Exact = Fraction(0)
+    spent_delta: Fraction = Fraction(0)
+
+    @property
+    def keys_delta(self) -> Fraction:
+        """Return the part of delta that pays for thresholds."""
+        return self.budget.delta * self.keys_share
+
+    @property
+    def allowed(self) -> Fraction:
+        """Return the sum of divergences that the tight conversion turns into epsilon at the rest of delta."""
+        rest = self.budget.delta - self.keys_delta
+        return Fraction(max(0.0, order_budget(self.budget.epsilon, self.order, log_down(rest))))
+
+    def admits(self, event: Event) -> bool:
+        if self.spent_delta + _read(event).slack() > self.keys_delta:
+            return False
+        if add_exact(self.spent, event.rdp(self.order)) <= self.allowed:
+            return True
+        return add_exact(self.spent_pure, event.pure()) <= self.budget.epsilon
+
+    def spend(self, event: Event) -> RenyiFilter:
+        if not self.admits(event):
+            if self.spent_delta + event.slack() > self.keys_delta:
+                raise self._out_of_delta(event)
+            requested = event.rdp(self.order)
+            raise _refusal(event, f"Renyi divergence of order {self.order:g}", requested, self.remaining())
+        return replace(
+            self,
+            spent=add_exact(self.spent, event.rdp(self.order)),
+            spent_pure=add_exact(self.spent_pure, event.pure()),
+            spent_delta=compact(self.spent_delta + event.slack()),
+        )
+
+    def remaining(self) -> Remaining:
+        left = max(Fraction(0), self.allowed - self.spent)
+        # The curve of randomised response is above e - ln(2)/(order - 1).
+        enough = float_up(left) + 1 / (self.order - 1) + 1
+        by_order = most(lambda e: response_rdp(Fraction(e), self.order) <= left, 0.0, enough)
+        by_pure = max(Fraction(0), self.budget.epsilon - self.spent_pure)
+        return Remaining(
+            f"Renyi divergence of order {self.order:g}",
+            left,
+            self.keys_delta - self.spent_delta,
+            max(by_order, float_down(by_pure)),
+        )
+
+    def _out_of_delta(self, event: Event) -> BudgetExceeded:
+        left = self.keys_delta - self.spent_delta
+        return BudgetExceeded(
+            measure="the delta set aside for keys",
+            requested=float_up(event.slack()),
+            remaining=float_down(left),
+            largest_epsilon=self.remaining().largest_epsilon,
+        )
+
+
+def open_filter(budget: Budget, *, keys_share: Number = Fraction(1, 100), order: float | None = None) -> Filter:
+    """Return a fresh filter for a budget.
+
+    For (epsilon, delta) the order is fixed here, from the budget alone: unless given, the one at which the most
+    Gaussian noise fits. `keys_share` is the part of delta that pays for thresholds, and nothing else can.
+
+    Guarantee: whatever the filter admits keeps the budget's promise.
+    """
+    match budget:
+        case Pure():
+            return PureFilter(budget)
+        case Zcdp():
+            return ZcdpFilter(budget)
+        case Approximate():
+            share = open_probability(keys_share, "keys_share")
+            chosen = best_filter_order(budget, share) if order is None else read_order(order)
+            return RenyiFilter(budget, chosen, share)
+    raise BadParameter("budget", budget, "Pure, Approximate or Zcdp")
+
+
+def best_filter_order(budget: Approximate, keys_share: Fraction) -> float:
+    """Return the order at which the most zCDP fits into (epsilon, delta): that of the tight conversion."""
+    rest = budget.delta * (1 - keys_share)
+    rho = rho_from(budget.epsilon, rest)
+    return best_order(lambda order: rho * order, rest)[1]
+
+
+def _refusal(event: Event, measure: str, requested: Exact, left: Remaining) -> RequestError | BudgetExceeded:
+    if event.slack() > 0 and left.delta == 0:
+        return Unsupported(
+            "this has a delta, and the account promises an epsilon or a rho without exception; "
+            "declare the keys so that none need be discovered, or open an (epsilon, delta) account"
+        )
+    if requested == math.inf:
+        return Unsupported(f"this has no finite cost in {measure}, the account's measure; choose other noise")
+    return BudgetExceeded(
+        measure=measure,
+        requested=float_up(requested),
+        remaining=float_down(left.amount),
+        largest_epsilon=left.largest_epsilon,
+    )
+
+
+def _read(event: Event) -> Event:
+    if not isinstance(event, Event):
+        raise RequestError(f"event must be an Event; got a {type(event).__name__}")
+    return event
+
+
+def add_exact(total: Exact, charge: Exact) -> Exact:
+    """Return the exact sum of two charges, infinite if either is; a Renyi divergence enters as the rational it is."""
+    if math.isinf(total) or math.isinf(charge):
+        return math.inf
+    return compact(Fraction(total) + Fraction(charge))
+
+
+def compact(total: Fraction) -> Fraction:
+    """Return a sum itself, or, once its denominator has grown long, a value just above it with a short one."""
+    if total.denominator.bit_length() <= _LARGEST_DENOMINATOR:
+        return total
+    return Fraction(-(-(total.numerator << 1024) // total.denominator), 1 << 1024)

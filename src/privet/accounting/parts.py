@@ -1,0 +1,51 @@
+"""An event as composition theorems see it: so many (epsilon, delta) mechanisms, and what they leave of delta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privet.core.errors import RequestError
+from privet.core.event import Event
+from privet.core.rounding import float_down
+
+
+@dataclass(frozen=True)
+class Part:
+    """Equal (epsilon, delta) mechanisms, a number of times."""
+
+    epsilon: Fraction
+    delta: Fraction
+    times: int
+
+
+def parts(event: Event) -> tuple[Part, ...] | None:
+    """Return what an event is made of, as (epsilon, delta) mechanisms; None if one has no finite epsilon."""
+    if not isinstance(event, Event):
+        raise RequestError(f"event must be an Event; got a {type(event).__name__}")
+    equal: dict[tuple[Fraction, Fraction], int] = {}
+    for atom, times in event.atoms().items():
+        epsilon, slack = atom.pure(), atom.slack()
+        if isinstance(epsilon, float):
+            return None
+        equal[epsilon, slack] = equal.get((epsilon, slack), 0) + times
+    return tuple(Part(epsilon, slack, times) for (epsilon, slack), times in equal.items())
+
+
+def delta_left(every: tuple[Part, ...], allowed: Fraction) -> float:
+    """Return the largest d with 1 - (1 - d) prod(1 - delta_i) <= allowed, rounded down; negative if there is none."""
+    spent = sum((part.times * part.delta for part in every), Fraction(0))
+    if spent == 0:
+        return float_down(allowed)
+    if spent >= 1:
+        return -1.0
+    failures = math.expm1(-survival_log(every))
+    product = float(allowed) - (1 - float(allowed)) * failures - 2.0**-46 * (float(allowed) + failures)
+    # The sum of the deltas is above the chance that any fails: exact, and the better of the two where digits are lost.
+    return max(product, float_down(allowed - spent))
+
+
+def survival_log(every: tuple[Part, ...]) -> float:
+    """Return the logarithm of prod(1 - delta_i)."""
+    return math.fsum(part.times * math.log1p(-float(part.delta)) for part in every)
