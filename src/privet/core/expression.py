@@ -16,16 +16,22 @@ class Column:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Literal:
-    """A constant. Decimals are exact Fractions."""
+    """A constant. Decimals are exact Fractions. Equal only to a constant of the same type: 1, 1.0 and true differ."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value).__name__, self.value))
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the closed list, applied.."""
+    """A function of the closed list, applied."""
 
     function: str
     arguments: tuple[Expression, ...]
