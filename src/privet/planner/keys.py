@@ -10,61 +10,38 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from privet.query.functions import typed
-
 from privet.core.errors import RequestError
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, Expression, Literal
 from privet.core.scan import GroupKey
 from privet.core.schema import Column as Facts
 from privet.core.schema import Key
+from privet.query.dates import truncate
+from privet.query.functions import typed
+from privet.query.typed import Typed
 
 MOST_KEYS = 100_000
 """More public groups than this are refused: each would be answered, present or not."""
 
-_PARTS: Mapping[str, range] = {
-    "quarter": range(1, 5),
-    "month": range(1, 13),
-    "day": range(1, 32),
-    "day_of_week": range(7),
-    "hour": range(24),
-    "minute": range(60),
+_STRIDES: Mapping[str, datetime.timedelta] = {
+    "second": datetime.timedelta(seconds=1),
+    "minute": datetime.timedelta(minutes=1),
+    "hour": datetime.timedelta(hours=1),
+    "day": datetime.timedelta(days=1),
+    "week": datetime.timedelta(days=7),
+    "month": datetime.timedelta(days=28),
+    "quarter": datetime.timedelta(days=89),
+    "year": datetime.timedelta(days=365),
 }
+"""No longer than the part itself, so that stepping by it misses none."""
 
 
 def group_key(expression: Expression, columns: Mapping[str, Facts]) -> GroupKey:
     """Return a grouping expression with its public values, if public facts imply them."""
-    nullable = typed(expression, columns).nullable
-    values = domain(expression, columns)
+    facts = typed(expression, columns)
+    values = _starts(expression, facts) if _truncates(expression) else _listed(facts)
     if values is None:
-        return GroupKey(expression, None, nullable)
-    distinct = dict.fromkeys(value for value in values if value is not None)
-    return GroupKey(expression, (*distinct, None) if nullable else tuple(distinct), nullable)
-
-
-def domain(expression: Expression, columns: Mapping[str, Facts]) -> list[Key] | None:
-    """Return every value that an expression can take, from declared facts alone; None if they do not say."""
-    match expression:
-        case Literal(value=value):
-            return None if isinstance(value, Fraction) else [value]
-        case Column(name=name):
-            return _column(columns[name])
-        case Call(function="bin", arguments=(inner, Literal(value=width))):
-            return _bins(typed(inner, columns), width)
-        case Call(function="case", arguments=arguments):
-            branches = [*arguments[1::2], *(arguments[-1:] if len(arguments) % 2 else [])]
-            return _union(domain(branch, columns) for branch in branches)
-        case Call(function="coalesce", arguments=arguments):
-            return _union(domain(argument, columns) for argument in arguments)
-        case Call(function="year", arguments=(inner,)):
-            facts = typed(inner, columns)
-            if isinstance(facts.low, datetime.date) and isinstance(facts.high, datetime.date):
-                return list(range(facts.low.year, facts.high.year + 1))
-            return None
-        case Call(function=part) if part in _PARTS:
-            return list(_PARTS[part])
-    if typed(expression, columns).kind == "boolean":
-        return [False, True]
-    return None
+        return GroupKey(expression, None, facts.nullable)
+    return GroupKey(expression, (*values, None) if facts.nullable else tuple(values), facts.nullable)
 
 
 def count_cells(keys: Iterable[GroupKey]) -> int:
@@ -78,33 +55,37 @@ def count_cells(keys: Iterable[GroupKey]) -> int:
     return cells
 
 
-def _column(facts: Facts) -> list[Key] | None:
+def _listed(facts: Typed) -> list[Key] | None:
+    """Return every value other than NULL that declared facts allow; None if they do not list them."""
     if facts.values is not None:
-        return list(facts.values)
+        return [value for value in facts.values if value is not None]
     low, high = facts.low, facts.high
     if facts.kind == "integer" and isinstance(low, Fraction) and isinstance(high, Fraction):
-        return list(range(int(low), int(high) + 1)) if high - low <= MOST_KEYS else None
+        step = max(facts.step, 1)
+        return list(range(int(low), int(high) + 1, step)) if (high - low) / step <= MOST_KEYS else None
     if facts.kind == "date" and isinstance(low, datetime.date) and isinstance(high, datetime.date):
         days = (high - low).days
-        return [low + datetime.timedelta(days=d) for d in range(days + 1)] if days <= MOST_KEYS else None
+        return [low + datetime.timedelta(days=day) for day in range(days + 1)] if days <= MOST_KEYS else None
     return None
 
 
-def _bins(facts: object, width: object) -> list[Key] | None:
-    low, high = getattr(facts, "low", None), getattr(facts, "high", None)
-    if not isinstance(width, (int, Fraction)) or not isinstance(low, Fraction) or not isinstance(high, Fraction):
-        return None
-    first, last = math.floor(low / width), math.floor(high / width)
-    if last - first > MOST_KEYS or width <= 0:
-        return None
-    edges = [k * width for k in range(first, last + 1)]
-    return [int(edge) if edge == int(edge) else edge for edge in edges]  # type: ignore[misc]
+def _truncates(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function == "date_trunc"
 
 
-def _union(parts: Iterable[list[Key] | None]) -> list[Key] | None:
-    merged: list[Key] = []
-    for part in parts:
-        if part is None:
-            return None
-        merged.extend(part)
-    return merged
+def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
+    """Return the starts of the weeks, months, ... between the bounds of a truncated date or timestamp."""
+    part = expression.arguments[0] if isinstance(expression, Call) else None
+    low, high = facts.low, facts.high
+    if not isinstance(part, Literal) or not isinstance(low, datetime.date) or not isinstance(high, datetime.date):
+        return None
+    stride = _STRIDES[str(part.value)]
+    if (high - low) / stride > MOST_KEYS:
+        return None
+    starts: dict[Key, None] = {}
+    moment = low
+    while moment <= high:
+        starts[truncate(moment, str(part.value))] = None
+        moment += stride
+    starts[truncate(high, str(part.value))] = None
+    return list(starts)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from privet.query.functions import typed
+from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.core.errors import InvariantError, RequestError, Unbounded
-from privet.core.expression import Column, Expression
+from privet.core.expression import Call, Column, Expression
 from privet.core.scan import Discovery, GroupKey, Scan, Sum
 from privet.core.schema import Schema
 from privet.core.unit import Person
+from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
+from privet.query.typed import Typed
 
 from .choose import Choice, choices
 from .keys import count_cells, group_key
@@ -64,34 +65,33 @@ def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     if asked.argument is None or asked.function == "count_units":
         return CountRows(asked.where)
-    kind = AGGREGATES[asked.function]
     facts = typed(asked.argument, schema.columns)
-    if asked.function == "count":
-        bound = (0, 1)
-        return kind(_argument(asked.argument, asked.where, *bound, step=None, nullable=facts.nullable))
+    ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, facts, schema)
+    argument = Argument(
+        expression=asked.argument,
+        low=ends[0],
+        high=ends[1],
+        step=_step(asked.argument, facts, schema),
+        nullable=facts.nullable,
+        where=asked.where,
+    )
+    return AGGREGATES[asked.function](argument)
+
+
+def _ends(asked: Asked, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
     if facts.kind not in ("integer", "number"):
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
-    if facts.low is None or facts.high is None:
-        raise Unbounded(_first_column(asked.argument, schema))
-    step = 1 if facts.kind == "integer" else None
-    if isinstance(asked.argument, Column):
-        step = schema.columns[asked.argument.name].step or step
-    return kind(_argument(asked.argument, asked.where, facts.low, facts.high, step=step, nullable=facts.nullable))
+    low, high = facts.ends
+    if low is None or high is None:
+        raise Unbounded(asked.name, column=_unbounded_column(asked.argument, schema) or None)
+    return low, high
 
 
-def _argument(
-    expression: Expression, where: Expression | None, low: object, high: object, *, step: object, nullable: bool
-) -> Argument:
-    from fractions import Fraction
-
-    return Argument(
-        expression=expression,
-        low=Fraction(low),  # type: ignore[arg-type]
-        high=Fraction(high),  # type: ignore[arg-type]
-        step=None if step is None else Fraction(step),  # type: ignore[arg-type]
-        nullable=nullable,
-        where=where,
-    )
+def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
+    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
+    if facts.kind == "integer":
+        return Fraction(1)
+    return schema.columns[expression.name].step if isinstance(expression, Column) else None
 
 
 def _pass(
@@ -142,12 +142,10 @@ def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...]) -> Re
     return Reading(asked.name, aggregate, places)
 
 
-def _first_column(expression: Expression, schema: Schema) -> str:
+def _unbounded_column(expression: Expression | None, schema: Schema) -> str:
+    """Return the name of a column without bounds on which an expression depends."""
     if isinstance(expression, Column):
-        return expression.name
-    for argument in getattr(expression, "arguments", ()):
-        name = _first_column(argument, schema)
-        facts = schema.columns.get(name)
-        if facts is not None and facts.low is None:
-            return name
-    return ""
+        facts = schema.columns[expression.name]
+        return expression.name if facts.low is None and facts.values is None else ""
+    arguments = expression.arguments if isinstance(expression, Call) else ()
+    return next(filter(None, (_unbounded_column(argument, schema) for argument in arguments)), "")

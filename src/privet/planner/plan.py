@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from privet.accounting.events import ThresholdEvent
 from privet.mechanisms import Gaussian, Laplace
 
+from privet.accounting.events import ThresholdEvent
 from privet.aggregates import Aggregate
 from privet.core.event import Composed, Event
 from privet.core.scan import Scan, Sum
