@@ -149,6 +149,14 @@ class BudgetExceeded(BudgetError):
         super().__init__(f"this costs {requested:.6g} of {measure}, and {remaining:.6g} is left; {advice}")
 
 
+class LedgerError(PrivetError):
+    """The ledger cannot be trusted, or cannot be reached."""
+
+    code = "ledger"
+    exit_status = 5
+    http_status = 503
+
+
 class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 
