@@ -27,6 +27,10 @@ class PrivetError(Exception):
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return {"code": self.code, "message": str(self), **fields}
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The default calls the class with the message alone, which no class with typed fields takes.
+        return _restore, (type(self), self.args, dict(vars(self)))
+
 
 class RequestError(PrivetError):
     """The caller can fix the request."""
@@ -167,12 +171,18 @@ def _shorten(name: str) -> str:
     return name if len(name) <= _NAME_LIMIT else f"{name[:_NAME_LIMIT]}..."
 
 
+def _restore(kind: type[PrivetError], args: tuple[object, ...], fields: dict[str, object]) -> PrivetError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
+
 def quote(value: object) -> str:
     """Return a short, safe rendering of a public value for a message."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except Exception:  # a foreign repr may raise anything, and the caller needs the message all the same
         return f"a {type(value).__name__}"
     return text if len(text) <= _QUOTE_LIMIT else f"{text[:_QUOTE_LIMIT]}... (a {type(value).__name__})"

@@ -74,16 +74,15 @@ class Composed:
     events: tuple[Event, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", tuple(self.events))
-        for event in self.events:
-            if not isinstance(event, Event):
-                raise RequestError(f"events must be Events; got a {type(event).__name__}")
+        if not isinstance(self.events, Iterable):
+            raise RequestError(f"events must be a collection of Events; got a {type(self.events).__name__}")
+        object.__setattr__(self, "events", tuple(map(read_event, self.events)))
 
     def pure(self) -> Exact:
-        return sum((event.pure() for event in self.events), Fraction(0))
+        return _sum(event.pure() for event in self.events)
 
     def rho(self) -> Exact:
-        return sum((event.rho() for event in self.events), Fraction(0))
+        return _sum(event.rho() for event in self.events)
 
     def slack(self) -> Fraction:
         return min(Fraction(1), sum((event.slack() for event in self.events), Fraction(0)))
@@ -113,8 +112,7 @@ class Repeated:
     times: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.event, Event):
-            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        read_event(self.event)
         object.__setattr__(self, "times", whole(self.times, "times", most=10**18))
 
     def pure(self) -> Exact:
@@ -143,12 +141,31 @@ class Repeated:
         return {atom: times * self.times for atom, times in self.event.atoms().items()}
 
 
+def read_event(event: object) -> Event:
+    """Return what is an event, and refuse what is not, a class of events included."""
+    if isinstance(event, type):
+        raise RequestError(f"events must be Events; got the class {event.__name__} itself")
+    if not isinstance(event, Event):
+        raise RequestError(f"events must be Events; got a {type(event).__name__}")
+    return event
+
+
 def add_up(terms: Iterable[float]) -> float:
     """Return the sum of non-negative doubles, rounded up."""
     values = list(terms)
     if any(math.isinf(value) for value in values):
         return math.inf
     return float_up(sum(map(Fraction, values), Fraction(0)))
+
+
+def _sum(costs: Iterable[Exact]) -> Exact:
+    # Adding an infinity to a Fraction converts the Fraction, which overflows where it exceeds every double.
+    total = Fraction(0)
+    for cost in costs:
+        if isinstance(cost, float):
+            return math.inf
+        total += cost
+    return total
 
 
 def _times(times: int, cost: Exact) -> Exact:

@@ -27,13 +27,22 @@ def rational(value: object, parameter: str, allowed: str = "a finite number") ->
     Integers, Fractions, finite floats and Decimals, and NumPy's integer and floating scalars are taken exactly.
     Booleans, strings, complex numbers, arrays, NaN and infinities raise `BadParameter`.
     """
+    fraction = read_rational(value)
+    if fraction is None:
+        raise BadParameter(parameter, value, allowed)
+    return fraction
+
+
+def read_rational(value: object) -> Fraction | None:
+    """Return `value` as the rational number that it is, or None where `rational` would refuse it.
+
+    For private values: no error that quotes one is ever made, not even as the context of another.
+    """
     try:
         fraction = _exact(value)
-    except (TypeError, ValueError, OverflowError, ArithmeticError):
-        fraction = None
-    if fraction is None or not _representable(fraction):
-        raise BadParameter(parameter, value, allowed) from None
-    return fraction
+    except Exception:  # the methods of a foreign type may raise anything
+        return None
+    return fraction if fraction is not None and _representable(fraction) else None
 
 
 def positive(value: object, parameter: str) -> Fraction:
@@ -85,38 +94,49 @@ def whole(value: object, parameter: str, *, least: int = 0, most: int | None = N
     """Return an integer parameter, refusing floats, booleans and values outside the range."""
     upper = "" if most is None else f" and at most {most}"
     allowed = f"an integer of at least {least}{upper}"
-    if isinstance(value, bool) or type(value).__name__ == "bool" or type(value).__name__ == "bool_":
-        raise BadParameter(parameter, value, allowed)
-    try:
-        integer = operator.index(cast(SupportsIndex, value))
-    except TypeError:
-        raise BadParameter(parameter, value, allowed) from None
-    if getattr(value, "shape", ()) != () or type(value).__name__ == "ndarray":
-        raise BadParameter(parameter, value, allowed)
-    if integer < least or (most is not None and integer > most):
+    integer = _index(value)
+    if integer is None or integer < least or (most is not None and integer > most):
         raise BadParameter(parameter, value, allowed)
     return integer
 
 
+_NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})
+"""NumPy's scalars that convert to integers and are none, by name, so that NumPy need not be imported."""
+
+
 def _exact(value: object) -> Fraction | None:
-    kind = type(value).__name__
-    if isinstance(value, (bool, str, bytes, complex)) or kind in {"bool", "bool_", "ndarray", "timedelta64"}:
+    if _foreign(value) or isinstance(value, complex):
         return None
     if isinstance(value, Fraction):
         return Fraction(value)
     if isinstance(value, int):
         return Fraction(int(value))
     if isinstance(value, Decimal):
-        if not value.is_finite() or (value and abs(value.adjusted()) > _LARGEST_EXPONENT):
-            return None
-        return Fraction(value)
+        if not value:
+            return Fraction(0) if value.is_finite() else None  # a zero may carry an exponent of any size
+        within = value.is_finite() and abs(value.adjusted()) <= _LARGEST_EXPONENT
+        return Fraction(value) if within else None
     if isinstance(value, float):
         return Fraction(value) if math.isfinite(value) else None
     ratio = getattr(value, "as_integer_ratio", None)
     if ratio is not None:  # NumPy's floating scalars, long double included, raise on NaN and infinity
         numerator, denominator = ratio()
-        return Fraction(int(numerator), int(denominator))
+        return Fraction(operator.index(numerator), operator.index(denominator))
     return Fraction(operator.index(cast(SupportsIndex, value)))
+
+
+def _index(value: object) -> int | None:
+    if _foreign(value):
+        return None
+    try:
+        return int(operator.index(cast(SupportsIndex, value)))
+    except Exception:  # the methods of a foreign type may raise anything
+        return None
+
+
+def _foreign(value: object) -> bool:
+    # Whatever has a length is a container or text, and an array of one number is still an array.
+    return isinstance(value, bool) or hasattr(value, "__len__") or type(value).__name__ in _NOT_NUMBERS
 
 
 def _representable(fraction: Fraction) -> bool:

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from math import comb
 from typing import Literal, TypeVar, get_args
 
-from .errors import BadParameter, RequestError
+from .errors import BadParameter, RequestError, quote
 from .exact import rational, whole
 
 Neighbors = Literal["add-remove", "change-one"]
@@ -159,12 +159,13 @@ def _size(value: object, parameter: str) -> Fraction:
 def _bounds(low: object, high: object) -> tuple[Fraction, Fraction]:
     bottom, top = rational(low, "low"), rational(high, "high")
     if bottom > top:
-        raise BadParameter("low", low, f"at most high, which is {high!r}")
+        raise BadParameter("low", low, f"at most high, which is {quote(high)}")
     return bottom, top
 
 
 def _vector(answer: object) -> tuple[Fraction, ...]:
-    parts: Sequence[object] = answer if isinstance(answer, (tuple, list)) else (answer,)
+    listed = answer.tolist() if hasattr(answer, "tolist") else answer  # an array's entries, a scalar itself
+    parts: Sequence[object] = listed if isinstance(listed, (tuple, list)) else (listed,)
     return tuple(rational(part, "the function's answer") for part in parts)
 
 

@@ -1,0 +1,34 @@
+"""Classical mechanisms as frozen values: draw, cost, error. One file each, and one line in `MECHANISMS`."""
+
+from __future__ import annotations
+
+from privet.accounting.gdp import analytic_gaussian_sigma
+
+from .exponential import Exponential, ExponentialEvent
+from .finite import FiniteEvent, FiniteMechanism
+from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
+from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
+from .mechanism import Mapped, Mechanism
+from .randomized_response import RandomizedResponse, ResponseEvent
+
+MECHANISMS: tuple[type[Mechanism], ...] = (Laplace, Gaussian, Exponential, RandomizedResponse, FiniteMechanism)
+"""Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
+
+__all__ = [
+    "MECHANISMS",
+    "DiscreteGaussianEvent",
+    "DiscreteLaplaceEvent",
+    "Exponential",
+    "ExponentialEvent",
+    "FiniteEvent",
+    "FiniteMechanism",
+    "Gaussian",
+    "GaussianEvent",
+    "Laplace",
+    "LaplaceEvent",
+    "Mapped",
+    "Mechanism",
+    "RandomizedResponse",
+    "ResponseEvent",
+    "analytic_gaussian_sigma",
+]

@@ -1,0 +1,374 @@
+"""The Gaussian mechanism, drawn as discrete Gaussian noise on a grid and priced for what is drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet import noise
+from privet.accounting.gdp import gaussian_mu
+from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
+from privet.accounting.search import least
+from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.event import Atom, Event, Exact
+from privet.core.exact import failure_probability, nonnegative, positive, whole
+from privet.core.pair import Pair
+from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
+from privet.core.sensitivity import Sensitivity
+
+from .lattice import (
+    Grid,
+    add,
+    around,
+    exponent_below,
+    from_grid,
+    read_grid,
+    read_numbers,
+    step_of,
+    tail_of,
+    to_grid,
+)
+from .mechanism import Mechanism
+
+_BLUR = Fraction(1, 2**30)
+_REACH = 64
+"""Standard deviations within which a fine grid's noise is compared with the continuous one."""
+
+_UNSEEN = Fraction(1, 2**900)
+"""More than the probability that any of 2**60 draws falls beyond the reach."""
+
+_LEAST_DELTA = Fraction(1, 10**200)
+_SMALLEST_COST = Fraction(1, 2**300)
+_WIDEST = 2**60
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(Atom):
+    """Gaussian noise of standard deviation sigma on answers that move by at most `sensitivity` in L2.
+
+    `blur` is 0 for the continuous law. Above 0 the noise is a discrete Gaussian on so fine a grid that both
+    densities stay within a factor e^(+-blur) of the continuous ones, outside a set of probability below 2**-900.
+
+    Guarantee: for the continuous law every curve is that of N(0, 1) against N(mu, 1), mu = sensitivity / sigma, in any
+    dimension, by rotation. For the discrete one rho and the Renyi curve hold as they stand, and
+    delta(epsilon) <= e^blur delta_continuous(epsilon - 2 blur) + 2**-900: for any set S, and its part R on which both
+    densities are so close and which misses only t < 2**-900 of P,
+    P(S) <= P(R) + t <= e^blur P_c(R) + t <= e^(epsilon - blur) Q_c(R) + e^blur d + t <= e^epsilon Q(S) + e^blur d + t.
+    Cites: [BW18, Thm 8], [CKS20, Thm 14], [Mir17, Prop. 7].
+    """
+
+    sensitivity_squared: Fraction
+    sigma_squared: Fraction
+    blur: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for name in ("sensitivity_squared", "sigma_squared", "blur"):
+            object.__setattr__(self, name, nonnegative(getattr(self, name), name))
+
+    def pure(self) -> Exact:
+        return Fraction(0) if self.sensitivity_squared == 0 else math.inf
+
+    def rho(self) -> Exact:
+        """Return sensitivity**2 / (2 sigma**2)."""
+        return _rho(self.sensitivity_squared, self.sigma_squared)
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        """Return order * rho, rounded up."""
+        return _linear(self.rho(), order)
+
+    def pair(self) -> GaussianPair:
+        return GaussianPair(_mu(self.sensitivity_squared, self.sigma_squared), float_up(self.blur))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussianEvent(Atom):
+    """Discrete Gaussian noise on one integer that moves by at most `steps`.
+
+    Guarantee: the largest shift is the worst, because the law is log-concave (see `DiscreteGaussianPair`). Its delta is
+    larger than the continuous one's where sigma is few steps; rho is the same. For one integer only.
+    Cites: [CKS20, Thm 4 and 7].
+    """
+
+    steps: int
+    sigma_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", whole(self.steps, "steps"))
+        object.__setattr__(self, "sigma_squared", nonnegative(self.sigma_squared, "sigma_squared"))
+
+    def pure(self) -> Exact:
+        return Fraction(0) if self.steps == 0 else math.inf
+
+    def rho(self) -> Exact:
+        """Return steps**2 / (2 sigma**2)."""
+        return _rho(Fraction(self.steps**2), self.sigma_squared)
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        """Return order * rho, rounded up."""
+        return _linear(self.rho(), order)
+
+    def pair(self) -> DiscreteGaussianPair:
+        return DiscreteGaussianPair(self.steps, self.sigma_squared)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Gaussian(Mechanism):
+    """Add Gaussian noise to one number, or to a vector whose L2 sensitivity is given.
+
+    Give `sensitivity` (a number, or a `Sensitivity`, whose L2 norm is used) and one of `epsilon` with `delta`, `rho`,
+    and `sigma`. With a `delta`, `epsilon` says what one release costs there. `grid="fine"` (the default) draws on a
+    power-of-two grid far below the noise; whole numbers are rounded back. `grid="whole"` draws discrete Gaussian
+    noise on the integers and is priced on its own law; it takes one number at a time.
+
+    Guarantee: (epsilon, delta)-DP, exactly calibrated for every epsilon > 0 and delta in (0, 1), and
+    sensitivity**2 / (2 sigma**2)-zCDP. On a grid of step g, n reals move by at most sensitivity/g + sqrt(n) steps
+    in L2; sigma is raised by that factor. A point r + u (u uniform in a cell) has a density within
+    exp((|r| + 1/4) / (2 (sigma/g)^2)) of the continuous one. Within 64 sigma of one centre, |r| from either is at most
+    (64 + mu) sigma/g for mu = sensitivity / sigma; with sigma/g >= (64 + mu) n / blur that is a factor within e^blur
+    for all n coordinates together: the event is a `GaussianEvent` with that blur.
+    Cites: [BW18, Alg. 1], [CKS20, Def. 1 and Thm 14].
+    """
+
+    sensitivity_squared: Fraction
+    sigma_squared: Fraction
+    delta: Fraction
+    grid: Grid
+    blur: Fraction
+
+    def __init__(
+        self,
+        *,
+        sensitivity: object,
+        epsilon: object = None,
+        delta: object = None,
+        rho: object = None,
+        sigma: object = None,
+        grid: Grid = "fine",
+    ) -> None:
+        if sum(given is not None for given in (epsilon, rho, sigma)) != 1:
+            raise RequestError(
+                "Gaussian takes exactly one of epsilon (with delta), rho and sigma, beside the sensitivity"
+            )
+        allowed = Fraction(0) if delta is None else _delta(delta)
+        squared = _squared(sensitivity, zero=epsilon is None and rho is None)
+        blur = Fraction(0) if read_grid(grid, sqrt_up(squared)) == "whole" else _BLUR
+        if not blur and squared > _WIDEST**2:
+            raise BadParameter("sensitivity", sensitivity, "at most 2**60 when the grid is 'whole'")
+        if sigma is not None:
+            variance = positive(sigma, "sigma") ** 2
+        elif rho is not None:
+            variance = squared / (2 * positive(rho, "rho"))
+        else:
+            wanted = positive(epsilon, "epsilon")
+            if not allowed > 0:
+                raise BadParameter("delta", delta, "above 0 and below 1: no Gaussian noise is purely epsilon-DP")
+            if wanted < _SMALLEST_COST:
+                raise BadParameter("epsilon", epsilon, "at least 2**-300")
+            while blur > wanted / 2**20:
+                blur /= 2
+            variance = _calibrated(squared, wanted, allowed, blur)
+        if squared and not _SMALLEST_COST**2 <= squared / variance <= 1 / _SMALLEST_COST**2:
+            given = ("sigma", sigma) if sigma is not None else ("rho", rho) if rho is not None else ("epsilon", epsilon)
+            raise BadParameter(*given, "such that sensitivity / sigma lies within 2**-300 and 2**300")
+        for name, value in (
+            ("sensitivity_squared", squared),
+            ("sigma_squared", variance),
+            ("delta", allowed),
+            ("grid", grid),
+            ("blur", blur),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def classical(cls, *, sensitivity: object, epsilon: object, delta: object) -> Gaussian:
+        """Return the mechanism with the textbook sigma = sensitivity sqrt(2 ln(1.25/delta)) / epsilon.
+
+        Guarantee: (epsilon, delta)-DP for epsilon below 1 only; the proof fails beyond, and from about 7 on so does
+        the claim. Always wider than `Gaussian(sensitivity=, epsilon=, delta=)`: for comparison.
+        Cites: [DR14, Thm A.1].
+        """
+        wanted, allowed = positive(epsilon, "epsilon"), _delta(delta)
+        if wanted >= 1:
+            raise BadParameter(
+                "epsilon", epsilon, "below 1 for the classical formula; use Gaussian(...), which has no limit"
+            )
+        if allowed == 0:
+            raise BadParameter("delta", delta, "above 0 and below 1")
+        squared = _squared(sensitivity, zero=False)
+        factor = Fraction(inflate(2 * math.log(1.25 / float_down(allowed))))
+        return cls(sensitivity=sensitivity, sigma=sqrt_up(factor * squared) / wanted, delta=allowed)
+
+    @cached_property
+    def event(self) -> Event:
+        """The event of one release, scalar or (on the fine grid) vector."""
+        if self.grid == "whole":
+            return DiscreteGaussianEvent(steps=int(sqrt_up(self.sensitivity_squared)), sigma_squared=self.sigma_squared)
+        return GaussianEvent(
+            sensitivity_squared=self.sensitivity_squared, sigma_squared=self.sigma_squared, blur=self.blur
+        )
+
+    @property
+    def sigma(self) -> float:
+        """The scale of the noise, rounded up."""
+        return float_up(sqrt_up(self.sigma_squared))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The least epsilon at the given delta, rounded up; infinite without a delta."""
+        if self.sensitivity_squared == 0:
+            return 0.0
+        return _least_epsilon(self.event.pair(), float_down(self.delta)) if self.delta else math.inf
+
+    def release(self, value: Any) -> Any:
+        """Return the value plus fresh noise: whole numbers stay whole, reals become floats."""
+        numbers = read_numbers(value)
+        if self.grid == "whole":
+            if numbers.size != 1 or not numbers.whole:
+                raise BadValue("value", "another kind of value", "one whole number when the grid is 'whole'")
+            drawn = noise.discrete_gaussian(self.sigma_squared, numbers.shape)
+            return from_grid(add(to_grid(numbers, 0), drawn), 0, like=numbers)
+        exponent, variance = self._fine_one if numbers.shape is None else self._fine(max(numbers.size, 1))
+        drawn = noise.discrete_gaussian(variance, numbers.shape)
+        return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise: of the discrete law on the whole grid, else sigma**2."""
+        if self.grid == "fine" or self.sigma_squared > 100:  # there the two agree to the last digit
+            return float_up(self.sigma_squared)
+        weights = _weights(self.sigma_squared)
+        return 2 * math.fsum(k * k * w for k, w in enumerate(weights)) / (2 * math.fsum(weights) - 1)
+
+    def error(self, confidence: object = 0.95) -> float:
+        """Return a half-width that the noise stays within with this probability, whatever the kind of number."""
+        tail = tail_of(confidence)
+        whole_error = Fraction(self._whole_error(tail))
+        return float_up(whole_error if self.grid == "whole" else max(self._real_error(tail), whole_error))
+
+    def interval(self, released: Any, confidence: object = 0.95) -> tuple[Any, Any]:
+        """Return low and high that hold the true value with this probability, for each coordinate by itself."""
+        numbers = read_numbers(released, "released")
+        tail = tail_of(confidence)
+        return around(numbers, self._whole_error(tail) if numbers.whole else float_up(self._real_error(tail)))
+
+    def _real_error(self, tail: float) -> Fraction:
+        from scipy.special import ndtri
+
+        # The noise is raised by less than 2**-29 of itself; the grid and the rounding to it add less than 2**-29 of it.
+        return sqrt_up(self.sigma_squared) * Fraction((1 + 2.0**-28) * -float(ndtri(tail / 2)) + 2.0**-28)
+
+    def _whole_error(self, tail: float) -> int:
+        if self.grid == "fine":  # rounded: |round(x)| <= w wherever |x| < w + 1/2
+            return max(0, math.ceil(self._real_error(tail) - Fraction(1, 2)))
+        if self.sigma_squared > 10**6:  # a sum over k > w is within one term of the integral from w on
+            return math.ceil(self._real_error(tail))
+        weights = _weights(self.sigma_squared)
+        total, beyond = 2 * math.fsum(weights) - 1, 0.0
+        for width in range(len(weights) - 1, 0, -1):
+            beyond += 2 * weights[width]
+            if inflate(beyond) > tail * total:
+                return width
+        return 0
+
+    @cached_property
+    def _fine_one(self) -> tuple[int, Fraction]:
+        return self._fine(1)
+
+    def _fine(self, size: int) -> tuple[int, Fraction]:
+        """Return a fine grid's exponent and the noise's variance in its steps, from public facts alone."""
+        reach = _REACH + math.ceil(sqrt_up(self.sensitivity_squared / self.sigma_squared))
+        bound = sqrt_down(self.sigma_squared) * self.blur / (reach * size)
+        if self.sensitivity_squared == 0:
+            exponent = exponent_below(bound)
+            return exponent, Fraction(math.ceil(self.sigma_squared / step_of(exponent) ** 2))
+        distance, root = sqrt_down(self.sensitivity_squared), math.isqrt(size - 1) + 1
+        exponent = exponent_below(min(bound, distance / (root << 30)))
+        step = step_of(exponent)
+        raised = self.sigma_squared * (1 + root * step / distance) ** 2
+        return exponent, Fraction(math.ceil(raised / step**2))
+
+    def __repr__(self) -> str:
+        cost = (
+            f"epsilon={self.epsilon:.6g}, delta={float(self.delta):.6g}"
+            if self.delta
+            else f"rho={float_up(self.event.rho()):.6g}"
+        )
+        return f"Gaussian(sensitivity={float(sqrt_up(self.sensitivity_squared)):.6g}, sigma={self.sigma:.6g}, {cost})"
+
+
+def _calibrated(squared: Fraction, epsilon: Fraction, delta: Fraction, blur: Fraction) -> Fraction:
+    """Return the least variance, to within 1e-9 of it or less, at which the noise that is drawn fits."""
+    if blur:
+        mu = gaussian_mu(epsilon - 2 * blur, max((delta - _UNSEEN) * (1 - blur), delta / 2))
+        return (sqrt_up(squared) / Fraction(mu)) ** 2
+    steps = int(sqrt_up(squared))
+    start = sqrt_up(squared) / Fraction(gaussian_mu(epsilon, delta))
+
+    def fits(sigma: Fraction) -> bool:
+        return _worst(DiscreteGaussianPair(steps, sigma**2), float_down(epsilon)) <= float_down(delta)
+
+    high = float_up(start)
+    while not fits(Fraction(high)):
+        high *= 2
+    return Fraction(least(lambda sigma: fits(Fraction(sigma)), high / 8, high, relative=1e-10)) ** 2
+
+
+def _least_epsilon(pair: Pair, delta: float) -> float:
+    """Return the least epsilon, rounded up, at which both directions of a pair stay within delta."""
+    high = 1.0
+    while _worst(pair, high) > delta:
+        high *= 2
+    return least(lambda epsilon: _worst(pair, epsilon) <= delta, 0.0, high, relative=2.0**-50)
+
+
+def _worst(pair: Pair, epsilon: float) -> float:
+    import numpy as np
+
+    at = np.array([epsilon])
+    return max(float(pair.forward(at)[0]), float(pair.backward(at)[0]))
+
+
+def _delta(delta: object) -> Fraction:
+    allowed = failure_probability(delta)
+    if 0 < allowed < _LEAST_DELTA:
+        raise BadParameter("delta", delta, "0, or at least 1e-200 and below 1")
+    return allowed
+
+
+def _weights(sigma_squared: Fraction) -> list[float]:
+    """Return exp(-k**2 / (2 sigma**2)) for k = 0, 1, ... until they vanish."""
+    rate = float_up(1 / (2 * sigma_squared))
+    return [math.exp(-k * k * rate) for k in range(2 + 45 * math.ceil(sqrt_up(sigma_squared)))]
+
+
+def _squared(sensitivity: object, *, zero: bool) -> Fraction:
+    if isinstance(sensitivity, Sensitivity):
+        if sensitivity.l2_squared == 0 and not zero:
+            raise BadParameter("sensitivity", sensitivity, "above 0")
+        return sensitivity.l2_squared
+    return (nonnegative(sensitivity, "sensitivity") if zero else positive(sensitivity, "sensitivity")) ** 2
+
+
+def _rho(squared: Fraction, variance: Fraction) -> Exact:
+    if squared == 0:
+        return Fraction(0)
+    return squared / (2 * variance) if variance else math.inf
+
+
+def _mu(squared: Fraction, variance: Fraction) -> float:
+    if squared == 0:
+        return 0.0
+    return float_up(sqrt_up(squared / variance)) if variance else math.inf
+
+
+def _linear(rho: Exact, order: float) -> float:
+    return rho if isinstance(rho, float) else float_up(rho * Fraction(order))

@@ -1,0 +1,288 @@
+"""The Laplace mechanism, drawn as discrete Laplace noise on a grid, with its event beside it.
+
+Whole numbers get integer noise. Reals are put on a power-of-two grid far below the noise. Neither draws a float.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet import noise
+from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
+from privet.core.errors import BadParameter, RequestError
+from privet.core.event import Atom, Exact
+from privet.core.exact import nonnegative, positive, whole
+from privet.core.rounding import float_up, inflate
+from privet.core.sensitivity import Sensitivity
+
+from .lattice import (
+    Grid,
+    add,
+    around,
+    exponent_below,
+    from_grid,
+    read_grid,
+    read_numbers,
+    step_of,
+    tail_of,
+    to_grid,
+)
+from .mechanism import Mechanism
+
+_FINE_STEPS = 2**12
+"""The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
+
+_FINE_BITS = 24
+"""A fine grid's step is so many binary digits below both the stated event's step and the noise, for each number."""
+
+_SMALLEST_LOSS = Fraction(1, 2**900)
+_LARGEST_ORDER = 1e100
+_LEAST_STEP = 1e-200
+_TINY_STEP = Decimal("1e-12")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceEvent(Atom):
+    """Laplace noise of real scale on answers that move by at most `sensitivity` in L1.
+
+    Guarantee: for a vector with independent noise, the pair of one coordinate that takes the whole shift dominates
+    (proof at `DiscreteLaplacePair`), so every curve is the scalar one. Its log-moment is a log-sum of exponentials
+    that are linear in the shift, hence convex and zero at zero, hence superadditive: the same for Renyi.
+    Cites: [DMNS06, Prop. 1], [Mir17, Prop. 6], [HM25, Thm 1].
+    """
+
+    sensitivity: Fraction
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", nonnegative(self.sensitivity, "sensitivity"))
+        object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
+
+    def pure(self) -> Exact:
+        """Return sensitivity / scale."""
+        return _ratio(self.sensitivity, self.scale)
+
+    def rho(self) -> Exact:
+        """Return e + exp(-e) - 1 for e = sensitivity / scale, the divergence at order 1, where the supremum lies."""
+        return _rho(self.pure(), lambda e: e + ((-e).exp() - 1))
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        """Return ln[ a e^{(a-1)e} + (a-1) e^{-a e} over 2a-1 ] / (a-1) at order a, rounded up."""
+        loss = float_up(self.pure())
+        if not 0 < loss < math.inf or order > _LARGEST_ORDER:
+            return loss
+        # the bracket over e^{(a-1)e}: 1 - (a-1)/(2a-1) (1 - e^{-(2a-1)e})
+        drop = (order - 1) / (2 * order - 1) * -math.expm1(-(2 * order - 1) * loss)
+        return _curve(loss, math.log1p(-drop), order, self.rho())
+
+    def pair(self) -> LaplacePair:
+        return LaplacePair(_finite(self.pure(), "scale"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteLaplaceEvent(Atom):
+    """Integer noise with P[k] proportional to exp(-|k| / scale) on integers that move by at most `steps` in L1.
+
+    Guarantee: as for `LaplaceEvent`, for scalars and vectors. One step is exactly binary randomised response.
+    Cites: [GRS12, Def. 2.1], [HM25, Thm 2].
+    """
+
+    steps: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", whole(self.steps, "steps"))
+        object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
+
+    def pure(self) -> Exact:
+        """Return steps / scale."""
+        return _ratio(Fraction(self.steps), self.scale)
+
+    def rho(self) -> Exact:
+        """Return e - (1 - exp(-e)) t / sinh(t) for t = 1/scale and e = steps t: the divergence at order 1."""
+        steps = self.steps
+
+        def divergence(e: Decimal) -> Decimal:
+            t = e / steps
+            if t < _TINY_STEP:
+                shrink = 1 - t * t / 6  # no more than t / sinh t, whose digits cancel
+            else:
+                shrink = 2 * t * (-t).exp() / (1 - (-2 * t).exp())
+            return e + ((-e).exp() - 1) * shrink
+
+        return _rho(self.pure(), divergence)
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        """Return the divergence of the law from its shift by `steps`, summed in closed form, rounded up."""
+        loss = float_up(self.pure())
+        if not 0 < loss < math.inf or order > _LARGEST_ORDER:
+            return loss
+        # sum over x of P^o Q^(1-o) = e^{(o-1)e} [1 + (1-a)(r - r^d)/(1-r) + r^d] / (1+a),  r = a^(2o-1)
+        step = float_up(Fraction(loss) / self.steps)
+        if not _LEAST_STEP < step < 1 / _LEAST_STEP:
+            return min(loss, float_up(Fraction(self.rho()) * Fraction(order)))
+        a, r, last = math.exp(-step), -(2 * order - 1) * step, math.exp(-(2 * order - 1) * loss)
+        middle = math.expm1(-step) / math.expm1(r) * (math.exp(r) - last)
+        return _curve(loss, math.log((1 + middle + last) / (1 + a)), order, self.rho())
+
+    def pair(self) -> DiscreteLaplacePair:
+        _finite(self.pure(), "scale")
+        return DiscreteLaplacePair(self.steps, self.scale)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Laplace(Mechanism):
+    """Add Laplace noise to one number, or to a vector whose L1 sensitivity is given.
+
+    Give `sensitivity` and one of `epsilon` and `scale`. `grid` is `"whole"` or `"fine"`; by default it is whole
+    where the sensitivity is. On the whole grid, whole numbers get discrete Laplace noise. Everything else is drawn on
+    a power-of-two grid far below the noise, and whole numbers that were drawn there are rounded back.
+
+    Guarantee: epsilon-DP with epsilon = sensitivity / scale. A real x sits at floor(x/g + 1/2) on the grid of step g,
+    so n coordinates move by at most ceil(sensitivity/g) + n - 1 steps. That number is rounded up to a multiple
+    d of the steps that `event` states, and the noise has scale d / epsilon steps, so that the rounding is paid for by
+    the noise. Both loss curves equal 1 - exp(-(epsilon - x)/2) at their breakpoints and are linear in e^x between
+    them; the breakpoints of the stated event are among those of the drawn one, so by convexity it dominates.
+    Cites: [DMNS06, Prop. 1], [GRS12, Def. 2.1], [Mir12].
+    """
+
+    sensitivity: Fraction
+    scale: Fraction
+    grid: Grid
+
+    def __init__(
+        self, *, sensitivity: object, epsilon: object = None, scale: object = None, grid: Grid | None = None
+    ) -> None:
+        if isinstance(sensitivity, Sensitivity):
+            sensitivity = sensitivity.l1
+        if (epsilon is None) == (scale is None):
+            raise RequestError("Laplace takes exactly one of epsilon and scale, beside the sensitivity")
+        if scale is None:
+            distance = positive(sensitivity, "sensitivity")
+            width = positive(distance / positive(epsilon, "epsilon"), "the scale sensitivity / epsilon")
+        else:
+            distance = nonnegative(sensitivity, "sensitivity")
+            width = positive(scale, "scale")
+        if 0 < distance < _SMALLEST_LOSS * width:
+            given = ("scale", scale) if epsilon is None else ("epsilon", epsilon)
+            raise BadParameter(*given, "such that sensitivity / scale, the epsilon, is at least 2**-900")
+        object.__setattr__(self, "sensitivity", distance)
+        object.__setattr__(self, "scale", width)
+        object.__setattr__(self, "grid", read_grid(grid, distance))
+
+    @cached_property
+    def event(self) -> DiscreteLaplaceEvent:
+        """The event of one release, scalar or vector, on the coarsest grid that it may be drawn on."""
+        if self.sensitivity == 0:
+            return DiscreteLaplaceEvent(steps=0, scale=self.scale)
+        return DiscreteLaplaceEvent(steps=self._steps, scale=self._steps * self.scale / self.sensitivity)
+
+    def release(self, value: Any) -> Any:
+        """Return the value plus fresh noise: whole numbers stay whole, reals become floats."""
+        numbers = read_numbers(value)
+        if numbers.whole and self.grid == "whole":
+            exponent, scale = 0, self.scale
+        else:
+            exponent, scale = self._fine_one if numbers.shape is None else self._fine(numbers.size)
+        drawn = noise.discrete_laplace(scale, numbers.shape)
+        return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise: on whole numbers where the grid is whole, else on reals."""
+        if self.grid == "fine" or self.scale > 10**9:  # there 2 scale**2 - 1/6 rounds to the same double
+            return float_up(2 * self.scale * self.scale)
+        step = float_up(1 / self.scale)
+        return 2 * math.exp(-step) / math.expm1(-step) ** 2
+
+    def error(self, confidence: object = 0.95) -> float:
+        """Return a half-width that the noise stays within with this probability, whatever the kind of number."""
+        tail = tail_of(confidence)
+        return float_up(max(self._real_error(tail), Fraction(self._whole_error(tail))))
+
+    def interval(self, released: Any, confidence: object = 0.95) -> tuple[Any, Any]:
+        """Return low and high that hold the true value with this probability, for each coordinate by itself."""
+        numbers = read_numbers(released, "released")
+        tail = tail_of(confidence)
+        return around(numbers, self._whole_error(tail) if numbers.whole else float_up(self._real_error(tail)))
+
+    def _whole_error(self, tail: float) -> int:
+        if self.grid == "fine":  # rounded: |round(x)| <= w wherever |x| < w + 1/2
+            return max(0, math.ceil(self._real_error(tail) - Fraction(1, 2)))
+        # the least w with P[|noise| > w] = 2 a^(w+1) / (1+a) <= tail
+        in_scales = math.log(2 / tail) - math.log1p(math.exp(-float_up(1 / self.scale)))
+        return max(0, math.ceil(self.scale * Fraction(inflate(in_scales))) - 1)
+
+    def _real_error(self, tail: float) -> Fraction:
+        # The noise is raised by less than 2**-23 of itself; the grid and the rounding to it add less than 2**-23 of it.
+        return self.scale * Fraction((1 + 2.0**-22) * -math.log(tail) + 2.0**-23)
+
+    @property
+    def _steps(self) -> int:
+        return int(self.sensitivity) if self.grid == "whole" else _FINE_STEPS
+
+    @cached_property
+    def _fine_one(self) -> tuple[int, Fraction]:
+        return self._fine(1)
+
+    def _fine(self, size: int) -> tuple[int, Fraction]:
+        """Return a fine grid's exponent and the noise's scale in its steps, from public facts alone."""
+        n = max(size, 1)
+        if self.sensitivity == 0:
+            exponent = exponent_below(self.scale / (n << _FINE_BITS))
+            return exponent, self.scale / step_of(exponent)
+        unit = self.sensitivity / self._steps  # the stated event's step, in the user's measure
+        exponent = exponent_below(min(unit, self.scale) / (n << _FINE_BITS))
+        moves = math.ceil(self.sensitivity / step_of(exponent)) + n - 1
+        multiple = -(-moves // self._steps) * self._steps
+        return exponent, multiple * self.scale / self.sensitivity
+
+    def __repr__(self) -> str:
+        return f"Laplace(sensitivity={self.sensitivity}, scale={self.scale}, epsilon={self.epsilon:.6g})"
+
+
+def _ratio(shift: Fraction, scale: Fraction) -> Exact:
+    if shift == 0:
+        return Fraction(0)
+    return shift / scale if scale else math.inf
+
+
+def _rho(loss: Exact, divergence: Callable[[Decimal], Decimal]) -> Exact:
+    """Return the divergence at a loss, rounded up; never above loss**2 / 2, which every pure event keeps to."""
+    if not 0 < loss < math.inf:
+        return loss
+    exact = Fraction(loss)
+    most = exact * exact / 2
+    if not Fraction(1, 10**15) < exact < 10**15:
+        return min(most, exact)  # the divergence of any order is at most the loss, and orders are above 1
+    with localcontext(Context(prec=90)):
+        nearest = Fraction(divergence(Decimal(exact.numerator) / Decimal(exact.denominator)))
+    return min(most, Fraction(float_up(nearest * (1 + Fraction(1, 10**20)))))
+
+
+def _curve(loss: float, correction: float, order: float, rho: Exact) -> float:
+    """Return loss + correction / (order - 1), rounded up, or a bound that loses no digits where it is less.
+
+    The correction nearly cancels the loss when both are small, so its absolute error is allowed for; rho * order
+    is tight there.
+    """
+    computed = loss + correction / (order - 1) + 2.0**-46 * (loss + (1 + abs(correction)) / (order - 1))
+    return min(computed, loss, float_up(Fraction(rho) * Fraction(order)))
+
+
+def _finite(loss: Exact, parameter: str) -> Fraction:
+    if isinstance(loss, float):
+        raise BadParameter(parameter, 0, "above 0, for a privacy loss to be finite")
+    return loss

@@ -1,0 +1,64 @@
+"""What every mechanism is: a frozen value that can release, and whose event says what a release costs.
+
+A mechanism object stands outside any ledger: nothing counts how often it is used. Compose its events yourself
+(`privet.accounting`), or ask through a session, which charges before it reads.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from privet.core.errors import BadParameter
+from privet.core.event import Event
+from privet.core.rounding import float_up
+
+
+class Mechanism(ABC):
+    """A randomised function of private data with a known privacy cost."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """The privacy event of one release: all that an accountant needs."""
+
+    @abstractmethod
+    def release(self, value: Any) -> Any:
+        """Return a private answer, drawn afresh each time."""
+
+    @property
+    def epsilon(self) -> float:
+        """The pure epsilon of one release, rounded up; infinite where only (epsilon, delta) holds."""
+        return float_up(self.event.pure())
+
+    def map(self, function: Callable[[Any], Any]) -> Mapped:
+        """Return this mechanism followed by a function that sees only what was released."""
+        return Mapped(self, function)
+
+
+@dataclass(frozen=True)
+class Mapped(Mechanism):
+    """A mechanism whose releases pass through a function of the released value alone.
+
+    Guarantee: the event of the mechanism, unchanged, provided the function does not touch the data.
+    Cites: [DR14, Prop. 2.1].
+    """
+
+    mechanism: Mechanism
+    function: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise BadParameter("mechanism", self.mechanism, "a Mechanism")
+        if not callable(self.function):
+            raise BadParameter("function", self.function, "a function of one released value")
+
+    @property
+    def event(self) -> Event:
+        return self.mechanism.event
+
+    def release(self, value: Any) -> Any:
+        """Return the function of a fresh release."""
+        return self.function(self.mechanism.release(value))
