@@ -20,10 +20,7 @@ from .query.nodes import Output, Step
 from .release import Released
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from .core.pair import Floats
 
 _ROW = "privet row"
 _MOST_SIMULATED = 4_000_000

@@ -14,10 +14,7 @@ from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from privet.core.pair import Floats
 
 GRID = 2**24
 """A number without a declared step is measured in this many steps from the middle of its bounds to an end."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from privet.core.expression import Expression
 from privet.core.scan import Sum
 
-from .aggregate import Aggregate, Argument, Floats, rows
+from .aggregate import Aggregate, Argument, rows
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from privet.core.scan import Sum
 
-from .aggregate import Aggregate, Argument, Floats, squares
+from .aggregate import Aggregate, Argument, squares
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
 
 Form = Literal["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
 

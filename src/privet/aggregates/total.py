@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from privet.core.scan import Sum
 
-from .aggregate import Aggregate, Argument, Floats
+from .aggregate import Aggregate, Argument
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
 
 
 @dataclass(frozen=True)

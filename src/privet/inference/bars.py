@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from privet.core.pair import Floats
 
 POINTS = 4093
 """How many points simulate the noise; prime, so that no direction of the sequence repeats early."""

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from privet.core.errors import InvariantError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from privet.core.pair import Floats
 
 _NODES = 513
 
