@@ -62,16 +62,6 @@ def absolute(x: Interval) -> Interval:
     return Fraction(0), (None if low is None or high is None else max(-low, high))
 
 
-def least(x: Interval, y: Interval) -> Interval:
-    """Return where the smaller of x and y lies."""
-    return (None if x[0] is None or y[0] is None else min(x[0], y[0])), _smaller(x[1], y[1])
-
-
-def greatest(x: Interval, y: Interval) -> Interval:
-    """Return where the larger of x and y lies."""
-    return negate(least(negate(x), negate(y)))
-
-
 def rising(x: Interval, rule: Callable[[Fraction], Fraction | int]) -> Interval:
     """Return where a function that never falls takes x."""
     return (None if x[0] is None else Fraction(rule(x[0]))), (None if x[1] is None else Fraction(rule(x[1])))

@@ -32,10 +32,11 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Order:
-    """One ORDER BY term over released columns."""
+    """One ORDER BY term over the columns of the step before; NULLs come last unless said otherwise."""
 
     expression: Expression
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -138,21 +138,22 @@ def power(name: str, arguments: Arguments) -> Typed:
     return real(low, high, nullable=x.nullable or y.nullable or low is None)
 
 
-def extreme(rule: Callable[[Interval, Interval], Interval]) -> Rule:
-    """Return the rule of the least or the greatest of several values of one kind; NULL if one of them is."""
-
-    def apply(name: str, arguments: Arguments) -> Typed:
-        several = [_take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
-        facts = hull(name, several)
-        if facts.kind not in NUMBERS:
-            return Typed(kind=facts.kind, nullable=facts.nullable, low=facts.low, high=facts.high)
-        ends = several[0].ends
-        for typed in several[1:]:
-            ends = rule(ends, typed.ends)
-        nullable = _nullable(arguments)
-        return whole(*ends, nullable=nullable) if facts.kind == "integer" else real(*ends, nullable=nullable)
-
-    return apply
+def extreme(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the least or the greatest of the values that are not NULL; NULL only if all are."""
+    several = [_take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
+    facts = hull(name, several)
+    if facts.kind is None:
+        return facts
+    # Each value that cannot be NULL bounds the result on its far side; the others may not be there to do so.
+    lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
+    highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
+    sure = [not typed.nullable for typed in several if typed.kind]
+    near, far, inner, outer = (lows, highs, min, max) if name == "least" else (highs, lows, max, min)
+    firm = [end for end, present in zip(far, sure, strict=True) if present and end is not None]
+    first = None if None in near else inner(near)  # type: ignore[type-var]
+    second = inner(firm) if firm else None if None in far else outer(far)  # type: ignore[type-var]
+    low, high = (first, second) if name == "least" else (second, first)
+    return Typed(kind=facts.kind, nullable=not any(sure), low=low, high=high)
 
 
 def comparison(name: str, arguments: Arguments) -> Typed:
