@@ -12,7 +12,7 @@ from typing import ClassVar
 
 _QUOTE_LIMIT = 60
 _NAME_LIMIT = 100
-_LISTED = 20
+_LISTED = 80
 
 
 class PrivetError(Exception):

@@ -15,7 +15,8 @@ from privet.core.errors import InvariantError, UnknownName, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 
-from . import intervals, rules
+from . import intervals, rules, rules_dates
+from .normal import spelled
 from .rules import Rule
 from .typed import Argument, Typed, of_column, of_literal, truth
 
@@ -164,7 +165,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "integer, number, boolean or text",
             "integer",
             "numbers: floor(x + 0.5); texts: an optional sign and digits, spaces around them, else NULL",
-            rules.cast("integer", "integer", "number", "boolean", "text"),
+            rules_dates.cast("integer", "integer", "number", "boolean", "text"),
             1,
         ),
         _f(
@@ -172,7 +173,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "integer, number or text",
             "number",
             "texts: a decimal with optional exponent, spaces around it; else, and if not finite, NULL",
-            rules.cast("number", "integer", "number", "text"),
+            rules_dates.cast("number", "integer", "number", "text"),
             1,
         ),
         _f(
@@ -180,7 +181,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "integer, boolean, date or text",
             "text",
             "digits, true or false, YYYY-MM-DD",
-            rules.cast("text", "integer", "boolean", "date", "text"),
+            rules_dates.cast("text", "integer", "boolean", "date", "text"),
             1,
         ),
         _f(
@@ -188,7 +189,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "date, timestamp or text",
             "date",
             "timestamps: their day; texts: YYYY-MM-DD, else NULL",
-            rules.cast("date", "date", "timestamp", "text"),
+            rules_dates.cast("date", "date", "timestamp", "text"),
             1,
         ),
         _f(
@@ -196,7 +197,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "date, timestamp or text",
             "timestamp",
             "dates: midnight; texts: YYYY-MM-DD HH:MM:SS with optional fraction, or YYYY-MM-DD; else NULL",
-            rules.cast("timestamp", "date", "timestamp", "text"),
+            rules_dates.cast("timestamp", "date", "timestamp", "text"),
             1,
         ),
         _f(
@@ -204,25 +205,25 @@ FUNCTIONS: Mapping[str, Function] = {
             "boolean, integer or text",
             "boolean",
             "integers: whether it is not 0; texts, in any case: true, t, 1 and false, f, 0, else NULL",
-            rules.cast("boolean", "boolean", "integer", "text"),
+            rules_dates.cast("boolean", "boolean", "integer", "text"),
             1,
         ),
-        _f("year", _MOMENT, "integer", "the year", rules.year, 1),
-        _f("quarter", _MOMENT, "integer", "1 to 4", rules.part(1, 4), 1),
-        _f("month", _MOMENT, "integer", "1 to 12", rules.part(1, 12), 1),
-        _f("week", _MOMENT, "integer", "the ISO week, 1 to 53", rules.part(1, 53), 1),
-        _f("day", _MOMENT, "integer", "the day of the month, 1 to 31", rules.part(1, 31), 1),
-        _f("day_of_week", _MOMENT, "integer", "1 for Monday to 7 for Sunday", rules.part(1, 7), 1),
-        _f("day_of_year", _MOMENT, "integer", "1 to 366", rules.part(1, 366), 1),
-        _f("hour", "timestamp", "integer", "0 to 23", rules.part(0, 23, "timestamp"), 1),
-        _f("minute", "timestamp", "integer", "0 to 59", rules.part(0, 59, "timestamp"), 1),
-        _f("second", "timestamp", "integer", "0 to 59, without the fraction", rules.part(0, 59, "timestamp"), 1),
+        _f("year", _MOMENT, "integer", "the year", rules_dates.year, 1),
+        _f("quarter", _MOMENT, "integer", "1 to 4", rules_dates.part(1, 4), 1),
+        _f("month", _MOMENT, "integer", "1 to 12", rules_dates.part(1, 12), 1),
+        _f("week", _MOMENT, "integer", "the ISO week, 1 to 53", rules_dates.part(1, 53), 1),
+        _f("day", _MOMENT, "integer", "the day of the month, 1 to 31", rules_dates.part(1, 31), 1),
+        _f("day_of_week", _MOMENT, "integer", "1 for Monday to 7 for Sunday", rules_dates.part(1, 7), 1),
+        _f("day_of_year", _MOMENT, "integer", "1 to 366", rules_dates.part(1, 366), 1),
+        _f("hour", "timestamp", "integer", "0 to 23", rules_dates.part(0, 23, "timestamp"), 1),
+        _f("minute", "timestamp", "integer", "0 to 59", rules_dates.part(0, 59, "timestamp"), 1),
+        _f("second", "timestamp", "integer", "0 to 59, without the fraction", rules_dates.part(0, 59, "timestamp"), 1),
         _f(
             "date_trunc",
             "constant part, date or timestamp",
             "the kind of x",
             "the start of the day, week (Monday), month, quarter or year (timestamps: also second, minute, hour)",
-            rules.date_trunc,
+            rules_dates.date_trunc,
             2,
         ),
         _f(
@@ -230,7 +231,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "constant part, two of date or timestamp",
             "integer",
             "how many starts of that part lie after x and not after y; negative if y comes first",
-            rules.date_diff,
+            rules_dates.date_diff,
             3,
         ),
         _f(
@@ -238,7 +239,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "date or timestamp, constant integer",
             "the kind of x",
             "so many days later",
-            rules.shift("day", "date", "timestamp"),
+            rules_dates.shift("day", "date", "timestamp"),
             2,
         ),
         _f(
@@ -246,7 +247,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "date or timestamp, constant integer",
             "the kind of x",
             "so many months later; a day that the month does not have becomes its last",
-            rules.shift("month", "date", "timestamp"),
+            rules_dates.shift("month", "date", "timestamp"),
             2,
         ),
         _f(
@@ -254,7 +255,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "timestamp, constant integer",
             "timestamp",
             "so many seconds later",
-            rules.shift("second", "timestamp"),
+            rules_dates.shift("second", "timestamp"),
             2,
         ),
         _f(
@@ -294,7 +295,7 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     if function is None:
         raise UnknownName("function", expression.function, FUNCTIONS)
     if not function.least <= len(expression.arguments) <= function.most:
-        raise WrongKind(function.name, function.takes, (f"{len(expression.arguments)} arguments",))
+        raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
     arguments = [Argument(argument, typed(argument, columns)) for argument in expression.arguments]
     return function.rule(function.name, arguments)
 

@@ -99,6 +99,16 @@ def text(expression: Expression) -> str:
     return f"{_SPELLED.get(name, name.upper())}({', '.join(parts)})"
 
 
+def spelled(function: str) -> str:
+    """Return a function as SQL spells it, for messages."""
+    if function in _CASTS:
+        return f"CAST to {_CASTS[function]}"
+    if function in _UNITS:
+        return f"+ INTERVAL ... {_UNITS[function]}"
+    words = {"negate": "-", "is_null": "IS NULL", **_INFIX, **_SPELLED}
+    return words.get(function, function.upper())
+
+
 def quote_name(name: str) -> str:
     """Return a name as SQL reads it whatever it holds: quoted."""
     return '"' + name.replace('"', '""') + '"'

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
@@ -135,11 +137,16 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
 
 
 def _unbounded_column(expression: Expression, source: Private) -> str | None:
-    columns = source.schema.columns
-    for name in sorted(mentions(expression)):
-        if columns[name].kind in {"integer", "number"} and columns[name].low is None and columns[name].values is None:
-            return name
-    return None
+    """Return a column whose bounds, if they were declared, would bound the expression."""
+    columns = dict(source.schema.columns)
+    found = [name for name in sorted(mentions(expression)) if name != source.owner and _lacks_bounds(columns[name])]
+    for name in found:
+        columns[name] = replace(columns[name], low=Fraction(1), high=Fraction(2))
+    return found[0] if found and typed(expression, columns).bounded else None
+
+
+def _lacks_bounds(column: Facts) -> bool:
+    return column.kind in {"integer", "number"} and column.low is None and column.values is None
 
 
 def released_facts(function: str) -> Facts:

@@ -6,7 +6,6 @@ are clamped to their declared bounds.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor
@@ -14,19 +13,21 @@ from math import ceil, floor
 from privet.core.errors import WrongKind
 from privet.core.schema import Kind
 
-from . import dates, intervals
+from . import intervals
 from .intervals import Interval
+from .normal import spelled
 from .typed import Argument, Arguments, Typed, as_kind, hull, lattice, real, truth, unify, whole
 
 NUMBERS: tuple[Kind, ...] = ("integer", "number")
 MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
-_MOST_VALUES = 10_000
+MOST_VALUES = 10_000
 Rule = Callable[[str, Arguments], Typed]
 
 
-def _take(name: str, argument: Argument, *kinds: Kind, advice: str = "") -> Typed:
+def take(name: str, argument: Argument, *kinds: Kind, advice: str = "") -> Typed:
+    """Return what is known of an argument, which must be of one of the kinds, or NULL."""
     if argument.typed.kind is not None and argument.typed.kind not in kinds:
-        raise WrongKind(name, " or ".join(kinds), (argument.typed.kind,), advice=advice)
+        raise WrongKind(spelled(name), " or ".join(kinds), (argument.typed.kind,), advice=advice)
     return argument.typed
 
 
@@ -38,7 +39,7 @@ def constant_whole(name: str, argument: Argument, low: int, high: int) -> int:
     """Return an argument that must be a constant whole number within a range."""
     value = argument.constant
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise WrongKind(name, f"a constant whole number from {low} to {high} here", ("something else",))
+        raise WrongKind(spelled(name), f"a constant whole number from {low} to {high} here", ("something else",))
     return value
 
 
@@ -46,7 +47,7 @@ def constant_text(name: str, argument: Argument) -> str:
     """Return an argument that must be a constant text."""
     value = argument.constant
     if not isinstance(value, str):
-        raise WrongKind(name, "a constant text here, such as 'abc'", (argument.typed.kind or "NULL",))
+        raise WrongKind(spelled(name), "a constant text here, such as 'abc'", (argument.typed.kind or "NULL",))
     return value
 
 
@@ -54,7 +55,10 @@ def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
     """Return the rule of +, - or *: whole numbers stay whole."""
 
     def apply(name: str, arguments: Arguments) -> Typed:
-        x, y = (_take(name, argument, *NUMBERS) for argument in arguments)
+        advice = "write DATE_DIFF('day', start, end), or x + INTERVAL 7 DAY" if name != "multiply" else ""
+        if not any(argument.typed.kind in MOMENTS for argument in arguments):
+            advice = ""
+        x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
         low, high = rule(x.ends, y.ends)
         nullable = x.nullable or y.nullable
         if unify(name, (x, y)) == "number":
@@ -76,7 +80,7 @@ def subtract(x: Interval, y: Interval) -> Interval:
 
 def quotient(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x / y, always a number; NULL where y is 0."""
-    x, y = (_take(name, argument, *NUMBERS) for argument in arguments)
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
     low, high = y.ends
     safe = low is not None and high is not None and not low <= 0 <= high
     return real(*intervals.divide(x.ends, y.ends), nullable=x.nullable or y.nullable or not safe)
@@ -84,7 +88,7 @@ def quotient(name: str, arguments: Arguments) -> Typed:
 
 def remainder(name: str, arguments: Arguments) -> Typed:
     """Return the facts of the remainder of x / y, with the sign of x; NULL where y is 0."""
-    x, y = (_take(name, argument, *NUMBERS) for argument in arguments)
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
     low, high = y.ends
     safe = low is not None and high is not None and not low <= 0 <= high
     nullable = x.nullable or y.nullable or not safe
@@ -98,7 +102,7 @@ def monotone(rule: Callable[[Interval], Interval], *, to_whole: bool | None = No
     """Return the rule of a function of one number; `to_whole` None keeps the kind."""
 
     def apply(name: str, arguments: Arguments) -> Typed:
-        x = _take(name, arguments[0], *NUMBERS)
+        x = take(name, arguments[0], *NUMBERS)
         low, high = rule(x.ends)
         if to_whole if to_whole is not None else x.kind == "integer":
             return whole(low, high, nullable=x.nullable, step=x.step if name == "negate" else 1)
@@ -114,7 +118,7 @@ def rounding(rule: Callable[[Fraction], Fraction | int]) -> Rule:
 
 def round_to(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x rounded to so many decimals."""
-    x = _take(name, arguments[0], *NUMBERS)
+    x = take(name, arguments[0], *NUMBERS)
     digits = constant_whole(name, arguments[1], -15, 15)
     return real(*intervals.rising(x.ends, lambda end: intervals.half_up(end, digits)), nullable=x.nullable)
 
@@ -123,7 +127,7 @@ def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], 
     """Return the rule of a function that is NULL below some number."""
 
     def apply(name: str, arguments: Arguments) -> Typed:
-        x = _take(name, arguments[0], *NUMBERS)
+        x = take(name, arguments[0], *NUMBERS)
         low = x.ends[0]
         return real(*rule(x.ends), nullable=x.nullable or low is None or not defined(low))
 
@@ -132,7 +136,7 @@ def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], 
 
 def power(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x to the y; bounded only for constant y."""
-    x, y = (_take(name, argument, *NUMBERS) for argument in arguments)
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
     exponent = y.ends[0] if y.ends[0] == y.ends[1] else None
     low, high = (None, None) if exponent is None else intervals.power(x.ends, exponent)
     return real(low, high, nullable=x.nullable or y.nullable or low is None)
@@ -140,7 +144,7 @@ def power(name: str, arguments: Arguments) -> Typed:
 
 def extreme(name: str, arguments: Arguments) -> Typed:
     """Return the facts of the least or the greatest of the values that are not NULL; NULL only if all are."""
-    several = [_take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
+    several = [take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
     facts = hull(name, several)
     if facts.kind is None:
         return facts
@@ -160,7 +164,7 @@ def comparison(name: str, arguments: Arguments) -> Typed:
     """Return the facts of a comparison of two values of one kind."""
     kind = unify(name, [argument.typed for argument in arguments])
     if kind == "boolean" and name not in {"equal", "not_equal"}:
-        raise WrongKind(name, "numbers, texts, dates or timestamps", ("boolean",))
+        raise WrongKind(spelled(name), "numbers, texts, dates or timestamps", ("boolean",))
     return truth(_nullable(arguments))
 
 
@@ -168,7 +172,7 @@ def membership(name: str, arguments: Arguments) -> Typed:
     """Return the facts of `in`: constants of the kind of the first argument."""
     for argument in arguments[1:]:
         if argument.constant is None:
-            raise WrongKind(name, "constants other than NULL in its list", (argument.typed.kind or "NULL",))
+            raise WrongKind(spelled(name), "constants other than NULL in its list", (argument.typed.kind or "NULL",))
     unify(name, [argument.typed for argument in arguments])
     return truth(arguments[0].typed.nullable)
 
@@ -176,7 +180,7 @@ def membership(name: str, arguments: Arguments) -> Typed:
 def connective(name: str, arguments: Arguments) -> Typed:
     """Return the facts of and, or, not: three-valued."""
     for argument in arguments:
-        _take(name, argument, "boolean", advice="write a condition, such as x > 0")
+        take(name, argument, "boolean", advice="write a condition, such as x > 0")
     return truth(_nullable(arguments))
 
 
@@ -187,18 +191,20 @@ def is_null(name: str, arguments: Arguments) -> Typed:
 
 def like(name: str, arguments: Arguments) -> Typed:
     """Return the facts of LIKE: a constant pattern, and a constant escape of one character."""
-    _take(name, arguments[0], "text")
+    take(name, arguments[0], "text")
     pattern = constant_text(name, arguments[1])
     if len(arguments) == 3:
         escape = constant_text(name, arguments[2])
         if len(escape) != 1:
-            raise WrongKind(name, "an escape of one character", (f"{len(escape)} characters",))
+            raise WrongKind(spelled(name), "an escape of one character", (f"{len(escape)} characters",))
         position = 0
         while position < len(pattern):  # an escape must escape something that would be special
             if pattern[position] == escape:
                 position += 1
                 if pattern[position : position + 1] not in {"%", "_", escape}:
-                    raise WrongKind(name, "a pattern whose escapes stand before %, _ or an escape", ("another",))
+                    raise WrongKind(
+                        spelled(name), "a pattern whose escapes stand before %, _ or an escape", ("another",)
+                    )
             position += 1
     return truth(arguments[0].typed.nullable)
 
@@ -208,7 +214,7 @@ def texts(result: Callable[[bool], Typed]) -> Rule:
 
     def apply(name: str, arguments: Arguments) -> Typed:
         for argument in arguments:
-            _take(name, argument, "text")
+            take(name, argument, "text")
         return result(_nullable(arguments))
 
     return apply
@@ -223,15 +229,17 @@ def substring(name: str, arguments: Arguments) -> Typed:
     """Return the facts of a part of a text, from a constant place and of a constant length."""
     constant_whole(name, arguments[1], 1, 10**6)
     constant_whole(name, arguments[2], 0, 10**6)
-    return text(_take(name, arguments[0], "text").nullable)
+    return text(take(name, arguments[0], "text").nullable)
 
 
 def case(name: str, arguments: Arguments) -> Typed:
     """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
     if len(arguments) % 2 == 0:
-        raise WrongKind(name, "conditions and values in turn, and a last value", (f"{len(arguments)} arguments",))
+        raise WrongKind(
+            spelled(name), "conditions and values in turn, and a last value", (f"{len(arguments)} arguments",)
+        )
     for argument in arguments[:-1:2]:
-        _take(name, argument, "boolean", advice="write a condition after WHEN")
+        take(name, argument, "boolean", advice="write a condition after WHEN")
     return hull(name, [argument.typed for argument in (*arguments[1::2], arguments[-1])])
 
 
@@ -251,9 +259,9 @@ def nullif(name: str, arguments: Arguments) -> Typed:
 
 def bin_of(name: str, arguments: Arguments) -> Typed:
     """Return the facts of floor(x / width) * width, for a constant width."""
-    x, width = _take(name, arguments[0], *NUMBERS), arguments[1].constant
+    x, width = take(name, arguments[0], *NUMBERS), arguments[1].constant
     if isinstance(width, bool) or not isinstance(width, (int, Fraction)) or width <= 0:
-        raise WrongKind(name, "a constant width above 0, such as 10", ("something else",))
+        raise WrongKind(spelled(name), "a constant width above 0, such as 10", ("something else",))
     ends = intervals.rising(x.ends, lambda end: floor(end / width) * width)
     if isinstance(width, Fraction):
         return real(*ends, nullable=x.nullable)
@@ -262,99 +270,12 @@ def bin_of(name: str, arguments: Arguments) -> Typed:
 
 def bucket(name: str, arguments: Arguments) -> Typed:
     """Return the facts of the number, from 0, of the equal bin of [low, high] that holds x."""
-    x = _take(name, arguments[0], *NUMBERS)
-    low, high = (_take(name, argument, *NUMBERS).ends for argument in arguments[1:3])
+    x = take(name, arguments[0], *NUMBERS)
+    low, high = (take(name, argument, *NUMBERS).ends for argument in arguments[1:3])
     if low[0] is None or low[0] != low[1] or high[0] is None or high[0] != high[1] or low[0] >= high[0]:
-        raise WrongKind(name, "constant ends with low below high", ("others",))
-    bins = constant_whole(name, arguments[3], 1, _MOST_VALUES)
+        raise WrongKind(spelled(name), "constant ends with low below high", ("others",))
+    bins = constant_whole(name, arguments[3], 1, MOST_VALUES)
     return whole(Fraction(0), Fraction(bins - 1), nullable=x.nullable)
-
-
-def cast(kind: Kind, *sources: Kind) -> Rule:
-    """Return the rule of a cast, which gives NULL for what it cannot read."""
-
-    def apply(name: str, arguments: Arguments) -> Typed:
-        advice = "ROUND it first" if kind == "text" else ""
-        x = _take(name, arguments[0], *sources, advice=advice)
-        nullable = x.nullable or x.kind == "text" != kind
-        low, high = x.low, x.high
-        if x.kind in NUMBERS and kind in NUMBERS:
-            rule = intervals.half_up if kind == "integer" else Fraction
-            ends = intervals.rising(x.ends, rule)
-            return whole(*ends, nullable=nullable) if kind == "integer" else real(*ends, nullable=nullable)
-        if x.kind == "boolean" and kind == "integer":
-            return whole(Fraction(0), Fraction(1), nullable=nullable)
-        if kind == "boolean":
-            return truth(nullable)
-        if kind == "date" and isinstance(low, datetime.datetime) and isinstance(high, datetime.datetime):
-            low, high = low.date(), high.date()
-        if kind not in MOMENTS or x.kind not in MOMENTS:
-            low = high = None
-        values = x.values if x.kind == kind else None
-        return Typed(kind=kind, nullable=nullable, low=as_kind(low, kind), high=as_kind(high, kind), values=values)
-
-    return apply
-
-
-def year(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of the year of a date or timestamp."""
-    x = _take(name, arguments[0], *MOMENTS)
-    low, high = (Fraction(end.year) if isinstance(end, datetime.date) else None for end in (x.low, x.high))
-    return Typed(kind="integer", nullable=x.nullable, low=low, high=high)
-
-
-def part(low: int, high: int, *kinds: Kind) -> Rule:
-    """Return the rule of a part of a date or time that lies in a fixed range."""
-
-    def apply(name: str, arguments: Arguments) -> Typed:
-        x = _take(name, arguments[0], *(kinds or MOMENTS))
-        return whole(Fraction(low), Fraction(high), nullable=x.nullable)
-
-    return apply
-
-
-def _part_name(name: str, argument: Argument, kinds: set[Kind | None]) -> str:
-    allowed = dates.DATE_PARTS + (() if "date" in kinds else dates.TIME_PARTS)
-    value = constant_text(name, argument)
-    if value not in allowed:
-        raise WrongKind(name, f"a part among {', '.join(allowed)}", (repr(value[:20]),))
-    return value
-
-
-def date_trunc(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of the start of the part that holds a moment, of the same kind."""
-    x = _take(name, arguments[1], *MOMENTS)
-    chosen = _part_name(name, arguments[0], {x.kind})
-    if not isinstance(x.low, datetime.date) or not isinstance(x.high, datetime.date):
-        return Typed(kind=x.kind, nullable=x.nullable)
-    low, high = dates.truncate(x.low, chosen), dates.truncate(x.high, chosen)
-    values = dates.starts(x.low, x.high, chosen, _MOST_VALUES)
-    return Typed(kind=x.kind, nullable=x.nullable, low=low, high=high, values=values)
-
-
-def date_diff(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of the number of starts of a part after the first moment and up to the second."""
-    start, end = (_take(name, argument, *MOMENTS) for argument in arguments[1:])
-    chosen = _part_name(name, arguments[0], {start.kind, end.kind})
-    low = high = None
-    if isinstance(start.high, datetime.date) and isinstance(end.low, datetime.date):
-        low = Fraction(dates.difference(chosen, start.high, end.low))
-    if isinstance(start.low, datetime.date) and isinstance(end.high, datetime.date):
-        high = Fraction(dates.difference(chosen, start.low, end.high))
-    return Typed(kind="integer", nullable=start.nullable or end.nullable, low=low, high=high)
-
-
-def shift(unit: str, *kinds: Kind) -> Rule:
-    """Return the rule of adding a constant number of days, months or seconds; NULL outside the years 1 to 9999."""
-
-    def apply(name: str, arguments: Arguments) -> Typed:
-        x = _take(name, arguments[0], *kinds)
-        amount = constant_whole(name, arguments[1], -(10**9), 10**9)
-        ends = [dates.shift(end, unit, amount) if isinstance(end, datetime.date) else None for end in (x.low, x.high)]
-        nullable = x.nullable or None in ends
-        return Typed(kind=x.kind, nullable=nullable, low=ends[0], high=ends[1])
-
-    return apply
 
 
 FLOOR, CEIL, ROUND = rounding(floor), rounding(ceil), rounding(intervals.half_up)

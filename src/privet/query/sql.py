@@ -13,10 +13,11 @@ from privet.core.schema import Schema
 
 from .nodes import Query
 from .sql_clauses import Node, check_depth, check_tree
-from .sql_expressions import NAMES
+from .sql_functions import NAMES
 from .sql_select import read_query
 
 MOST_CHARACTERS = 20_000
+MOST_WORDS = 5_000
 MOST_TERMS = 500
 """AND and OR together."""
 MOST_NESTED = 24
@@ -24,8 +25,8 @@ MOST_NESTED = 24
 MOST_DEEP = 80
 """Levels of the tree, so that chains such as a + b + ... are bounded as well."""
 
-_OPENING = frozenset({"L_PAREN", "L_BRACKET", "L_BRACE", "CASE"})
-_CLOSING = frozenset({"R_PAREN", "R_BRACKET", "R_BRACE", "END"})
+_OPENING = frozenset({"L_PAREN", "CASE"})
+_CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
 
@@ -97,8 +98,12 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
     """Refuse nesting and chains that are too long, counted before the parser recurses into them."""
     open_at: list[int] = []
     depth = run = terms = 0
+    if len(tokens) > MOST_WORDS:
+        raise ParseError(f"a query has at most {MOST_WORDS:,} words and signs; this one has {len(tokens):,}")
     for token in tokens:
         name = token.token_type.name
+        if name in {"L_BRACKET", "L_BRACE"}:  # the parser takes quadratic time over chains of them
+            raise Unsupported("lists and structures, [...] and {...}, are not supported; a table has plain columns")
         if name in _PREFIX:
             run += 1
         elif name in _OPENING:

@@ -144,21 +144,13 @@ _VOLATILE = "an answer may depend on nothing but the data and the query; write t
 _SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
 _SET = "set operations lose whose row it is; ask one SELECT at a time"
 
-WORDS: dict[str, str] = {
+CLAUSES: dict[str, str] = {
     "joins": f"JOIN is not supported: {_ONE_TABLE}",
-    "join": f"JOIN is not supported: {_ONE_TABLE}",
     "laterals": f"LATERAL is not supported: {_ONE_TABLE}",
-    "lateral": f"LATERAL is not supported: {_ONE_TABLE}",
-    "union": f"UNION is not supported: {_SET}",
-    "intersect": f"INTERSECT is not supported: {_SET}",
-    "except": f"EXCEPT is not supported: {_SET}",
-    "window": "window functions (OVER) are not supported: they mix the rows of several people; use GROUP BY",
     "windows": "WINDOW is not supported: windows mix the rows of several people; use GROUP BY",
     "qualify": "QUALIFY is not supported: it needs window functions; use HAVING on aggregates",
     "sample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
-    "tablesample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "pivots": "PIVOT is not supported: private values would become column names; use GROUP BY",
-    "pivot": "PIVOT is not supported: private values would become column names; use GROUP BY",
     "recursive": "WITH RECURSIVE is not supported; a CTE is one SELECT",
     "grouping_sets": "GROUPING SETS are not supported; ask one query for each GROUP BY",
     "cube": "CUBE is not supported; ask one query for each GROUP BY",
@@ -167,12 +159,29 @@ WORDS: dict[str, str] = {
     "on": "DISTINCT ON is not supported: it shows single rows; use GROUP BY with aggregates",
     "columns": "a list of column names after an alias is not supported; name columns with AS in the SELECT list",
     "query": f"IN (SELECT ...) is not supported: {_SUBQUERY}",
-    "exists": f"EXISTS is not supported: {_SUBQUERY}",
     "db": "a table is named without schema or catalogue here; write its name alone",
     "catalog": "a table is named without schema or catalogue here; write its name alone",
     "version": "time travel is not supported; a table is what it is now",
     "when": "time travel is not supported; a table is what it is now",
     "into": "SELECT INTO is not supported: a query writes nothing",
+    "except": "* EXCLUDE is not supported; name the columns",
+    "replace": "* REPLACE is not supported; name the columns",
+    "rename": "* RENAME is not supported; name the columns",
+    "expressions": "a type with parameters, such as DECIMAL(4, 2), is not supported; take BIGINT, DOUBLE or VARCHAR",
+    "symmetric": "BETWEEN SYMMETRIC is not supported; write the lower end first",
+}
+"""What to say of a clause that is not understood."""
+
+NODES: dict[str, str] = {
+    "join": f"JOIN is not supported: {_ONE_TABLE}",
+    "lateral": f"LATERAL is not supported: {_ONE_TABLE}",
+    "union": f"UNION is not supported: {_SET}",
+    "intersect": f"INTERSECT is not supported: {_SET}",
+    "except": f"EXCEPT is not supported: {_SET}",
+    "window": "window functions (OVER) are not supported: they mix the rows of several people; use GROUP BY",
+    "tablesample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
+    "pivot": "PIVOT is not supported: private values would become column names; use GROUP BY",
+    "exists": f"EXISTS is not supported: {_SUBQUERY}",
     "placeholder": "parameters are not supported; write the value as a constant",
     "parameter": "parameters are not supported; write the value as a constant",
     "sessionparameter": "parameters are not supported; write the value as a constant",
@@ -196,13 +205,12 @@ WORDS: dict[str, str] = {
     "struct": "structures are not supported; a query returns plain columns",
     "array": "lists are not supported; a query returns plain columns",
     "lambda": "lambdas are not supported",
-    "columns_node": "COLUMNS is not supported; name the columns",
     "subquery": _SUBQUERY,
     "select": _SUBQUERY,
-    "quantile": f"QUANTILE is not supported yet: {_EXACT}",
-    "percentilecont": f"PERCENTILE_CONT is not supported yet: {_EXACT}",
-    "percentiledisc": f"PERCENTILE_DISC is not supported yet: {_EXACT}",
-    "median": f"MEDIAN is not supported yet: {_EXACT}",
+    "quantile": "QUANTILE is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "percentilecont": "PERCENTILE_CONT is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "percentiledisc": "PERCENTILE_DISC is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "median": "MEDIAN is not supported yet: use HISTOGRAM, or AVG and STDDEV",
     "min": f"MIN is not supported: {_EXACT}",
     "max": f"MAX is not supported: {_EXACT}",
     "rand": f"RANDOM is not supported: {_VOLATILE}",
@@ -211,10 +219,16 @@ WORDS: dict[str, str] = {
     "currenttime": f"CURRENT_TIME is not supported: {_VOLATILE}",
     "currenttimestamp": f"CURRENT_TIMESTAMP is not supported: {_VOLATILE}",
     "localtimestamp": f"LOCALTIMESTAMP is not supported: {_VOLATILE}",
-    "except_": "* EXCLUDE is not supported; name the columns",
-    "replace": "* REPLACE is not supported; name the columns",
-    "rename": "* RENAME is not supported; name the columns",
+    "groupingsets": "GROUPING SETS are not supported; ask one query for each GROUP BY",
+    "cube": "CUBE is not supported; ask one query for each GROUP BY",
+    "rollup": "ROLLUP is not supported; ask one query for each GROUP BY",
+    "columns": "COLUMNS is not supported; name the columns",
+    "interval": "an interval stands after + or - beside a date: x + INTERVAL 7 DAY",
+    "star": "* stands alone in a SELECT list, or in COUNT(*); name the columns",
+    "tuple": "lists in brackets are not supported here; compare one value at a time",
+    "bitwiseand": "operators on bits are not supported; write arithmetic",
 }
+"""What to say of a node that is not understood, or that stands where it cannot."""
 
 VOLATILE = frozenset(
     {"now", "today", "random", "uuid", "gen_random_uuid", "setseed", "nextval", "currval", "getvariable"}
@@ -228,6 +242,8 @@ EXACT = frozenset(
 def check_tree(tree: Node, names: tuple[str, ...]) -> None:
     """Refuse by name the first node or clause, from the top, that is not understood."""
     for node in tree.walk():
+        if node.key == "table" and part(node, "this").key != "identifier":
+            raise Unsupported("functions and files cannot stand in FROM; name a declared table")
         understood = UNDERSTOOD.get(node.key)
         if understood is None:
             raise refusal(node, names)
@@ -238,11 +254,13 @@ def check_tree(tree: Node, names: tuple[str, ...]) -> None:
 
 def refusal(node: Node, names: tuple[str, ...] = ()) -> Exception:
     """Return the error that names a node and says what to write instead."""
-    if node.key in WORDS:
-        return Unsupported(WORDS[node.key])
+    if node.key in NODES:
+        return Unsupported(NODES[node.key])
     if node.key == "anonymous":
         return unknown_function(str(node.args["this"]), names)
     if hasattr(node, "sql_name"):
+        if any(kind.__name__ == "AggFunc" for kind in type(node).__mro__):
+            return Unsupported(f"{node.sql_name()} is not supported: {_EXACT}")
         return unknown_function(str(node.sql_name()), names)
     return Unsupported(f"{node.key.upper()} is not supported here")
 
@@ -288,9 +306,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 def _clause_refusal(node: Node, name: str) -> Exception:
     plain = name.rstrip("_")
-    if f"{plain}_" in WORDS and node.key == "star":
-        return Unsupported(WORDS[f"{plain}_"])
-    if plain in WORDS:
-        return Unsupported(WORDS[plain])
+    if plain in CLAUSES:
+        return Unsupported(CLAUSES[plain])
     what = node.sql_name() if hasattr(node, "sql_name") else node.key.upper()
     return Unsupported(f"{plain.replace('_', ' ').upper()} is not supported in {what}; leave it out")

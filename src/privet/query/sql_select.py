@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from privet.core.errors import RequestError, UnknownName, Unsupported
+from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.expression import Column, Expression, Literal
 from privet.core.schema import Schema
 
@@ -17,7 +17,8 @@ from .build import aggregated, narrowed, refined
 from .nodes import Order, Query
 from .relation import Private, Relation, Released, Selection, has_aggregate
 from .sql_clauses import Node, part, parts, refusal
-from .sql_expressions import NAMES, Scope, find, translate
+from .sql_expressions import Scope, find, translate
+from .sql_functions import NAMES
 
 _LARGEST_LIMIT = 2**31
 
@@ -37,21 +38,18 @@ def read_query(tree: Node, tables: Mapping[str, Schema]) -> Query:
         tree = part(tree, "this")
     if tree.key != "select":
         raise refusal(tree, NAMES)
-    relation = _relation(tree, Places(tables, {}, set()))
-    if isinstance(relation, Released):
-        return relation.query
-    raise Unsupported(
-        "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or SELECT x, AVG(y) FROM "
-        "... GROUP BY x"
-    )
+    relation = _relation(tree, Places(tables, {}, set()), outermost=True)
+    if not isinstance(relation, Released):
+        raise InvariantError("rows that were not released reached the end of a query")
+    return relation.query
 
 
-def _relation(node: Node, places: Places) -> Relation:
+def _relation(node: Node, places: Places, *, outermost: bool = False) -> Relation:
     if node.key != "select":
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
         places = _with(part(node, "with"), places)
-    made = _select(node, places)
+    made = _select(node, places, outermost)
     if part(node, "with") is not None:
         unused = sorted(set(places.ctes) - places.used)
         if unused:
@@ -75,7 +73,7 @@ def _with(node: Node, places: Places) -> Places:
     return Places(places.tables, ctes, used)
 
 
-def _select(node: Node, places: Places) -> Relation:
+def _select(node: Node, places: Places, outermost: bool) -> Relation:
     relation, scope = _source(node, places)
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
@@ -94,6 +92,11 @@ def _select(node: Node, places: Places) -> Relation:
     released = [*(one for _, one in outputs), asked.having, *(term.expression for term in asked.order)]
     if asked.keys or asked.having is not None or any(has_aggregate(one) for one in released):
         return aggregated(relation, asked)
+    if outermost:
+        raise Unsupported(
+            "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
+            "SELECT x, AVG(y) FROM ... GROUP BY x"
+        )
     return narrowed(relation, asked)
 
 

@@ -15,6 +15,8 @@ from privet.core.errors import InvariantError, WrongKind
 from privet.core.expression import Expression, Literal, Value
 from privet.core.schema import Column, Key, Kind
 
+from .normal import spelled
+
 End = Fraction | datetime.date | datetime.datetime | None
 INT64 = (-(2**63), 2**63 - 1)
 LARGEST = Fraction(2) ** 1023
@@ -124,7 +126,7 @@ def unify(function: str, several: Iterable[Typed]) -> Kind | None:
     if kinds == {"date", "timestamp"}:
         return "timestamp"
     if len(kinds) > 1:
-        raise WrongKind(function, "values of one kind", tuple(sorted(str(kind) for kind in kinds)))
+        raise WrongKind(spelled(function), "values of one kind", tuple(sorted(str(kind) for kind in kinds)))
     return next(iter(kinds), None)
 
 
