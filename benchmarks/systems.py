@@ -68,7 +68,7 @@ def make_environment(system: System) -> Path:
             _run([python, "-m", "venv", str(home)])
             _run([*_installer(home), *system.packages])
         except subprocess.CalledProcessError as error:
-            reason = str(error.stderr or error).strip()[-2000:]
+            reason = reason or str(error.stderr or error).strip()[-2000:]  # the driver's own interpreter comes first
             continue
         stamp.write_text(wanted)
         return home / "bin" / "python"

@@ -11,20 +11,48 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import core
+    from . import accounting, core, mechanisms, noise
     from .core.errors import PrivetError, RequestError
+    from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
+    from .mechanisms import (
+        Exponential,
+        FiniteMechanism,
+        Gaussian,
+        Laplace,
+        RandomizedResponse,
+        analytic_gaussian_sigma,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Exponential",
+    "FiniteMechanism",
+    "Gaussian",
+    "Laplace",
     "PrivetError",
+    "RandomizedResponse",
     "RequestError",
+    "Sensitivity",
+    "accounting",
+    "analytic_gaussian_sigma",
     "core",
+    "mechanisms",
+    "noise",
+    "sensitivity_by_enumeration",
 ]
 
 _HOME = {
+    "Exponential": "mechanisms",
+    "FiniteMechanism": "mechanisms",
+    "Gaussian": "mechanisms",
+    "Laplace": "mechanisms",
     "PrivetError": "core.errors",
+    "RandomizedResponse": "mechanisms",
     "RequestError": "core.errors",
+    "Sensitivity": "core.sensitivity",
+    "analytic_gaussian_sigma": "mechanisms",
+    "sensitivity_by_enumeration": "core.sensitivity",
 }
 """The module in which each public name lives; a public name that is not here is a module itself."""
 

@@ -50,7 +50,7 @@ def response_rho(epsilon: Exact) -> Exact:
         exact = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
         power = (-exact).exp()
         value = exact * (1 - power) / (1 + power)
-    return min(square, Fraction(value) * (1 + Fraction(1, 10**40)))
+    return min(square, epsilon, Fraction(value) * (1 + Fraction(1, 10**40)))
 
 
 def response_rdp(epsilon: Exact, order: float) -> float:
@@ -72,7 +72,7 @@ def response_rdp(epsilon: Exact, order: float) -> float:
     else:
         gap = math.log1p(math.exp(-loss)) - math.log1p(math.exp(-(2 * order - 1) * loss))
         curve = loss - gap / above
-    return min(loss, inflate(curve), float_up(order * Fraction(response_rho(epsilon))))
+    return min(loss, inflate(curve), float_up(Fraction(order) * Fraction(response_rho(epsilon))))
 
 
 def finite_pure(p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> Exact:

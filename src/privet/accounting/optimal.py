@@ -58,8 +58,6 @@ def optimal_delta(event: Event, epsilon: Number) -> float:
     if every is None:
         return 1.0
     spent = sum((part.times * part.delta for part in every), Fraction(0))
-    if spent >= 1:
-        return 1.0
     total = sum((part.times * part.epsilon for part in every), Fraction(0))
     inner = 0.0 if bound >= total else _Losses(every).delta(float_down(bound))
     survive = survival_log(every)

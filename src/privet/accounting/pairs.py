@@ -1,7 +1,7 @@
 """Every dominating pair, under one roof. Each keeps the promise of `core.pair.Pair` and nothing more is asked of it.
 
-A pair may also say that it is symmetric (`symmetric`), or Gaussian (`gaussian()`), which saves work and never changes
-an answer for the worse.
+A pair may also say that it is symmetric (`symmetric`), how it composes with itself and its kind (`repeated`, `merged`),
+or that it is another pair that may fail (`without_failure`): that saves work and makes answers tighter.
 """
 
 from __future__ import annotations

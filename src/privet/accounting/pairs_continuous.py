@@ -99,8 +99,19 @@ class GaussianPair(Symmetric):
         return (0.0, 0.0) if self.mu == 0 and self.blur == 0 else (math.inf, math.inf)
 
     def gaussian(self) -> tuple[float, float]:
-        """Return mu and blur: squares of mu add under composition, and so do blurs."""
+        """Return mu and blur."""
         return self.mu, self.blur
+
+    def repeated(self, times: int) -> GaussianPair:
+        """Return the pair of that many independent copies: squares of mu add, and so do blurs."""
+        exact = times * Fraction(self.mu) ** 2
+        return GaussianPair(math.sqrt(exact) * (1 + 2.0**-50), times * Fraction(self.blur))
+
+    def merged(self, other: object) -> GaussianPair | None:
+        """Return the pair of both together, if the other one is Gaussian too."""
+        if not isinstance(other, GaussianPair):
+            return None
+        return GaussianPair(math.hypot(self.mu, other.mu) * (1 + 2.0**-50), Fraction(self.blur) + Fraction(other.blur))
 
 
 def up(computed: Floats) -> Floats:

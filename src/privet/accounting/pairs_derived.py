@@ -85,6 +85,14 @@ class ProfilePair(Symmetric):
     def reach(self) -> tuple[float, float]:
         return (math.inf, math.inf) if self.rho else (0.0, 0.0)
 
+    def repeated(self, times: int) -> ProfilePair:
+        """Return the pair of that many such promises: rho adds."""
+        return ProfilePair(times * Fraction(self.rho))
+
+    def merged(self, other: object) -> ProfilePair | None:
+        """Return the pair of both promises together, if the other one is of this kind."""
+        return ProfilePair(Fraction(self.rho) + Fraction(other.rho)) if isinstance(other, ProfilePair) else None
+
 
 @dataclass(frozen=True)
 class FailedPair:
@@ -113,6 +121,10 @@ class FailedPair:
 
     def reach(self) -> tuple[float, float]:
         return self.inner.reach()
+
+    def without_failure(self) -> tuple[Pair, float]:
+        """Return the pair that may fail, and the probability that it does."""
+        return self.inner, self.delta
 
     def _failing(self, curve: Floats) -> Floats:
         return np.where(curve > 0, np.minimum(1.0, up(self.delta + (1 - self.delta) * curve)), self.delta)

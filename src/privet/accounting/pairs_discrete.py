@@ -146,8 +146,9 @@ def _integrated(epsilon: Floats, position: Floats, steps: int, sigma: float) -> 
 
     With g(x) = p(x) - e**epsilon p(x + steps), which is 0 at x*, and theta = floor(x*) + 1 - x*:
     the sum of g(x* + theta + i) over i >= 0 is the integral of g from x*, less the sum over 2 <= k <= n of
-    B_k(theta)/k! g^(k-1)(x*), plus R, with |R| <= 4/(2 pi)**n times the integral of |g^(n)|. The integral of g is the continuous H, as the sum of
-    exp(-x**2/(2 sigma**2)) over the integers is sigma sqrt(2 pi) (1 + tau), 0 < tau < exp(-19 sigma**2).
+    B_k(theta)/k! g^(k-1)(x*), plus R, with |R| <= 4/(2 pi)**n times the integral of |g^(n)|. The integral of g is
+    the continuous H, as exp(-x**2/(2 sigma**2)) sums over the integers to sigma sqrt(2 pi) (1 + tau) with
+    0 < tau < exp(-19 sigma**2).
     """
     mu = float_up(Fraction(steps) / Fraction(sigma))
     value = gaussian_profile(epsilon, mu)

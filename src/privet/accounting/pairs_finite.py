@@ -49,6 +49,10 @@ class ApproximatePair(Symmetric):
     def reach(self) -> tuple[float, float]:
         return self.epsilon, self.epsilon
 
+    def without_failure(self) -> tuple[ApproximatePair, float]:
+        """Return the randomised response, and the probability of failure."""
+        return ResponsePair(self.epsilon), self.delta
+
 
 @dataclass(frozen=True)
 class ResponsePair(ApproximatePair):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from privet.core.errors import RequestError
 from privet.core.event import Event
-from privet.core.rounding import float_down
+from privet.core.rounding import float_down, float_up
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,18 @@ def delta_left(every: tuple[Part, ...], allowed: Fraction) -> float:
     spent = sum((part.times * part.delta for part in every), Fraction(0))
     if spent == 0:
         return float_down(allowed)
-    if spent >= 1:
+    bound, survive = float_down(allowed), survival_log(every)
+    if survive < math.log1p(-bound) - 1:
         return -1.0
-    failures = math.expm1(-survival_log(every))
-    product = float(allowed) - (1 - float(allowed)) * failures - 2.0**-46 * (float(allowed) + failures)
+    failures = math.expm1(-survive)
+    product = bound - (1 - bound) * failures - 2.0**-46 * (bound + failures)
     # The sum of the deltas is above the chance that any fails: exact, and the better of the two where digits are lost.
     return max(product, float_down(allowed - spent))
 
 
 def survival_log(every: tuple[Part, ...]) -> float:
-    """Return the logarithm of prod(1 - delta_i)."""
-    return math.fsum(part.times * math.log1p(-float(part.delta)) for part in every)
+    """Return the logarithm of prod(1 - delta_i), the deltas rounded up."""
+    deltas = [(part.times, float_up(part.delta)) for part in every if part.delta > 0]
+    if any(delta == 1 for _, delta in deltas):
+        return -math.inf
+    return math.fsum(times * math.log1p(-delta) for times, delta in deltas)

@@ -17,8 +17,8 @@ from .errors import BadParameter
 Number = int | float | Fraction | Decimal | SupportsIndex
 """What a caller may pass where a number is wanted; NumPy's integer and floating scalars qualify as well."""
 
-_LARGEST_EXPONENT = 1100
-"""Parameters lie within 2**-1100 and 2**1100: every double does, subnormals included."""
+_LARGEST_EXPONENT = 2300
+"""Parameters lie within 2**-2300 and 2**2300: every double does, subnormals included, and so does its square."""
 
 
 def rational(value: object, parameter: str, allowed: str = "a finite number") -> Fraction:

@@ -57,12 +57,12 @@ def sqrt_down(exact: Fraction) -> Fraction:
 def log_up(exact: Fraction) -> Fraction:
     """Return a rational no smaller than the natural logarithm of one that is at least 1.
 
-    `decimal` rounds its logarithm correctly, so 50 digits and a margin of 1e-45 leave room for both the
+    `decimal` rounds its logarithm correctly, so 60 digits and a margin of 1e-55 leave room for both the
     rounding of the argument and that of the result. Close to 1, ln x <= x - 1 is nearer than the margin.
     """
-    with localcontext(Context(prec=50)):
+    with localcontext(Context(prec=60)):
         nearest = Fraction((Decimal(exact.numerator) / Decimal(exact.denominator)).ln())
-    return min(nearest + Fraction(1, 10**45) * (1 + abs(nearest)), exact - 1)
+    return min(nearest + Fraction(1, 10**55) * (1 + abs(nearest)), exact - 1)
 
 
 def exp_up(exact: Fraction) -> Fraction:

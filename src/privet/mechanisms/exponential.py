@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.pairs import BoundedRangePair
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom
@@ -17,7 +18,7 @@ from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 
 from .lattice import read_numbers, tail_of
-from .mechanism import Mechanism
+from .mechanism import Mechanism, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,19 +54,19 @@ class ExponentialEvent(Atom):
     def rdp(self, order: float) -> float:
         """Return the largest divergence of the two-point losses t and t - epsilon over t, rounded up.
 
-        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1); it is
-        largest at y = b (E - c) / ((b + 1)(1 - c)).
+        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1). It is 1
+        at both ends, y = 1 and y = E, and largest at y = b (E - c) / ((b + 1)(1 - c)), where the bracket is
+        (E - c) / (b + 1).
         """
-        epsilon, b = float_up(self.epsilon), order - 1
-        if order > _LARGEST_ORDER:
-            return epsilon
+        order, epsilon = read_order(order), float_up(self.epsilon)
+        b = order - 1
         bound = min(epsilon, float_up(self.rho() * Fraction(order)))
-        if not 1e-3 < epsilon < 700 or b < 1e-3:
+        if not 1e-3 < epsilon < 700 or not 1e-3 < b < _LARGEST_ORDER:
             return bound
         rest = -math.expm1(-b * epsilon)  # 1 - c, and E - c as a sum of positive terms
         spread = math.expm1(epsilon) + rest
-        y = min(max(b * spread / (order * rest), 1.0), math.exp(epsilon))
-        log_moment = b * math.log(y) + math.log((spread - y * rest) / math.expm1(epsilon))
+        y = b / order * (spread / rest)
+        log_moment = b * math.log(y) + math.log(spread / order / math.expm1(epsilon))
         return min(bound, log_moment / b + 2.0**-44 * (1 + epsilon + 1 / b))
 
     def pair(self) -> BoundedRangePair:
@@ -157,4 +158,4 @@ class Exponential(Mechanism):
 
     def __repr__(self) -> str:
         options = ", monotone=True" if self.monotone else ""
-        return f"Exponential(sensitivity={self.sensitivity}, epsilon={self.epsilon:.6g}{options})"
+        return f"Exponential(sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"

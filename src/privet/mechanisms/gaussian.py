@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.gdp import gaussian_mu
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.accounting.search import least
@@ -31,9 +32,12 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism
+from .mechanism import Mechanism, shown
 
 _BLUR = Fraction(1, 2**30)
+_FINE_BITS = 30
+"""A fine grid's step is at least so many binary digits below the sensitivity."""
+
 _REACH = 64
 """Standard deviations within which a fine grid's noise is compared with the continuous one."""
 
@@ -152,7 +156,7 @@ class Gaussian(Mechanism):
         delta: object = None,
         rho: object = None,
         sigma: object = None,
-        grid: Grid = "fine",
+        grid: Grid | None = None,
     ) -> None:
         if sum(given is not None for given in (epsilon, rho, sigma)) != 1:
             raise RequestError(
@@ -160,7 +164,8 @@ class Gaussian(Mechanism):
             )
         allowed = Fraction(0) if delta is None else _delta(delta)
         squared = _squared(sensitivity, zero=epsilon is None and rho is None)
-        blur = Fraction(0) if read_grid(grid, sqrt_up(squared)) == "whole" else _BLUR
+        chosen: Grid = "fine" if grid is None else read_grid(grid, sqrt_up(squared))
+        blur = Fraction(0) if chosen == "whole" else _BLUR
         if not blur and squared > _WIDEST**2:
             raise BadParameter("sensitivity", sensitivity, "at most 2**60 when the grid is 'whole'")
         if sigma is not None:
@@ -179,11 +184,13 @@ class Gaussian(Mechanism):
         if squared and not _SMALLEST_COST**2 <= squared / variance <= 1 / _SMALLEST_COST**2:
             given = ("sigma", sigma) if sigma is not None else ("rho", rho) if rho is not None else ("epsilon", epsilon)
             raise BadParameter(*given, "such that sensitivity / sigma lies within 2**-300 and 2**300")
+        nonnegative(squared, "the square of the sensitivity")
+        positive(variance, "the square of sigma")
         for name, value in (
             ("sensitivity_squared", squared),
             ("sigma_squared", variance),
             ("delta", allowed),
-            ("grid", grid),
+            ("grid", chosen),
             ("blur", blur),
         ):
             object.__setattr__(self, name, value)
@@ -291,7 +298,7 @@ class Gaussian(Mechanism):
             exponent = exponent_below(bound)
             return exponent, Fraction(math.ceil(self.sigma_squared / step_of(exponent) ** 2))
         distance, root = sqrt_down(self.sensitivity_squared), math.isqrt(size - 1) + 1
-        exponent = exponent_below(min(bound, distance / (root << 30)))
+        exponent = exponent_below(min(bound, distance / (root << _FINE_BITS)))
         step = step_of(exponent)
         raised = self.sigma_squared * (1 + root * step / distance) ** 2
         return exponent, Fraction(math.ceil(raised / step**2))
@@ -302,7 +309,7 @@ class Gaussian(Mechanism):
             if self.delta
             else f"rho={float_up(self.event.rho()):.6g}"
         )
-        return f"Gaussian(sensitivity={float(sqrt_up(self.sensitivity_squared)):.6g}, sigma={self.sigma:.6g}, {cost})"
+        return f"Gaussian(sensitivity={shown(sqrt_up(self.sensitivity_squared))}, sigma={self.sigma:.6g}, {cost})"
 
 
 def _calibrated(squared: Fraction, epsilon: Fraction, delta: Fraction, blur: Fraction) -> Fraction:
@@ -371,4 +378,4 @@ def _mu(squared: Fraction, variance: Fraction) -> float:
 
 
 def _linear(rho: Exact, order: float) -> float:
-    return rho if isinstance(rho, float) else float_up(rho * Fraction(order))
+    return rho if isinstance(rho, float) else float_up(rho * Fraction(read_order(order)))

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
+from privet.accounting.curves import read_order
 from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
@@ -33,7 +34,7 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism
+from .mechanism import Mechanism, shown
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
@@ -77,9 +78,11 @@ class LaplaceEvent(Atom):
 
     def rdp(self, order: float) -> float:
         """Return ln[ a e^{(a-1)e} + (a-1) e^{-a e} over 2a-1 ] / (a-1) at order a, rounded up."""
-        loss = float_up(self.pure())
-        if not 0 < loss < math.inf or order > _LARGEST_ORDER:
+        order, loss = read_order(order), float_up(self.pure())
+        if not 0 < loss < math.inf:
             return loss
+        if order > _LARGEST_ORDER:
+            return _bound(loss, order, self.rho())
         # the bracket over e^{(a-1)e}: 1 - (a-1)/(2a-1) (1 - e^{-(2a-1)e})
         drop = (order - 1) / (2 * order - 1) * -math.expm1(-(2 * order - 1) * loss)
         return _curve(loss, math.log1p(-drop), order, self.rho())
@@ -126,13 +129,13 @@ class DiscreteLaplaceEvent(Atom):
 
     def rdp(self, order: float) -> float:
         """Return the divergence of the law from its shift by `steps`, summed in closed form, rounded up."""
-        loss = float_up(self.pure())
-        if not 0 < loss < math.inf or order > _LARGEST_ORDER:
+        order, loss = read_order(order), float_up(self.pure())
+        if not 0 < loss < math.inf:
             return loss
         # sum over x of P^o Q^(1-o) = e^{(o-1)e} [1 + (1-a)(r - r^d)/(1-r) + r^d] / (1+a),  r = a^(2o-1)
         step = float_up(Fraction(loss) / self.steps)
-        if not _LEAST_STEP < step < 1 / _LEAST_STEP:
-            return min(loss, float_up(Fraction(self.rho()) * Fraction(order)))
+        if order > _LARGEST_ORDER or not _LEAST_STEP < step < 1 / _LEAST_STEP:
+            return _bound(loss, order, self.rho())
         a, r, last = math.exp(-step), -(2 * order - 1) * step, math.exp(-(2 * order - 1) * loss)
         middle = math.expm1(-step) / math.expm1(r) * (math.exp(r) - last)
         return _curve(loss, math.log((1 + middle + last) / (1 + a)), order, self.rho())
@@ -250,7 +253,7 @@ class Laplace(Mechanism):
         return exponent, multiple * self.scale / self.sensitivity
 
     def __repr__(self) -> str:
-        return f"Laplace(sensitivity={self.sensitivity}, scale={self.scale}, epsilon={self.epsilon:.6g})"
+        return f"Laplace(sensitivity={shown(self.sensitivity)}, scale={shown(self.scale)}, epsilon={self.epsilon:.6g})"
 
 
 def _ratio(shift: Fraction, scale: Fraction) -> Exact:
@@ -279,7 +282,11 @@ def _curve(loss: float, correction: float, order: float, rho: Exact) -> float:
     is tight there.
     """
     computed = loss + correction / (order - 1) + 2.0**-46 * (loss + (1 + abs(correction)) / (order - 1))
-    return min(computed, loss, float_up(Fraction(rho) * Fraction(order)))
+    return min(computed, _bound(loss, order, rho))
+
+
+def _bound(loss: float, order: float, rho: Exact) -> float:
+    return min(loss, float_up(Fraction(rho) * Fraction(order)))
 
 
 def _finite(loss: Exact, parameter: str) -> Fraction:

@@ -29,6 +29,7 @@ Grid = Literal["whole", "fine"]
 _ALLOWED = "a finite number, or an array of them (integers, floats, Fractions or Decimals; no booleans)"
 _INT64_ROOM = 2**61
 _LEAST_TAIL = Fraction(1, 10**300)
+_LARGEST = math.nextafter(math.inf, 0.0)
 _EXACT_FLOOR = 2.0**51
 """Below this, scaling a double by a power of two and comparing its fractional part with 1/2 is exact.
 
@@ -104,9 +105,9 @@ def add(integers: Any, noise: Any) -> Any:
 def from_grid(steps: Any, exponent: int, *, like: Numbers) -> Any:
     """Return released integers times 2**-exponent in the kind of the numbers that came in.
 
-    Reals become floats. Whole numbers are rounded half up, and those that came as int64 leave as int64,
-    held at its limits. The result is a function of the integers and of public facts alone, and so is its type:
-    which of the paths below computes it depends on private sizes, so they agree to the last bit.
+    Reals become floats and whole numbers are rounded half up; those that came as int64 leave as int64. Both are
+    held at the limits of their type. The result is a function of the integers and of public facts alone, and so is
+    its type: which of the paths below computes it depends on private sizes, so they agree to the last bit.
     """
     if like.shape is None:
         return _whole(steps, exponent) if like.whole else _float(steps, exponent)
@@ -147,8 +148,9 @@ def around(released: Numbers, half: float | int) -> tuple[Any, Any]:
         return ends[0], ends[1]
     middles = center if center.dtype == np.float64 else np.array([_float_of(x) for x in center.flat])
     middles = middles.reshape(released.shape)
-    spreads = half + np.spacing(np.abs(middles))
-    return np.nextafter(middles - spreads, -np.inf), np.nextafter(middles + spreads, np.inf)
+    with np.errstate(over="ignore"):
+        spreads = half + np.spacing(np.minimum(np.abs(middles), 2.0**1023))  # beyond, NumPy says infinity
+        return np.nextafter(middles - spreads, -np.inf), np.nextafter(middles + spreads, np.inf)
 
 
 def read_grid(grid: object, sensitivity: Fraction) -> Grid:
@@ -215,14 +217,14 @@ def _float(steps: int, exponent: int) -> float:
     try:
         return steps / (1 << exponent) if exponent >= 0 else float(steps << -exponent)
     except OverflowError:
-        return math.inf if steps > 0 else -math.inf
+        return _LARGEST if steps > 0 else -_LARGEST
 
 
 def _float_of(number: int | float | Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        return _LARGEST if number > 0 else -_LARGEST
 
 
 def _read_array(value: Any, parameter: str) -> Numbers:

@@ -9,11 +9,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter
 from privet.core.event import Event
 from privet.core.rounding import float_up
+
+
+def shown(number: Fraction) -> str:
+    """Return a public number for a repr: exact where that is short."""
+    exact = str(number) if number.denominator.bit_length() + number.numerator.bit_length() <= 40 else ""
+    return exact if 0 < len(exact) <= 12 else f"{float_up(number):.6g}"
 
 
 class Mechanism(ABC):

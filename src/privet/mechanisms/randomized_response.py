@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privet import noise
+from privet.accounting.curves import response_rho
 from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.estimate import Estimate
 from privet.core.event import Atom, Event, Exact
 from privet.core.exact import open_probability, positive, probability, whole
 from privet.core.pair import Pair
-from privet.core.rounding import exp_down, exp_up, float_up, log_up
+from privet.core.rounding import exp_down, float_up, log_up
 
 from .lattice import tail_of
 from .mechanism import Mechanism
@@ -37,8 +38,8 @@ class ResponseEvent(Atom):
     """A report that is true with probability `p` and otherwise uniform among the other categories.
 
     Guarantee: neighbours are any two true answers (the local model), so the pair is exact. The zCDP parameter is the
-    divergence at order 1 for at most six categories; beyond, that of the binary response at the same epsilon, which
-    dominates every pure event.
+    divergence at order 1 for two categories, and for up to six where the truth is the likeliest report; otherwise
+    that of the binary response at the same epsilon, which dominates every pure event.
     Cites: [War65], [KBR16, Sec. 3], [KOV15, Thm 2.1], [HM25, Thm 3].
     """
 
@@ -63,10 +64,9 @@ class ResponseEvent(Atom):
         loss = self.pure()
         if isinstance(loss, float):
             return loss
-        if self.categories <= 6:
+        if self.categories == 2 or (self.categories <= 6 and self.p >= self.q):
             return abs(self.p - self.q) * loss
-        grown = exp_up(loss)
-        return loss * (grown - 1) / (grown + 1)
+        return response_rho(loss)
 
     def slack(self) -> Fraction:
         return Fraction(0)

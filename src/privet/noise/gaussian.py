@@ -79,20 +79,24 @@ class Gaussian:
         """Fill a block with proposals and return the lanes that were rejected."""
         negative_zeros = self._laplace.sign_block(block, source)
         words = source.words(block.size)
-        exponent = block / self._steps
-        np.abs(exponent, out=exponent)
-        exponent -= self._ratio
-        np.square(exponent, out=exponent)
-        exponent *= self._reciprocal
-        accepted, open_lanes = reach(words, exponent, SLACK)
+        accepted, open_lanes = reach(words, self.exponents(block), SLACK)
         for lane in open_lanes:
             uniform = LazyUniform(int(words[lane]) & MASK, UNIFORM_BITS, source)
             accepted[lane] = uniform.reaches(self.exponent(int(block[lane])))
         accepted[negative_zeros] = False
         return np.flatnonzero(~accepted)
 
+    def exponents(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the x of each proposal, computed."""
+        computed: NDArray[np.float64] = values / self._steps
+        np.abs(computed, out=computed)
+        computed -= self._ratio
+        np.square(computed, out=computed)
+        computed *= self._reciprocal
+        return computed
+
     def exponent(self, value: int) -> Fraction:
-        """Return the exact x of a proposal."""
+        """Return the x of a proposal, exactly."""
         return (abs(value) - self.sigma_squared / self._steps) ** 2 / (2 * self.sigma_squared)
 
     def _accepts(self, value: int, source: Source) -> bool:

@@ -78,7 +78,7 @@ class LazyUniform:
         return Decimal(f"{numerator * 5**self.bits}E-{self.bits}")
 
     def _context(self) -> Context:
-        digits = self.bits * 3 // 10 + _GUARD_DIGITS
+        digits = self.bits * 31 // 100 + _GUARD_DIGITS
         return Context(
             prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, traps=[]
         )

@@ -156,6 +156,8 @@ def _array_of(entries: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     kinds = {type(entry) for entry in entries}
     if kinds == {float}:
         return _read(np.array(entries, dtype=np.float64))
+    if kinds == {int} and max(map(abs, entries)) < 2**63:
+        return np.array(entries, dtype=np.int64)
     array = np.empty(len(entries), dtype=object)
     for index, entry in enumerate(entries):
         array[index] = _exact_score(entry)

@@ -6,6 +6,7 @@ is a thousandth of the band; a sample, and the words closest to a boundary, are 
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from privet.noise import exponential
-from privet.noise.exponential import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, floors, logs
+from privet.noise.exponential import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, floors, logs, reach
 from privet.noise.laplace import Geometric
 from privet.noise.lazy import LazyUniform
 
@@ -109,6 +110,7 @@ def test_the_logarithm_of_this_numpy_is_as_accurate_as_assumed():
     assert worst <= LOG_ACCURACY / 2
 
 
+@functools.cache
 def words_that_hurt() -> tuple[np.ndarray, np.ndarray]:
     """Return words whose cell holds a step of the floor near its upper end, and the floor beyond the step.
 
@@ -155,6 +157,19 @@ def test_half_the_assumed_accuracy_would_decide_wrongly(monkeypatch, accuracy):
     narrow = 2.0**-43 + EPS + 13.87 * (accuracy + 2) * EPS
     monkeypatch.setattr(exponential, "BAND", narrow)
     assert wrong_decisions() > 0
+
+
+@extended
+@pytest.mark.parametrize("share", [1.0, 0.0])
+def test_a_comparison_allows_for_the_slack_of_what_it_compares_with(share):
+    """With a poor logarithm and x off by all of its slack, no lane is wrong; with no allowance for it, some are."""
+    slack = 2.0**-44
+    words, truth = words_that_hurt()
+    edges = (truth + 1) / 2**20  # each cell holds exp(-edge), and the true E lies below the edge
+    answer, open_lanes = reach(words, edges - slack, share * slack, log=poor_log)
+    decided = np.ones(words.size, dtype=bool)
+    decided[open_lanes] = False
+    assert (decided & answer).any() == (share == 0.0)
 
 
 def test_without_a_band_the_floor_ignores_the_bits_that_follow(monkeypatch):

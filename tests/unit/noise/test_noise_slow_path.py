@@ -176,6 +176,82 @@ def test_low_parts_near_one_are_decided_by_the_exact_exponential(scale):
     assert sampler._quick <= step
 
 
+ONES, ZEROS = 2**64 - 1, 0
+
+
+def cell(x: float) -> int:
+    """Return the 63-bit word whose cell holds exp(-x), so that only the bits that follow can tell E from x."""
+    with mpmath.workdps(40):
+        return int(mpmath.exp(-mpmath.mpf(x)) * 2**63)
+
+
+@pytest.mark.parametrize("how", ["draw", "fill"])
+@pytest.mark.parametrize("steps", [2**20, 2**20 + 1, 5 * 2**20, 13 * 2**20])
+def test_a_geometric_draw_at_a_step_follows_the_bits_that_follow(how, steps):
+    for following, value in ((ONES, steps - 1), (ZEROS, steps)):
+        stream = Stream(np.array([cell(steps / 2**20), following], dtype=np.uint64))
+        sampler = Geometric(Fraction(2**20))
+        drawn = sampler.draw(stream) if how == "draw" else int(sampler.fill(1, stream)[0])
+        assert drawn == value
+        assert stream.used == 2
+
+
+@pytest.mark.parametrize("how", ["draw", "fill"])
+@pytest.mark.parametrize("x", [2.0**-30, 0.5, 1.0, 13.0, 15.0, 30.0])
+def test_an_exponential_coin_at_its_edge_follows_the_bits_that_follow(how, x):
+    for following, answer in ((ONES, False), (ZEROS, True)):
+        stream = Stream(np.array([cell(x), following], dtype=np.uint64))
+        coin = ExponentialCoin(Fraction(x))
+        assert (coin.draw(stream) if how == "draw" else bool(coin.fill(1, stream)[0])) is answer
+        assert stream.used == 2
+
+
+@pytest.mark.parametrize("how", ["draw", "fill"])
+def test_a_gaussian_proposal_at_its_edge_follows_the_bits_that_follow(how):
+    # sigma = 1 proposes at scale 1; the proposal 2 has x = (2 - 1)**2 / 2, and 0 is accepted by an E of 7.
+    for following, value in ((ONES, 0), (ZEROS, 2)):
+        words = [cell(2.5), cell(0.5), following, cell(0.5), cell(7.0)]
+        stream = Stream(np.array(words, dtype=np.uint64))
+        sampler = Gaussian(Fraction(1))
+        assert (sampler.draw(stream) if how == "draw" else int(sampler.fill(1, stream)[0])) == value
+
+
+@pytest.mark.parametrize("how", ["draw_signed", "fill_signed"])
+def test_negative_zero_is_drawn_again_above_the_split(how):
+    near_one = 2**63 - 2**40
+    words = [near_one + 2**63, 0, cell(1.00000033) + 2**63, 5 << 54]
+    stream = Stream(np.array(words, dtype=np.uint64))
+    sampler = Geometric(Fraction(2**30))
+    drawn = sampler.draw_signed(stream) if how == "draw_signed" else int(sampler.fill_signed(1, stream)[0])
+    assert stream.used == 4
+    assert abs(drawn + 2**30) <= 2**10
+
+
+@pytest.mark.parametrize(
+    "sigma_squared",
+    [
+        Fraction(1, 2**1000),
+        Fraction(1, 100),
+        Fraction(1, 16),
+        Fraction(1, 16) - Fraction(1, 1000),
+        Fraction(1, 4),
+        Fraction(9, 16) - Fraction(1, 1000),
+        Fraction(9, 4) - Fraction(1, 1000),
+        Fraction(10),
+        Fraction(10**6 + 1, 7),
+        Fraction(2**92 + 1, 3),
+        Fraction(2**103),
+    ],
+)
+def test_the_computed_exponent_of_a_proposal_is_within_its_slack(sigma_squared):
+    sampler = Gaussian(sigma_squared)
+    reach = 9 * math.sqrt(sigma_squared) + 3
+    values = np.unique((np.random.default_rng().random(3000) * reach).astype(np.int64))
+    for value, computed in zip(values.tolist(), sampler.exponents(values).tolist(), strict=True):
+        exact = sampler.exponent(value)
+        assert abs(Fraction(computed) - exact) <= Fraction(gaussian.SLACK) or (computed > 16 and exact > 16)
+
+
 def test_the_callers_decimal_context_cannot_reach_a_draw():
     words = fresh(200)
     want = [LazyUniform(int(word) >> 1, 63, Stream(fresh(9))).floor(Fraction(1)) for word in words]
