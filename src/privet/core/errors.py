@@ -161,6 +161,20 @@ class LedgerError(PrivetError):
     http_status = 503
 
 
+class EngineError(PrivetError):
+    """The database failed. What it said stays inside, since it may quote a row; the message is always the same."""
+
+    code = "engine"
+    exit_status = 4
+    http_status = 502
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database could not answer within its limits of time and memory; "
+            "the custodian can raise the limits or look at the table's source"
+        )
+
+
 class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 
