@@ -72,7 +72,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "is": _PAIR,
         "between": ("this", "low", "high"),
         "in": ("this", "expressions"),
-        "like": _PAIR,
+        "like": (*_PAIR, "negate"),
         "escape": _PAIR,
         "add": _PAIR,
         "sub": _PAIR,

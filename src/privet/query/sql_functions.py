@@ -141,14 +141,19 @@ def _in(node: Node, read: Read) -> Expression:
 
 
 def _like(node: Node, read: Read) -> Expression:
-    return call("like", *map(read, [part(node, "this"), part(node, "expression")]))
+    return _matched(node, [part(node, "this"), part(node, "expression")], read)
 
 
 def _escape(node: Node, read: Read) -> Expression:
     like, escape = part(node, "this"), part(node, "expression")
     if like.key != "like":
         raise refusal(like, NAMES)
-    return call("like", *map(read, [part(like, "this"), part(like, "expression"), escape]))
+    return _matched(like, [part(like, "this"), part(like, "expression"), escape], read)
+
+
+def _matched(node: Node, arguments: list[Node], read: Read) -> Expression:
+    matches = call("like", *map(read, arguments))
+    return call("not", matches) if part(node, "negate") else matches
 
 
 def _add(node: Node, read: Read) -> Expression:
