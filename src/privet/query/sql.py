@@ -12,7 +12,7 @@ from privet.core.errors import ParseError, PrivetError, Unsupported
 from privet.core.schema import Schema
 
 from .nodes import Query
-from .sql_clauses import Node, check_depth, check_tree
+from .sql_clauses import NODES, Node, check_depth, check_tree
 from .sql_functions import NAMES
 from .sql_select import read_query
 
@@ -20,6 +20,7 @@ MOST_CHARACTERS = 20_000
 MOST_WORDS = 5_000
 MOST_TERMS = 500
 """AND and OR together."""
+MOST_SIGNS = 1_500
 MOST_NESTED = 24
 """Brackets, CASE, NOT and signs inside each other: each takes the parser some 30 calls, and Python allows 1,000."""
 MOST_DEEP = 80
@@ -28,6 +29,8 @@ MOST_DEEP = 80
 _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
+_PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
+_SETS = {"UNION": "union", "INTERSECT": "intersect", "EXCEPT": "except"}
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
 
 
@@ -97,7 +100,7 @@ def _one_statement(tokens: Sequence[Node]) -> list[Node]:
 def _check_tokens(tokens: Sequence[Node]) -> None:
     """Refuse nesting and chains that are too long, counted before the parser recurses into them."""
     open_at: list[int] = []
-    depth = run = terms = 0
+    depth = run = terms = signs = 0
     if len(tokens) > MOST_WORDS:
         raise ParseError(f"a query has at most {MOST_WORDS:,} words and signs; this one has {len(tokens):,}")
     for token in tokens:
@@ -113,7 +116,10 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
             run = 0
             if name in _CLOSING and open_at:
                 depth -= open_at.pop()
+        if name in _SETS:
+            raise Unsupported(NODES[_SETS[name]])
         terms += name in {"AND", "OR"}
+        signs += name not in _PLAIN and not token.text[:1].isalnum()
         if depth + run > MOST_NESTED:
             raise ParseError(
                 f"the query is nested more than {MOST_NESTED} levels deep; drop brackets, or use AND, OR and IN",
@@ -122,3 +128,5 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
             )
         if terms > MOST_TERMS:
             raise ParseError(f"a query has at most {MOST_TERMS} ANDs and ORs; write x IN (...) for long lists")
+        if signs > MOST_SIGNS:
+            raise ParseError(f"a query has at most {MOST_SIGNS:,} operators; write x IN (...) for long lists")

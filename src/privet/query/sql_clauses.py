@@ -83,7 +83,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "case": ("this", "ifs", "default"),
         "if": ("this", "true", "false"),
         "cast": ("this", "to"),
-        "trycast": ("this", "to"),
+        "trycast": ("this", "to", "safe"),
         # functions
         "abs": ("this",),
         "floor": ("this",),
@@ -167,7 +167,6 @@ CLAUSES: dict[str, str] = {
     "except": "* EXCLUDE is not supported; name the columns",
     "replace": "* REPLACE is not supported; name the columns",
     "rename": "* RENAME is not supported; name the columns",
-    "expressions": "a type with parameters, such as DECIMAL(4, 2), is not supported; take BIGINT, DOUBLE or VARCHAR",
     "symmetric": "BETWEEN SYMMETRIC is not supported; write the lower end first",
 }
 """What to say of a clause that is not understood."""
@@ -306,6 +305,11 @@ def _children(node: Node) -> Iterator[Node]:
 
 def _clause_refusal(node: Node, name: str) -> Exception:
     plain = name.rstrip("_")
+    if node.key == "datatype":
+        return Unsupported(
+            "types with parameters, such as DECIMAL(4, 2), and types of lists are not supported; "
+            "take BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP or BOOLEAN"
+        )
     if plain in CLAUSES:
         return Unsupported(CLAUSES[plain])
     what = node.sql_name() if hasattr(node, "sql_name") else node.key.upper()
