@@ -8,14 +8,16 @@ from typing import Any
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
-from .core.errors import BadParameter, RequestError
+from .core.errors import BadParameter, RequestError, UnknownName
 from .core.exact import open_probability, positive
-from .core.schema import Table
+from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
 from .planner.make import make_plan
 from .planner.plan import Plan, Spend
-from .query.frame import Frame
+from .planner.stability import Rule
+from .query.frame import Frame, Result
+from .query.frame import table as frame
 from .query.nodes import Query
 from .query.sql import parse
 from .reading import read_answer
@@ -55,17 +57,45 @@ class Session:
 
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step."""
-        return Frame(name, self._schemas)
+        if name not in self._schemas:
+            raise UnknownName("table", name, self._schemas)
+        return frame(name, self._schemas[name])
 
-    def plan(self, question: str | Query | Frame, *, epsilon: object = None, rho: object = None) -> Plan:
-        """Return every decision about an answer, and its price. Free; reads nothing."""
-        return make_plan(self._read(question), self._schemas, spend=self._spend(epsilon, rho))
+    def plan(
+        self,
+        question: str | Query | Result,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> Plan:
+        """Return every decision about an answer, and its price. Free; reads nothing.
+
+        `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
+        here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
+        """
+        if bound not in ("norm", "groups"):
+            raise BadParameter("bound", bound, "'norm' or 'groups'")
+        if contribution is not None and not isinstance(contribution, Contribution):
+            raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
+        spend = self._spend(epsilon, rho)
+        return make_plan(self._read(question), self._schemas, spend=spend, bound=bound, contribution=contribution)
 
     def ask(
-        self, question: str | Query | Frame, *, epsilon: object = None, rho: object = None, confidence: object = 0.95
+        self,
+        question: str | Query | Result,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: object = 0.95,
     ) -> Answer:
         """Return a private answer, charged first; the same question again costs nothing."""
-        return self.run(self.plan(question, epsilon=epsilon, rho=rho), confidence=confidence)
+        open_probability(confidence, "confidence")
+        plan = self.plan(question, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        return self.run(plan, confidence=confidence)
 
     def run(self, plan: Plan, *, confidence: object = 0.95) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw."""
@@ -92,10 +122,10 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _read(self, question: str | Query | Frame) -> Query:
+    def _read(self, question: str | Query | Result) -> Query:
         if isinstance(question, str):
             return parse(question, self._schemas)
-        if isinstance(question, Frame):
+        if isinstance(question, Result):
             return question.query()
         if isinstance(question, Query):
             return question

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from privet.core.pair import Floats
 
-POINTS = 4093
-"""How many points simulate the noise; prime, so that no direction of the sequence repeats early."""
+POINTS = 4096
+"""How many points simulate the noise."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,37 @@ def simulated_bars(
 def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
     """Return for each law the same number of noise values, spread evenly and jointly over their distribution.
 
-    An additive recurrence on the roots of x^(d+1) = x + 1 fills the unit cube evenly: no random numbers are needed
-    to simulate noise on numbers that are already public.
+    Hammersley's points: evenly spaced in the first direction, the digits of the index mirrored in a prime base in each
+    other. No random numbers are needed to simulate noise on numbers that are already public.
     """
     import numpy as np
 
-    root = 1.5
-    for _ in range(60):
-        root = (1 + root) ** (1 / (len(laws) + 1))
-    places = np.arange(1, points + 1, dtype=np.float64)
-    return [law.quantile(_inside((0.5 + places * root ** -(index + 1)) % 1.0)) for index, law in enumerate(laws)]
+    places = np.arange(points)
+    shares = [(places + 0.5) / points]
+    shares.extend(_mirrored(places, base) for base in _primes(len(laws) - 1))
+    return [law.quantile(_inside(share)) for law, share in zip(laws, shares, strict=True)]
+
+
+def _mirrored(places: NDArray[np.int64], base: int) -> Floats:
+    """Return 0.d1 d2 d3 ... for each index ... d3 d2 d1, both in this base."""
+    import numpy as np
+
+    rest, share, weight = places + 1, np.zeros(places.size), 1.0
+    while rest.any():
+        weight /= base
+        share += weight * (rest % base)
+        rest //= base
+    return share
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % prime for prime in found):
+            found.append(candidate)
+        candidate += 1
+    return found
 
 
 def _inside(share: Floats) -> Floats:

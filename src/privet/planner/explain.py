@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from privet.mechanisms import Laplace
-
 from privet import accounting
 from privet.core.rounding import float_up
 from privet.core.scan import Norm, Once, Truncate
 from privet.core.unit import Person
+from privet.mechanisms import Laplace
 
 from .plan import Measure, Pass, Plan
 
@@ -80,19 +79,20 @@ def explain(plan: Plan) -> str:
 
 
 def _bounding(one: Pass) -> str:
-    schema = one.scan.schema
+    unit = one.scan.schema.unit
+    who = unit.column if isinstance(unit, Person) else "row"
     match one.scan.bounding:
         case Once():
             return "Each row counts in full."
-        case Norm():
-            who = schema.unit.column if isinstance(schema.unit, Person) else "row"
-            usual = schema.contribution
+        case Norm(order=order, limit=limit):
+            amount = f"{limit}" if order == 1 else f"{limit**0.5:.4g}"
+            norm = "sum" if order == 1 else "root of the sum of squares"
             return (
-                f"Each {who} counts in full up to {usual.rows} rows in each of {usual.groups} groups; "
+                f"Each {who} counts in full while the {norm} of its rows in each group is at most {amount}; "
                 f"whoever gives more is scaled down as a whole."
             )
         case Truncate(groups=groups, rows=rows):
-            return f"Of each unit at most {groups} groups and {rows} rows in each are kept, chosen at random."
+            return f"Of each {who} at most {rows} rows in each of at most {groups} groups are kept, chosen at random."
 
 
 def _measure(measure: Measure, one: Pass) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.core.errors import InvariantError, RequestError, Unbounded
 from privet.core.expression import Call, Column, Expression
 from privet.core.scan import Discovery, GroupKey, Scan, Sum
-from privet.core.schema import Schema
+from privet.core.schema import Contribution, Schema
 from privet.core.unit import Person
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
@@ -19,16 +20,21 @@ from privet.query.typed import Typed
 from .choose import Choice, choices
 from .keys import count_cells, group_key
 from .plan import KeyRelease, Measure, Pass, Plan, Reading, Spend, canonical
-from .stability import bounding_for, key_sensitivity, sensitivity_of
+from .stability import SHIFT, Rule, bounding_for, key_sensitivity, sensitivity_of, shift_of
 from .threshold import threshold_for
 
-SHIFT = 20
-"""Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
 
-
-def make_plan(query: Query, tables: Mapping[str, Schema], *, spend: Spend) -> Plan:
+def make_plan(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
     schema = tables[query.table]
+    limits = Limits(bound, contribution or schema.contribution)
     keys = tuple(group_key(key.expression, schema.columns) for key in query.keys)
     count_cells(keys)
     aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
@@ -49,7 +55,7 @@ def make_plan(query: Query, tables: Mapping[str, Schema], *, spend: Spend) -> Pl
     best: tuple[Pass, ...] | None = None
     for choice in choices(spend, measures):
         passes = tuple(
-            _pass(query, schema, keys, tuple(sums), distinct, choice, spend, find=discovers and index == 0)
+            _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
         if best is None or _error(passes) < _error(best):
@@ -58,6 +64,14 @@ def make_plan(query: Query, tables: Mapping[str, Schema], *, spend: Spend) -> Pl
         raise InvariantError("no noise fits the spend")
     readings = tuple(_reading(asked, aggregates[asked.name], best) for asked in query.aggregates)
     return Plan(query, best, readings, spend)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How contributions are bounded for one plan."""
+
+    rule: Rule
+    contribution: Contribution
 
 
 def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
@@ -102,14 +116,16 @@ def _pass(
     distinct: bool,
     choice: Choice,
     spend: Spend,
+    limits: Limits,
     *,
     find: bool,
 ) -> Pass:
-    person = isinstance(schema.unit, Person)
-    shift = SHIFT if person else 0
-    bounding = bounding_for(bool(keys), schema, order=choice.order, shift=shift, distinct=distinct)
-    most = schema.contribution.groups if person else 1
-    discovery = Discovery(most, choice.order, shift) if find else None
+    bounding = bounding_for(
+        schema, limits.contribution, rule=limits.rule, grouped=bool(keys), order=choice.order, distinct=distinct
+    )
+    shift = shift_of(bounding)
+    most = limits.contribution.groups if isinstance(schema.unit, Person) else 1
+    discovery = Discovery(most, choice.order, SHIFT) if find else None
     scan = Scan(query.table, schema, query.where, keys, sums, bounding, discovery, distinct)
     measures = []
     for total in sums:
@@ -120,7 +136,7 @@ def _pass(
         sensitivity = key_sensitivity(scan)
         noise = choice.mechanism(sensitivity)
         threshold = threshold_for(noise, discovery, group=schema.unit.group, delta=spend.keys)
-        release = KeyRelease(sensitivity, noise, threshold, spend.keys, shift)
+        release = KeyRelease(sensitivity, noise, threshold, spend.keys, SHIFT)
     return Pass(scan, tuple(measures), release)
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 from privet.core.errors import InvariantError
-from privet.core.scan import Norm, Once, Scan, Sum, Truncate
-from privet.core.schema import Schema
+from privet.core.scan import Bounding, Norm, Once, Scan, Sum, Truncate
+from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.core.unit import Person, Rows
+
+Rule = Literal["norm", "groups"]
+"""How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
+
+SHIFT = 20
+"""Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
 
 
 def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
@@ -85,12 +92,22 @@ def _always_counts(total: Sum, scan: Scan) -> bool:
     return unconditional and (total.expression is None or total.null_as is not None)
 
 
-def bounding_for(scan_keys: bool, schema: Schema, *, order: int, shift: int, distinct: bool) -> Norm | Once:
-    """Return the default bounding: one weight per unit, to the norm of its declared typical contribution."""
+def bounding_for(
+    schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool, order: Literal[1, 2], distinct: bool
+) -> Bounding:
+    """Return how contributions are bounded: to the norm of a typical contribution, or by keeping so many groups.
+
+    Ungrouped, all rows of a unit fall into one cell: as many as it typically gives to all groups together.
+    """
     if not isinstance(schema.unit, Person):
         return Once()
-    groups = schema.contribution.groups if scan_keys else 1
-    rows = 1 if distinct else schema.contribution.rows
-    if order == 1:
-        return Norm(1, groups * rows, shift)
-    return Norm(2, groups * rows * rows, shift)
+    groups = contribution.groups if grouped else 1
+    rows = 1 if distinct else contribution.rows * (1 if grouped else contribution.groups)
+    if rule == "groups":
+        return Truncate(groups, rows)
+    return Norm(order, groups * rows if order == 1 else groups * rows * rows, SHIFT)
+
+
+def shift_of(bounding: Bounding) -> int:
+    """Return the number of binary places in the weights by which a scan multiplies."""
+    return bounding.shift if isinstance(bounding, Norm) else 0
