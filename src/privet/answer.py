@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from .core.errors import RequestError, UnknownName
+from .core.estimate import Estimate
 from .core.receipt import Receipt
 from .planner.plan import Plan
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.console import Group
+
+Ends = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
 class Series:
-    """One column of an answer. `low`, `high` and `error` are None for keys, which carry no noise."""
+    """One column of an answer. `low`, `high` and `error` are None for keys and labels, which have no interval."""
 
     name: str
     values: tuple[Any, ...]
-    low: tuple[float, ...] | None = None
-    high: tuple[float, ...] | None = None
-    error: tuple[float, ...] | None = None
+    low: Ends | None = None
+    high: Ends | None = None
+    error: Ends | None = None
 
     @property
     def noisy(self) -> bool:
-        """Whether the column carries noise, and so an interval."""
+        """Whether the column has intervals."""
         return self.low is not None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """A private answer: columns with intervals, what they cover, what they cost, and the plan behind them."""
 
@@ -52,10 +56,11 @@ class Answer:
             yield {name: values[index] for name, values in flat.items()}
 
     def __getitem__(self, name: str) -> Series:
+        """Return a column by name."""
         for series in self.series:
             if series.name == name:
                 return series
-        raise KeyError(name)
+        raise UnknownName("column", str(name), (series.name for series in self.series))
 
     @property
     def value(self) -> Any:
@@ -63,45 +68,56 @@ class Answer:
         return self._only().values[0]
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float | None, float | None]:
         """The interval of the one released number of a one-row answer."""
         only = self._only()
-        if only.low is None or only.high is None:
-            raise KeyError("this column is a key and has no interval")
-        return only.low[0], only.high[0]
+        return (only.low or (None,))[0], (only.high or (None,))[0]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The one released number of a one-row answer, with its interval and what that covers."""
+        only = self._only()
+        numbers = [only.values[0], *((ends or (None,))[0] for ends in (only.low, only.high, only.error))]
+        value, low, high, error = (math.nan if number is None else float(number) for number in numbers)
+        return Estimate(
+            value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers="the noise"
+        )
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one."""
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {series.name: [] for series in self.series}
+        flat: dict[str, list[Any]] = {}
         for series in self.series:
-            columns[series.name] = list(series.values)
-            if series.low is not None and series.high is not None and series.error is not None:
-                columns[f"{series.name}_low"] = list(series.low)
-                columns[f"{series.name}_high"] = list(series.high)
-                columns[f"{series.name}_error"] = list(series.error)
-        return columns
+            flat[series.name] = list(series.values)
+            for suffix, ends in (("low", series.low), ("high", series.high), ("error", series.error)):
+                if ends is not None:
+                    name = f"{series.name}_{suffix}"
+                    while name in columns:  # a column of the answer may have that very name
+                        name += "_"
+                    columns[name] = flat[name] = list(ends)
+        return flat
 
     def to_json(self) -> str:
-        """Return rows, confidence, notes and certificate as JSON."""
+        """Return rows, confidence, notes and certificate as JSON; dates are text, and what is NULL is null."""
         return json.dumps(
             {
-                "rows": list(self),
+                "rows": [{name: _plain(value) for name, value in row.items()} for row in self],
                 "confidence": self.confidence,
                 "notes": list(self.notes),
                 "certificate": self.certificate(),
             },
-            default=_plain,
+            allow_nan=False,
         )
 
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table (needs pyarrow)."""
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
 
         return pyarrow.table(self.to_dict())
 
     def to_pandas(self) -> Any:
         """Return the columns as a pandas frame (needs pandas)."""
-        import pandas
+        import pandas  # type: ignore[import-untyped]
 
         return pandas.DataFrame(self.to_dict())
 
@@ -121,18 +137,28 @@ class Answer:
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "digest": self.plan.digest,
+            "confidence": self.confidence,
             **facts(self.plan),
+            "notes": list(self.notes),
         }
 
-    def __rich__(self) -> RichTable:
-        from rich.table import Table as RichTable
+    def plot(self, path: Any = None) -> Any:
+        """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
+        from .plots.answers import plot_answer
 
-        table = RichTable(caption="; ".join(self.notes), caption_justify="left")
+        return plot_answer(self, path)
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table()
         for series in self.series:
-            table.add_column(series.name, justify="right" if series.noisy else "left")
+            table.add_column(Text(series.name), justify="right" if series.noisy else "left")
         for index in range(len(self)):
-            table.add_row(*(_cell(series, index) for series in self.series))
-        return table
+            table.add_row(*(Text(_cell(series, index)) for series in self.series))
+        return Group(table, Text("; ".join(self.notes)))
 
     def __repr__(self) -> str:
         from io import StringIO
@@ -154,16 +180,10 @@ class Answer:
         caption = escape("; ".join(self.notes))
         return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
-    def plot(self, path: Any = None) -> Any:
-        """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
-        from .plots.answers import plot_answer
-
-        return plot_answer(self, path)
-
     def _only(self) -> Series:
         noisy = [series for series in self.series if series.noisy]
         if len(self) != 1 or len(noisy) != 1:
-            raise KeyError("the answer has more than one number; name the column and take its values")
+            raise RequestError("the answer has more than one number; name the column and take its values")
         return noisy[0]
 
 
@@ -177,14 +197,17 @@ def _cell(series: Series, index: int) -> str:
 def _short(value: Any) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, int) or (isinstance(value, float) and value == int(value) and abs(value) >= 1000):
-        return f"{int(value):,}"
+    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, int):
+        return f"{value:,}"
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Fraction):
-        return float(value)
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
-    return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Cell = tuple[Key, ...]
 
+_LEAST_BLOCK = 256
+"""The public length in which noise is drawn for keys, unless one unit can hold more."""
+
 
 @dataclass(frozen=True)
 class Released:
@@ -48,7 +51,7 @@ def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
 def _keys(exacts: Sequence[Exact], plan: Plan) -> tuple[Cell, ...]:
     for exact, one in zip(exacts, plan.passes, strict=True):
         if one.keys is not None:
-            return _discovered(exact, one.keys)
+            return _discovered(exact, one, one.keys)
     return public_cells(plan.passes[0].scan)
 
 
@@ -57,11 +60,30 @@ def public_cells(scan: Scan) -> tuple[Cell, ...]:
     return tuple(product(*(key.values or () for key in scan.keys)))
 
 
-def _discovered(exact: Exact, rule: KeyRelease) -> tuple[Cell, ...]:
+def _discovered(exact: Exact, one: Pass, rule: KeyRelease) -> tuple[Cell, ...]:
+    """Return the keys whose noisy weight is above the threshold.
+
+    How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
+    public length, the last one filled up, which is at least as many keys as neighbours can differ in.
+    """
+    discovery, unit = one.scan.discovery, one.scan.schema.unit
+    if discovery is None:
+        raise InvariantError("keys are released only where a scan discovers them")
+    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.group)
     held = exact._groups
-    weights = _add_noise([sums[-1] for sums in held.values()], rule.mechanism)
-    shown = [cell for cell, weight in zip(held, weights, strict=True) if weight > rule.threshold]
-    return tuple(sorted(shown, key=repr))
+    weights = [sums[-1] for sums in held.values()]
+    weights += [0] * (-len(weights) % block)
+    noisy = [weight for start in range(0, len(weights), block) for weight in _blocked(weights, start, block, rule)]
+    shown = [cell for cell, weight in zip(held, noisy, strict=False) if weight > rule.threshold]
+    return tuple(sorted(shown, key=_in_order))
+
+
+def _blocked(weights: list[int], start: int, block: int, rule: KeyRelease) -> list[int]:
+    return _add_noise(weights[start : start + block], rule.mechanism)
+
+
+def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
+    return tuple((value is None, 0 if value is None else value) for value in cell)
 
 
 def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, ...], ...]:

@@ -84,7 +84,8 @@ class Aggregate(ABC):
     """One way to summarise rows. Instances hold public facts only."""
 
     name: ClassVar[str]
-    wants_bounds: ClassVar[bool] = True
+    counts: ClassVar[bool] = False
+    """Whether the answer is a number of rows or people, and is shown as a whole number."""
 
     @abstractmethod
     def sums(self) -> tuple[Sum, ...]:

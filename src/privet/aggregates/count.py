@@ -21,7 +21,7 @@ class CountRows(Aggregate):
 
     where: Expression | None = None
     name = "count_rows"
-    wants_bounds = False
+    counts = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.where),)
@@ -44,7 +44,7 @@ class Count(Aggregate):
 
     argument: Argument
     name = "count"
-    wants_bounds = False
+    counts = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (self.argument.present(),)

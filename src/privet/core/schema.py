@@ -128,13 +128,18 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """Everything public about one private table: `Table` adds where its rows are."""
+    """Everything public about one private table: `Table` adds where its rows are.
+
+    `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
+    each row is a unit, it is the number of rows, which then needs no noise.
+    """
 
     unit: Unit
     columns: Mapping[str, Column]
     neighbors: Neighbors = "add-remove"
     contribution: Contribution = field(default_factory=Contribution)
     rows: int = DEFAULT_ROWS
+    units: int | None = None
     version: str = ""
 
     def __post_init__(self) -> None:
@@ -150,7 +155,17 @@ class Schema:
                 )
         if isinstance(self.unit, Person) and self.unit.column not in self.columns:
             raise BadParameter("unit", self.unit.column, "a person column that is listed among the columns")
+        if not isinstance(self.contribution, Contribution):
+            raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
+        if not isinstance(self.version, str):
+            raise BadParameter("version", self.version, "text: a public label")
         object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=2**50))
+        if self.units is not None:
+            if self.neighbors != "change-one":
+                raise BadParameter(
+                    "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
+                )
+            object.__setattr__(self, "units", whole(self.units, "units", least=1, most=self.rows))
 
 
 @dataclass(frozen=True, init=False)
@@ -158,7 +173,7 @@ class Table:
     """A private table: where its rows are, and the public facts about it.
 
     `source` is a Parquet or CSV path (globs too), a DuckDB relation, or an Arrow, pandas or Polars table. It is
-    never copied, never shown and no part of a plan.
+    never copied, never shown and no part of a plan. The other arguments are the public facts of `Schema`.
     """
 
     source: object = field(repr=False, compare=False)
@@ -173,14 +188,16 @@ class Table:
         neighbors: Neighbors = "add-remove",
         contribution: Contribution | None = None,
         rows: int = DEFAULT_ROWS,
+        units: int | None = None,
         version: str = "",
     ) -> None:
         facts = Schema(
             unit=unit,
             columns=columns,
             neighbors=neighbors,
-            contribution=contribution or Contribution(),
+            contribution=Contribution() if contribution is None else contribution,
             rows=rows,
+            units=units,
             version=version,
         )
         object.__setattr__(self, "source", source)

@@ -81,7 +81,7 @@ def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
     import numpy as np
 
     places = np.arange(points)
-    shares = [(places + 0.5) / points]
+    shares = [(places + 0.5) / points] if laws else []
     shares.extend(_mirrored(places, base) for base in _primes(len(laws) - 1))
     return [law.quantile(_inside(share)) for law, share in zip(laws, shares, strict=True)]
 

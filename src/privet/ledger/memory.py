@@ -50,13 +50,22 @@ class MemoryLedger(Generic[T]):
             self._entries.append(entry)
             return Receipt(entry.number, digest, account)
 
-    def store(self, receipt: Receipt, released: T) -> T:
-        """Keep what a charge released, before it is shown, and return it."""
+    def admits(self, event: Event) -> bool:
+        """Return whether an event would fit now. Charges nothing."""
         with self._lock:
-            if not any(entry.number == receipt.entry and entry.digest == receipt.digest for entry in self._entries):
+            return self._filter.admits(event)
+
+    def store(self, receipt: Receipt, released: T) -> T:
+        """Keep what a charge released, before it is shown, and return what the plan's digest now stands for.
+
+        The first release of a plan is kept: whoever asks the same again sees the same numbers.
+        """
+        with self._lock:
+            place = receipt.entry - 1
+            paid = self._entries[place] if 0 <= place < len(self._entries) else None
+            if paid is None or (paid.digest, paid.account) != (receipt.digest, receipt.account):
                 raise LedgerError("this receipt is not from this ledger")
-            self._stored.setdefault(receipt.digest, (receipt, released))
-        return released
+            return self._stored.setdefault(receipt.digest, (receipt, released))[1]
 
     def find(self, digest: str) -> tuple[Receipt, T] | None:
         """Return what the same plan released before, with its receipt."""

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from privet.mechanisms import Gaussian, Laplace
-
 from privet.accounting.gdp import gaussian_mu
 from privet.core.errors import RequestError
 from privet.core.rounding import float_down
 from privet.core.sensitivity import Sensitivity
+from privet.mechanisms import Gaussian, Laplace
 
 from .plan import Noise, Spend
 
 Family = Literal["laplace", "gaussian"]
 
 _ROOM = Fraction(1, 2**20)
-"""Held back of epsilon, for the blur of each Gaussian on its grid (2**-29 for each of up to 500 measures)."""
+"""Held back of epsilon and delta for rounding, beside the blur of each Gaussian on its grid."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,7 @@ class Choice:
         """Return the noise for one measure."""
         if self.family == "laplace":
             return Laplace(sensitivity=sensitivity, epsilon=self.share)
-        variance = sensitivity.l2_squared / self.share**2
-        return Gaussian(sensitivity=sensitivity, rho=sensitivity.l2_squared / (2 * variance))
+        return Gaussian(sensitivity=sensitivity, rho=self.share**2 / 2)
 
     def deviation(self, norm: float) -> float:
         """Return the standard deviation of a measure's noise for a sensitivity of this norm."""
@@ -50,7 +48,8 @@ def choices(spend: Spend, measures: int) -> list[Choice]:
     """Return the families that the spend allows, with the equal share of each measure.
 
     Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon; Gaussian ones of
-    mu / sqrt(measures) compose to mu, which is exactly (epsilon, delta)-DP.
+    mu / sqrt(measures) compose to mu, which is exactly (epsilon, delta)-DP; their blurs add 2 blur each to epsilon and
+    a factor e**blur to delta, and mu leaves room for them.
     Cites: [DR14, Thm 3.16], [DRS22, Cor. 2], [BW18, Thm 8].
     """
     found = []
@@ -58,8 +57,10 @@ def choices(spend: Spend, measures: int) -> list[Choice]:
         found.append(Choice("gaussian", Fraction(float_down(math.sqrt(2 * float_down(spend.rho) / measures)))))
     if spend.epsilon is not None:
         found.append(Choice("laplace", spend.epsilon / measures))
-        if spend.delta:
-            mu = gaussian_mu(spend.epsilon * (1 - _ROOM), spend.delta)
+        blur = measures * Gaussian(sensitivity=1, rho=1).blur
+        left = spend.epsilon * (1 - _ROOM) - 2 * blur
+        if spend.delta and left > 0:
+            mu = gaussian_mu(left, spend.delta * (1 - _ROOM - 2 * blur))
             found.append(Choice("gaussian", Fraction(mu) / Fraction(math.nextafter(math.sqrt(measures), math.inf))))
     if not found:
         raise RequestError("say what the answer may cost: epsilon= or rho=")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
-from privet.core.errors import InvariantError, RequestError, Unbounded
+from privet.aggregates.aggregate import rows
+from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression
 from privet.core.scan import Discovery, GroupKey, Scan, Sum
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Person
+from privet.core.unit import Person, Rows
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
@@ -19,7 +20,7 @@ from privet.query.typed import Typed
 
 from .choose import Choice, choices
 from .keys import count_cells, group_key
-from .plan import KeyRelease, Measure, Pass, Plan, Reading, Spend, canonical
+from .plan import KeyRelease, Known, Measure, Pass, Plan, Reading, Spend, canonical
 from .stability import SHIFT, Rule, bounding_for, key_sensitivity, sensitivity_of, shift_of
 from .threshold import threshold_for
 
@@ -33,16 +34,20 @@ def make_plan(
     contribution: Contribution | None = None,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
+    if query.table not in tables:
+        raise UnknownName("table", query.table, tables)
     schema = tables[query.table]
     limits = Limits(bound, contribution or schema.contribution)
     keys = tuple(group_key(key.expression, schema.columns) for key in query.keys)
     count_cells(keys)
     aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
+    known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
     for asked in query.aggregates:
         wanted = groups.setdefault(asked.function == "count_units", {})
         for total in aggregates[asked.name].sums():
-            wanted[canonical(total)] = total
+            if total not in known:
+                wanted[canonical(total)] = total
     ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
     discovers = any(key.values is None for key in keys)
     if discovers and not spend.keys:
@@ -53,7 +58,7 @@ def make_plan(
         )
     measures = sum(map(len, ordered.values())) + discovers
     best: tuple[Pass, ...] | None = None
-    for choice in choices(spend, measures):
+    for choice in choices(spend, max(1, measures)):
         passes = tuple(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
@@ -62,8 +67,20 @@ def make_plan(
             best = passes
     if best is None:
         raise InvariantError("no noise fits the spend")
-    readings = tuple(_reading(asked, aggregates[asked.name], best) for asked in query.aggregates)
+    readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
     return Plan(query, best, readings, spend)
+
+
+def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:
+    """Return the sums that public facts fix: the number of rows, where it is declared and nothing chooses rows.
+
+    Guarantee: under change-one, neighbours have the same number of units; where each row is a unit, the same
+    number of rows. What is declared is public, and no data is read for it.
+    """
+    fixed = isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
+    if not fixed or schema.units is None or query.where is not None or query.keys:
+        return {}
+    return {rows(None): Known(schema.units)}
 
 
 @dataclass(frozen=True)
@@ -151,11 +168,13 @@ def _error(passes: tuple[Pass, ...]) -> float:
     return found
 
 
-def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...]) -> Reading:
+def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> Reading:
     wanted = asked.function == "count_units"
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted)
-    places = tuple((index, passes[index].scan.sums.index(total)) for total in aggregate.sums())
-    return Reading(asked.name, aggregate, places)
+    sums = passes[index].scan.sums
+    return Reading(
+        asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
+    )
 
 
 def _unbounded_column(expression: Expression | None, schema: Schema) -> str:

@@ -12,15 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
-
-from privet.mechanisms import Gaussian, Laplace
+from typing import TYPE_CHECKING, Any
 
 from privet.accounting.events import ThresholdEvent
 from privet.aggregates import Aggregate
 from privet.core.event import Composed, Event
 from privet.core.scan import Scan, Sum
 from privet.core.sensitivity import Sensitivity
+from privet.mechanisms import Gaussian, Laplace
 from privet.query.nodes import Query
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 Noise = Laplace | Gaussian
 
@@ -87,19 +90,39 @@ class Pass:
         found = (self.keys.event,) if self.keys else ()
         return (*found, *(measure.mechanism.event for measure in self.measures))
 
+    @property
+    def noise_events(self) -> tuple[Event, ...]:
+        """What the noise of the pass costs, without the delta of a threshold."""
+        found = (self.keys.mechanism.event,) if self.keys else ()
+        return (*found, *(measure.mechanism.event for measure in self.measures))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A sum that public facts fix: it is not measured, carries no noise and costs nothing."""
+
+    value: int
+
+
+Place = tuple[int, int] | Known
+"""Where the value of a sum is found: a pass and a measure in it, or nowhere because it is known."""
+
 
 @dataclass(frozen=True)
 class Reading:
-    """An aggregate of the query and where its sums are: pairs of a pass and a measure in it."""
+    """An aggregate of the query and where its sums are."""
 
     name: str
     aggregate: Aggregate
-    places: tuple[tuple[int, int], ...]
+    places: tuple[Place, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """A query with every decision made. The passes are what is private; the rest reads what they release."""
+    """A query with every decision made. The passes are what is private; the rest reads what they release.
+
+    Print it for its words and a table of releases; `to_dict` has the same as plain data.
+    """
 
     query: Query
     passes: tuple[Pass, ...]
@@ -120,6 +143,34 @@ class Plan:
     def discovers(self) -> bool:
         """Whether some keys are not public."""
         return any(one.keys for one in self.passes)
+
+    def explain(self) -> str:
+        """Return the plan in plain words: what is protected, what may be lost, what noise is added, what it costs."""
+        from .explain import explain
+
+        return explain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        from .explain import facts
+        from .widths import widths
+
+        return {"digest": self.digest, **facts(self), "columns": [width.to_dict() for width in widths(self)]}
+
+    def __repr__(self) -> str:
+        from .show import as_text
+
+        return as_text(self)
+
+    def __rich__(self) -> Group:
+        from .show import as_rich
+
+        return as_rich(self)
+
+    def _repr_html_(self) -> str:
+        from .show import as_html
+
+        return as_html(self)
 
 
 def canonical(value: object) -> str:

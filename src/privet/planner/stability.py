@@ -28,7 +28,8 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     new ones appear: L1 2B; L2 squared 2B^2 where a unit's numbers cannot be negative (old and new differ cell by
     cell by no more than the larger, and |a - b|^2 <= |a|^2 + |b|^2 for a, b >= 0), 4B^2 otherwise. Ungrouped, one cell
     moves within [min(low, 0), max(high, 0)] times B/Y, or within [low, high] where the row always counts.
-    A group of k units is a chain of k neighbours.
+    A group of k units is a chain of k neighbours. A sum that cannot move at all is claimed to move by 1: it gets noise
+    all the same, since only declared facts make a number exact.
     Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
     """
     l1, l2_squared = _given(total, scan)
@@ -41,6 +42,7 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
             widest = high - low if _always_counts(total, scan) else max(high, 0) - min(low, 0)
             factor = Fraction(widest, total.most) if total.most else Fraction(0)
             l1, l2_squared = l1 * factor, l2_squared * factor**2
+    l1, l2_squared = max(l1, Fraction(1)), max(l2_squared, Fraction(1))
     return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared).of_group(schema.unit.group)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
-
-from privet.mechanisms import Gaussian, Laplace
 
 from privet.core.rounding import float_up
 from privet.core.scan import Discovery
+from privet.mechanisms import Gaussian, Laplace
 
 from .plan import Noise
 
@@ -22,15 +22,27 @@ def threshold_for(noise: Noise, discovery: Discovery, *, group: int, delta: Frac
     may be m times as many: T = m w_1 + q for m * most keys.
 
     Guarantee: the keys that only one unit (or group) holds add at most `delta` to the noise's own delta. Under
-    change-one the units before and after each have such keys; each direction meets only one of the two sets.
+    change-one the units before and after each have such keys, which show with probabilities a, b <= delta. Then the
+    divergence at e^eps is at most a + (1 - a) H(r e^eps) with r = (1 - b) / (1 - a) and H the noise's; for r >= 1 it is
+    at most a + H(e^eps), and for r < 1 convexity gives H(r t) <= r H(t) + (1 - r), hence at most b + H(e^eps).
     Cites: [KKMN09, Thm 1], [SDH23, Thm 1], [DVGM22, Thm 1].
     """
-    one = 2**discovery.shift
+    one = 1 << discovery.shift
     if group > 1:
         return group * one + _quantile(noise, _tail(delta, group * discovery.most))
     return max(
-        _weight(one, t, discovery.order) + _quantile(noise, _tail(delta, t)) for t in range(1, discovery.most + 1)
+        _weight(one, first, discovery.order) + _quantile(noise, _tail(delta, last))
+        for first, last in _runs(discovery.most)
     )
+
+
+def _runs(most: int) -> Iterator[tuple[int, int]]:
+    """Yield numbers of keys, one by one at first and then in short runs, whose ends bound all within them."""
+    first = 1
+    while first <= most:
+        last = min(most, first + first // 64)
+        yield first, last
+        first = last + 1
 
 
 def _weight(one: int, keys: int, order: int) -> int:
