@@ -22,7 +22,7 @@ from privet.query.typed import Argument, of_column, of_literal, unify
 from . import moments
 from .text import INT64, TYPES, constant, double, quoted, whole
 
-_ATOM = re.compile(r"[a-z][a-z0-9]*|\(?-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+|::BIGINT)\)?")
+_ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 """A name or a constant: as cheap to write twice as to name."""
 
 _SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif"))
