@@ -115,6 +115,10 @@ def test_every_understood_part_is_met_by_the_corpus() -> None:
             "SELECT COUNT(*) FROM visits WHERE diag = 'x' AND urgent AND age > 5",
         ),
         (
+            "SELECT hospital, COUNT(*) AS age FROM visits GROUP BY hospital ORDER BY age",
+            "SELECT hospital, COUNT(*) AS age FROM visits GROUP BY hospital ORDER BY 2",
+        ),
+        (
             "SELECT COUNT_IF(age > 5) FILTER (WHERE urgent) n FROM visits",
             "SELECT COUNT(*) FILTER (WHERE urgent AND age > 5) n FROM visits",
         ),
