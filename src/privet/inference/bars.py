@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 POINTS = 4096
 """How many points simulate the noise."""
 
+_FEWEST, _MOST = 511, 4_000_000
+
+_BLOCK = 256
+"""How many rows are simulated at a time, so that memory stays small."""
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -56,20 +61,40 @@ def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: flo
 
 
 def simulated_bars(
-    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: float
+    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: Floats
 ) -> Bars:
     """Return bars for a function of released sums, by adding their known noise again and reading each time.
 
     The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of
-    the function over it are those of the function of the true sums, given what was released.
+    the function over it are those of the function of the true sums, given what was released. Each row has its tail.
     """
     import numpy as np
 
-    noise = noise_points(laws, POINTS)
-    parts = [sums[:, None] + noise[index][None, :] for index, sums in enumerate(released)]
-    values = read(*parts)
-    low, high = np.quantile(values, [tail / 2, 1 - tail / 2], axis=1)
-    return Bars(low, high, values.std(axis=1))
+    noise = noise_points(laws, points_for(len(tail)))
+    low, high, error = (np.empty(len(tail)) for _ in range(3))
+    for start in range(0, len(tail), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        parts = [sums[rows, None] + noise[index][None, :] for index, sums in enumerate(released)]
+        values = np.sort(read(*parts), axis=1)
+        low[rows], high[rows] = _at(values, tail[rows] / 2), _at(values, 1 - tail[rows] / 2)
+        error[rows] = values.std(axis=1)
+    return Bars(low, high, error)
+
+
+def points_for(rows: int) -> int:
+    """Return how many points simulate the noise of so many rows: fewer for many, and never few."""
+    return max(_FEWEST, min(POINTS, _MOST // max(1, rows)))
+
+
+def _at(values: Floats, share: Floats) -> Floats:
+    """Return a quantile of each row of sorted values."""
+    import numpy as np
+
+    place = share * (values.shape[1] - 1)
+    first = np.floor(place).astype(np.int64)
+    rows, next_one = np.arange(len(values)), np.minimum(first + 1, values.shape[1] - 1)
+    below = values[rows, first]
+    return np.asarray(below + (place - first) * (values[rows, next_one] - below))
 
 
 def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from privet.core.errors import RequestError
@@ -54,8 +52,4 @@ def plot_answer(answer: Answer, path: Path | None = None) -> Figure:
 
 
 def _ends(series: Series) -> tuple[list[float], list[float]]:
-    return _numbers(series.low or ()), _numbers(series.high or ())
-
-
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [math.nan if value is None else float(value) for value in values]
+    return list(series.low or ()), list(series.high or ())
