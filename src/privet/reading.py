@@ -72,6 +72,9 @@ def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
 
 def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
+    picked = _picked(step)
+    if picked is not None:
+        return {**{name: list(rows[column]) for name, column in picked.items()}, _ROW: rows[_ROW]}
     outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows)
@@ -83,6 +86,14 @@ def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
     kept = list(first.values())[step.offset :]
     kept = kept if step.limit is None else kept[: step.limit]
     return {name: [values[index] for index in kept] for name, values in found.items()}
+
+
+def _picked(step: Step) -> dict[str, str] | None:
+    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
+    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
+        return None
+    columns = {output.name: output.expression.name for output in step.outputs if isinstance(output.expression, Column)}
+    return columns if len(columns) == len(step.outputs) else None
 
 
 class _Bars:

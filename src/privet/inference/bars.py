@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .laws import Law, half_width
@@ -18,6 +19,9 @@ POINTS = 4096
 """How many points simulate the noise."""
 
 _FEWEST, _MOST = 511, 4_000_000
+
+_HALVINGS = 45
+"""How often the search for the end of an interval halves its range: to the last digits of a double."""
 
 _BLOCK = 256
 """How many rows are simulated at a time, so that memory stays small."""
@@ -45,15 +49,14 @@ def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: flo
         return np.asarray(np.abs(total - theta * count) > half_width(laws[0], laws[1], theta, tail))
 
     center = np.clip(total / np.where(count > 0, count, np.inf), -most, most)
-    ends = []
-    for side in (-most, most):
-        inner, outer = center.copy(), np.full_like(center, side)
-        free = ~outside(outer)
-        for _ in range(60):
-            middle = (inner + outer) / 2
-            out = outside(middle)
-            inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
-        ends.append(np.where(free, side, outer))
+    sides = np.array([[-most], [most]]) * np.ones_like(center)  # both ends at once
+    inner, outer = np.array([center, center]), sides
+    free = ~outside(outer)
+    for _ in range(_HALVINGS):
+        middle = (inner + outer) / 2
+        out = outside(middle)
+        inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
+    ends = np.where(free, sides, outer)
     whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count says nothing
     low, high = np.where(whole, -most, ends[0]), np.where(whole, most, ends[1])
     spread = np.hypot(laws[0].deviation, center * laws[1].deviation) / np.maximum(count, 1.0)
@@ -103,12 +106,17 @@ def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
     Hammersley's points: evenly spaced in the first direction, the digits of the index mirrored in a prime base in each
     other. No random numbers are needed to simulate noise on numbers that are already public.
     """
+    return [law.quantile(share) for law, share in zip(laws, _shares(len(laws), points), strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _shares(count: int, points: int) -> tuple[Floats, ...]:
     import numpy as np
 
     places = np.arange(points)
-    shares = [(places + 0.5) / points] if laws else []
-    shares.extend(_mirrored(places, base) for base in _primes(len(laws) - 1))
-    return [law.quantile(_inside(share)) for law, share in zip(laws, shares, strict=True)]
+    shares = [(places + 0.5) / points] if count else []
+    shares.extend(_mirrored(places, base) for base in _primes(count - 1))
+    return tuple(_inside(share) for share in shares)
 
 
 def _mirrored(places: NDArray[np.int64], base: int) -> Floats:

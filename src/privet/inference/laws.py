@@ -38,6 +38,16 @@ class Law:
         """Whether the grid can be felt beside the noise."""
         return self.step > self.scale * _FINE
 
+    @property
+    def chance(self) -> float:
+        """The probability that the noise is not 0."""
+        if not self.scale or not self.step:
+            return 0.0 if not self.scale else 1.0
+        rate = self.step / self.scale
+        if self.family == "gaussian":
+            return math.erfc(rate / 2 / math.sqrt(2))
+        return 2 * math.exp(-rate) / (1 + math.exp(-rate))
+
     def times(self, factor: float) -> Law:
         """Return the law of so many times the noise."""
         return Law(self.family, self.scale * factor, self.step * factor)
@@ -64,11 +74,14 @@ def half_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
 
     Guarantee: with equality for noise without a grid. On a grid of step s, noise in absolute value is at most s/2
     above that without one, in distribution: for rounding plainly, and P[|noise| > t + s/2] <= e^(-t/scale) /
-    cosh(s / (2 scale)) for discrete Laplace noise. So half a step of each is added.
+    cosh(s / (2 scale)) for discrete Laplace noise. So half a step of each is added, unless both are 0 often enough.
     """
     import numpy as np
 
-    return np.asarray(_smooth_width(one, other, factor, tail) + (one.step + np.abs(factor) * other.step) / 2)
+    steps = one.step + np.abs(factor) * other.step
+    if one.chance + other.chance <= tail:
+        return np.asarray(_FINE * steps)
+    return np.asarray(_smooth_width(one, other, factor, tail) + steps / 2)
 
 
 def _smooth_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
