@@ -131,11 +131,12 @@ class Answer:
 
     def certificate(self) -> dict[str, Any]:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
-        from . import __version__
+        from importlib.metadata import version
+
         from .planner.explain import facts
 
         return {
-            "privet": __version__,
+            "privet": version("privet"),
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "digest": self.plan.digest,
@@ -148,7 +149,7 @@ class Answer:
         """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
         from .plots.answers import plot_answer
 
-        return plot_answer(self, path)
+        return plot_answer(self.series, confidence=self.confidence, path=path)
 
     def __rich__(self) -> Group:
         from rich.console import Group
