@@ -230,6 +230,14 @@ def test_groups_are_drawn_as_bars_and_days_as_a_line(session: Session, tmp_path:
     assert "95% intervals" in bars.axes[0].get_title(loc="left")
 
 
+def test_many_columns_and_missing_numbers_are_drawn(session: Session, tmp_path: Any) -> None:
+    many = ", ".join(f"SUM(x) + {k} AS s{k}" for k in range(11))
+    figure = picture(session.ask(f"SELECT ward, {many} FROM t GROUP BY ward", epsilon=1), tmp_path / "many.png")
+    assert len(figure.axes[0].patches) == 33
+    gaps = "CASE WHEN ward = 'heart' THEN COUNT(*) END AS n"
+    picture(session.ask(f"SELECT ward, {gaps} FROM t GROUP BY ward", epsilon=1), tmp_path / "gaps.png")
+
+
 def test_an_answer_without_numbers_is_not_drawn(session: Session) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(RequestError, match="nothing to draw"):

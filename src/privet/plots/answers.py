@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privet.core.errors import RequestError
@@ -41,27 +43,31 @@ def plot_answer(columns: Sequence[Series], *, confidence: float, path: Path | No
     title = f"{', '.join(series.name for series in noisy)} with {confidence:.0%} intervals"
     figure, axes = canvas(title, ", ".join(key.name for key in keys), noisy[0].name if len(noisy) == 1 else "")
     if ordered and rows > 2:
-        for series, colour in zip(noisy, COLOURS, strict=False):
+        for series, colour in zip(noisy, cycle(COLOURS), strict=False):
             low, high = _ends(series)
-            axes.plot(
-                list(keys[0].values), list(series.values), color=colour, lw=1.6, marker="o", ms=3, label=series.name
-            )
+            axes.plot(list(keys[0].values), _numbers(series), color=colour, lw=1.6, marker="o", ms=3, label=series.name)
             axes.fill_between(list(keys[0].values), low, high, color=colour, alpha=0.18, lw=0)
     else:
         width = 0.8 / len(noisy)
-        for index, (series, colour) in enumerate(zip(noisy, COLOURS, strict=False)):
+        for index, (series, colour) in enumerate(zip(noisy, cycle(COLOURS), strict=False)):
             low, high = _ends(series)
             places = [row + (index - (len(noisy) - 1) / 2) * width for row in range(rows)]
-            values = [float(value) for value in series.values]
+            values = _numbers(series)
             below = [max(0.0, value - end) for value, end in zip(values, low, strict=True)]
             above = [max(0.0, end - value) for value, end in zip(values, high, strict=True)]
             axes.bar(places, values, width=width * 0.92, color=colour, alpha=0.85, label=series.name)
             axes.errorbar(places, values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=3, lw=1.1)
         if rows <= _MOST_BARS:
-            axes.set_xticks(range(rows), labels, rotation=30 if max(map(len, labels)) > 6 else 0)
+            tilted = max(map(len, labels)) > 6
+            axes.set_xticks(range(rows), labels, rotation=30 if tilted else 0, ha="right" if tilted else "center")
     if len(noisy) > 1:
         axes.legend(frameon=False)
     return finish(figure, path)
+
+
+def _numbers(series: Series) -> list[float]:
+    """Return the values, with a gap where one is NULL."""
+    return [math.nan if value is None else float(value) for value in series.values]
 
 
 def _ends(series: Series) -> tuple[list[float], list[float]]:
