@@ -28,6 +28,8 @@ class Case:
     """The most seconds that Privet may take, where that is the aim."""
     figures: tuple[str, ...] = ()
     """What is shown beside the time and counts with it, less being better: no ratio is reached with a worse figure."""
+    most: Mapping[str, float] = field(default_factory=dict)
+    """The most that a figure may be, as a multiple of each peer's."""
     same_draws: bool = False
     """Whether all systems draw from (nearly) one distribution, so that their mean sizes must agree."""
 
@@ -39,7 +41,7 @@ class Benchmark:
     name: str
     title: str
     unit: str
-    """What the rate counts; `"seconds"` shows the time itself."""
+    """What the rate counts; `"seconds"` shows the time itself, and in brackets the processor's."""
     cases: tuple[Case, ...]
 
     @property

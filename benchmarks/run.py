@@ -34,6 +34,7 @@ class Timing:
 
     units: int
     seconds: float = math.inf
+    cpu: float = math.inf
     size: float | None = None
     figures: dict[str, float] = field(default_factory=dict)
     note: str = ""
@@ -63,6 +64,7 @@ def measure(benchmark: Benchmark, workers: dict[str, Worker], repeats: int, full
                 reply = workers[system].ask(case.task, {**case.parameters, **own, **counted})
                 timing = row.setdefault(system, Timing(units))
                 timing.seconds = min(timing.seconds, reply["seconds"])
+                timing.cpu = min(timing.cpu, reply["cpu"])
                 timing.size = reply["size"]
                 timing.figures = reply.get("figures", {})
                 timing.note = reply.get("note", "")
@@ -96,7 +98,7 @@ def make_table(benchmark: Benchmark, best: dict[str, dict[str, Timing]], systems
 
 def shown(timing: Timing, unit: str) -> str:
     """Return the time where that is what is measured, else the rate."""
-    return f"{timing.seconds:.3g} s" if unit == "seconds" else compact(timing.rate)
+    return f"{timing.seconds:.3g} s [{timing.cpu:.3g}]" if unit == "seconds" else compact(timing.rate)
 
 
 def _figures(timing: Timing) -> list[str]:
@@ -128,6 +130,10 @@ def aims(case: Case, row: dict[str, Timing]) -> list[str]:
             worse = [name for name in case.figures if row["privet"].figures[name] > row[peer].figures[name]]
             but = f" (worse {', '.join(worse)})" if worse else ""
             lines.append(f"{multiple(least)} {peer} {_met(ratio(row, peer) >= least and not worse)}{but}")
+    for name, largest in case.most.items():
+        for peer in row.keys() - {"privet"}:
+            times = row["privet"].figures[name] / row[peer].figures[name]
+            lines.append(f"{times:.2g} of {largest:g} times {peer}'s {name} {_met(times <= largest)}")
     if case.limit is not None:
         seconds = row["privet"].seconds
         lines.append(f"{seconds:.3g} s of {case.limit:g} s {_met(seconds <= case.limit)}")
@@ -164,6 +170,7 @@ def record(benchmark: Benchmark, best: dict[str, dict[str, Timing]], versions: d
                     system: {
                         "units": timing.units,
                         "seconds": timing.seconds,
+                        "processor seconds": timing.cpu,
                         "rate": timing.rate,
                         "figures": timing.figures,
                         "note": timing.note,
@@ -193,7 +200,7 @@ def main() -> int:
     if unknown := set(options.names) - set(names):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
 
-    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
     benchmarks = [load(name) for name in options.names or names]
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}

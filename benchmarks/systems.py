@@ -49,7 +49,9 @@ SYSTEMS = {
         System("opendp", packages=("opendp",)),
         System("tmlt", packages=("tmlt.core",)),
         System("dp_accounting", packages=("dp-accounting",)),
+        System("opendp_polars", packages=("opendp[polars]",)),
         System("numpy"),
+        System("duckdb"),
     )
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from privet_queries import QUERIES
 from serve import importing, serve
 
 import privet
@@ -88,5 +89,6 @@ if __name__ == "__main__":
             "compose_sampled": compose_sampled,
             "spend_one_more": spend_one_more,
             "import": importing("privet"),
+            **QUERIES,
         },
     )

@@ -6,9 +6,13 @@ public; it must never quote a private value.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
 
 _QUOTE_LIMIT = 60
+_NAME_LIMIT = 100
+_LISTED = 80
 
 
 class PrivetError(Exception):
@@ -66,6 +70,63 @@ class Unsupported(RequestError):
     code = "request.unsupported"
 
 
+class ParseError(RequestError):
+    """The text is not a query that Privet can read; `line` and `column` say where, if that is known."""
+
+    code = "request.parse"
+
+    def __init__(self, problem: str, *, line: int | None = None, column: int | None = None) -> None:
+        self.line = line
+        self.column = column
+        place = "" if line is None else f" (line {line}, column {column})"
+        super().__init__(f"{problem}{place}")
+
+
+class UnknownName(RequestError):
+    """A table, column or function that does not exist; the nearest known one is suggested."""
+
+    code = "request.unknown_name"
+
+    def __init__(self, what: str, name: str, known: Iterable[str], *, advice: str = "") -> None:
+        self.what = what
+        self.name = _shorten(name)
+        self.known = sorted(known)
+        folded = {candidate.casefold(): candidate for candidate in self.known}
+        near = difflib.get_close_matches(name[:_NAME_LIMIT].casefold(), folded, n=1)
+        self.nearest = folded[near[0]] if near else None
+        hint = f"did you mean {self.nearest!r}? " if self.nearest else ""
+        listed = ", ".join(self.known[:_LISTED]) + (", ..." if len(self.known) > _LISTED else "")
+        super().__init__(f"there is no {what} {self.name!r}; {hint}{advice or 'known: ' + (listed or 'none')}")
+
+
+class Unbounded(RequestError):
+    """A value that is to be summed has no public bounds."""
+
+    code = "request.unbounded"
+
+    def __init__(self, expression: str, *, column: str | None = None) -> None:
+        self.expression = _shorten(expression)
+        self.column = column
+        fix = f"declare low and high for column {column!r}, or clamp" if column else "clamp"
+        super().__init__(
+            f"{self.expression} has no public bounds, so one person could move the answer without limit; "
+            f"{fix} it in the query: LEAST(GREATEST({self.expression}, low), high)"
+        )
+
+
+class WrongKind(RequestError):
+    """A function is given values of a kind that it does not take."""
+
+    code = "request.kind"
+
+    def __init__(self, function: str, allowed: str, given: tuple[str, ...], *, advice: str = "") -> None:
+        self.function = function
+        self.allowed = allowed
+        self.given = given
+        hint = f"; {advice}" if advice else ""
+        super().__init__(f"{function} takes {allowed}; it is given {' and '.join(given) or 'nothing'}{hint}")
+
+
 class BudgetError(PrivetError):
     """The request is fine; the budget is not."""
 
@@ -92,10 +153,36 @@ class BudgetExceeded(BudgetError):
         super().__init__(f"this costs {requested:.6g} of {measure}, and {remaining:.6g} is left; {advice}")
 
 
+class LedgerError(PrivetError):
+    """The ledger cannot be trusted, or cannot be reached."""
+
+    code = "ledger"
+    exit_status = 5
+    http_status = 503
+
+
+class EngineError(PrivetError):
+    """The database failed. What it said stays inside, since it may quote a row; the message is always the same."""
+
+    code = "engine"
+    exit_status = 4
+    http_status = 502
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database could not answer within its limits of time and memory; "
+            "the custodian can raise the limits or look at the table's source"
+        )
+
+
 class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 
     code = "invariant"
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _NAME_LIMIT else f"{name[:_NAME_LIMIT]}..."
 
 
 def _restore(kind: type[PrivetError], args: tuple[object, ...], fields: dict[str, object]) -> PrivetError:

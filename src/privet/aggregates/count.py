@@ -1,0 +1,61 @@
+"""COUNT(*), COUNT(x) and COUNT(DISTINCT unit): sums of ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privet.core.expression import Expression
+from privet.core.scan import Sum
+
+from .aggregate import Aggregate, Argument, rows
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+
+@dataclass(frozen=True)
+class CountRows(Aggregate):
+    """The number of rows that meet a condition; of units, in a scan where each unit counts once per cell."""
+
+    where: Expression | None = None
+    name = "count_rows"
+    counts = True
+
+    def sums(self) -> tuple[Sum, ...]:
+        return (rows(self.where),)
+
+    def read(self, *released: Floats) -> Floats:
+        return released[0]
+
+    @property
+    def linear(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0.0, float("inf")
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    """The number of rows in which x is not NULL."""
+
+    argument: Argument
+    name = "count"
+    counts = True
+
+    def sums(self) -> tuple[Sum, ...]:
+        return (self.argument.present(),)
+
+    def read(self, *released: Floats) -> Floats:
+        return released[0]
+
+    @property
+    def linear(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return 0.0, float("inf")

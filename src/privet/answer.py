@@ -1,0 +1,216 @@
+"""Answers: released rows with an interval for every number, the cost, and a certificate. Reads no data."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import RequestError, UnknownName
+from .core.estimate import Estimate
+from .core.receipt import Receipt
+from .planner.plan import Plan
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+
+@dataclass(frozen=True)
+class Series:
+    """One column of an answer. `low`, `high` and `error` are None for keys and labels, which have no interval.
+
+    They are NaN in a row that is NULL whatever the noise.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    error: tuple[float, ...] | None = None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the column has intervals."""
+        return self.low is not None
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """A private answer: columns with intervals, what they cover, what they cost, and the plan behind them."""
+
+    series: tuple[Series, ...]
+    confidence: float
+    plan: Plan
+    receipt: Receipt
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.series[0].values) if self.series else 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterate over rows: each column's value, and for noisy ones its `_low`, `_high` and `_error`."""
+        flat = self.to_dict()
+        for index in range(len(self)):
+            yield {name: values[index] for name, values in flat.items()}
+
+    def __getitem__(self, name: str) -> Series:
+        """Return a column by name."""
+        for series in self.series:
+            if series.name == name:
+                return series
+        raise UnknownName("column", str(name), (series.name for series in self.series))
+
+    @property
+    def value(self) -> Any:
+        """The one released number of a one-row answer."""
+        return self._only().values[0]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of the one released number of a one-row answer."""
+        only = self._only()
+        return (only.low or (math.nan,))[0], (only.high or (math.nan,))[0]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The one released number of a one-row answer, with its interval and what that covers."""
+        only = self._only()
+        value = math.nan if only.values[0] is None else float(only.values[0])
+        low, high = self.interval
+        error = (only.error or (math.nan,))[0]
+        return Estimate(
+            value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers="the noise"
+        )
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one."""
+        columns: dict[str, list[Any]] = {series.name: [] for series in self.series}
+        flat: dict[str, list[Any]] = {}
+        for series in self.series:
+            flat[series.name] = list(series.values)
+            for suffix, ends in (("low", series.low), ("high", series.high), ("error", series.error)):
+                if ends is not None:
+                    name = f"{series.name}_{suffix}"
+                    while name in columns:  # a column of the answer may have that very name
+                        name += "_"
+                    columns[name] = flat[name] = [None if math.isnan(end) else end for end in ends]
+        return flat
+
+    def to_json(self) -> str:
+        """Return rows, confidence, notes and certificate as JSON; dates are text, and what is NULL is null."""
+        return json.dumps(
+            {
+                "rows": [{name: _plain(value) for name, value in row.items()} for row in self],
+                "confidence": self.confidence,
+                "notes": list(self.notes),
+                "certificate": self.certificate(),
+            },
+            allow_nan=False,
+        )
+
+    def to_arrow(self) -> Any:
+        """Return the columns as an Arrow table (needs pyarrow)."""
+        import pyarrow  # type: ignore[import-untyped]
+
+        return pyarrow.table(self.to_dict())
+
+    def to_pandas(self) -> Any:
+        """Return the columns as a pandas frame (needs pandas)."""
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(self.to_dict())
+
+    def to_polars(self) -> Any:
+        """Return the columns as a Polars frame (needs polars)."""
+        import polars
+
+        return polars.DataFrame(self.to_dict(), strict=False)
+
+    def certificate(self) -> dict[str, Any]:
+        """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
+        from importlib.metadata import version
+
+        from .planner.explain import facts
+
+        return {
+            "privet": version("privet"),
+            "entry": self.receipt.entry,
+            "account": self.receipt.account,
+            "digest": self.plan.digest,
+            "confidence": self.confidence,
+            **facts(self.plan),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, path: Any = None) -> Any:
+        """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
+        from .plots.answers import plot_answer
+
+        return plot_answer(self.series, confidence=self.confidence, path=path)
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table()
+        for series in self.series:
+            table.add_column(Text(series.name), justify="right" if series.noisy else "left")
+        for index in range(len(self)):
+            table.add_row(*(Text(_cell(series, index)) for series in self.series))
+        return Group(table, Text("; ".join(self.notes)))
+
+    def __repr__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        out = StringIO()
+        Console(file=out, width=120).print(self)
+        return out.getvalue().rstrip()
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        heads = "".join(f"<th>{escape(series.name)}</th>" for series in self.series)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(series, index))}</td>" for series in self.series) + "</tr>"
+            for index in range(len(self))
+        )
+        caption = escape("; ".join(self.notes))
+        return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _only(self) -> Series:
+        noisy = [series for series in self.series if series.noisy]
+        if len(self) != 1 or len(noisy) != 1:
+            raise RequestError("the answer has more than one number; name the column and take its values")
+        return noisy[0]
+
+
+def _cell(series: Series, index: int) -> str:
+    value = series.values[index]
+    if series.low is None or series.high is None:
+        return "NULL" if value is None else str(value)
+    return f"{_short(value)} [{_short(series.low[index])}, {_short(series.high[index])}]"
+
+
+def _short(value: Any) -> str:
+    if value is None or value != value:
+        return "NULL"
+    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

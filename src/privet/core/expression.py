@@ -1,0 +1,40 @@
+"""Expressions over the columns of one table: three kinds of node, and a closed list of total functions."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from fractions import Fraction
+
+Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table, or of the released rows, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Literal:
+    """A constant. Decimals are exact Fractions. Equal only to a constant of the same type: 1, 1.0 and true differ."""
+
+    value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value).__name__, self.value))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of the closed list, applied."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Column | Literal | Call

@@ -1,0 +1,129 @@
+"""All that an engine is ever asked: within each unit bound the contributions, clamp, put on the grid, sum per group.
+
+`Scan` is public and printable. `Exact` seals what comes back: no repr of values, no iteration, no pickle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NoReturn
+
+from .expression import Expression
+from .schema import Key, Schema
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One bounded integer sum: of `expression`, put on a grid and clamped there.
+
+    A row gives y**power - offset, where y = floor((x - origin) / step + 1/2) clamped to [low, high]; it gives 0 where
+    `where` does not hold or x is NULL, unless `null_as` says which y a NULL counts as. `expression` None stands for
+    y = 1: each row counts.
+    """
+
+    expression: Expression | None
+    low: int
+    high: int
+    origin: Fraction = Fraction(0)
+    step: Fraction = Fraction(1)
+    where: Expression | None = None
+    null_as: int | None = None
+    power: int = 1
+    offset: int = 0
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest number that a row which counts can give."""
+        corners = [self.low, self.high] + ([0] if self.low < 0 < self.high else [])
+        given = [corner**self.power - self.offset for corner in corners]
+        return min(given), max(given)
+
+    @property
+    def most(self) -> int:
+        """How far from zero one row can move the sum."""
+        low, high = self.ends
+        return max(abs(low), abs(high))
+
+
+@dataclass(frozen=True)
+class Norm:
+    """One integer weight per unit scales all it gives: the largest w <= 2**shift that keeps to the limit.
+
+    With n(g) the unit's rows in released cell g: w * sum n(g) <= limit * 2**shift for order 1, and
+    w**2 * sum n(g)**2 <= limit * 4**shift for order 2, whose `limit` is the square of the norm. All in integers.
+    """
+
+    order: Literal[1, 2]
+    limit: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """At most `groups` groups per unit and `rows` rows per group, chosen by a keyed hash that is fresh each time."""
+
+    groups: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Once:
+    """Each row is a unit of its own: nothing to bound."""
+
+
+Bounding = Norm | Truncate | Once
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """A grouping expression and its public values; without values the keys are discovered in the data."""
+
+    expression: Expression
+    values: tuple[Key, ...] | None
+    nullable: bool
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """For keys that are not public: each unit keeps at most `most` keys and gives each an equal integer weight.
+
+    With k keys a unit gives floor(2**shift / sqrt(k)) (order 2) or floor(2**shift / k) (order 1) to each.
+    """
+
+    most: int
+    order: Literal[1, 2]
+    shift: int
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A question for an engine. Public: it may be printed, hashed and logged."""
+
+    table: str
+    schema: Schema
+    where: Expression | None
+    keys: tuple[GroupKey, ...]
+    sums: tuple[Sum, ...]
+    bounding: Bounding
+    discovery: Discovery | None = None
+    distinct: bool = False
+    """Whether a unit counts at most once in a cell: its rows there are merged, keeping the largest of each value."""
+
+
+class Exact:
+    """Exact sums per group, sealed: only the release room opens them."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self, groups: dict[tuple[Key, ...], tuple[int, ...]]) -> None:
+        self._groups = groups
+
+    def __repr__(self) -> str:
+        return "Exact(sealed)"
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("exact sums are sealed")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("exact sums are sealed")

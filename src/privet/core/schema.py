@@ -1,0 +1,204 @@
+"""The public facts about a private table: what its columns hold, who owns a row, what a unit typically gives.
+
+Everything here is declared by the custodian and is public. Nothing is ever read from the data.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from .errors import BadParameter
+from .exact import positive, rational, whole
+from .sensitivity import Neighbors, read_neighbors
+from .unit import Person, Rows, Unit
+
+Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
+"""What a value is, as far as expressions care."""
+
+Key = int | str | bool | datetime.date | None
+
+_INT64 = 2**63
+DEFAULT_ROWS = 2**40
+"""How many rows a table has at most where nothing is declared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column: its kind, and the public facts that are declared about its values.
+
+    Values outside `low` and `high` are clamped before they count. `values` are the public keys of a category.
+    A column that is not `nullable` is held to it: a NULL there counts as the low end of a number, and its row belongs
+    to no group.
+    """
+
+    kind: Kind
+    low: Fraction | datetime.date | datetime.datetime | None = None
+    high: Fraction | datetime.date | datetime.datetime | None = None
+    step: Fraction | None = None
+    values: tuple[Key, ...] | None = None
+    nullable: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nullable, bool):
+            raise BadParameter("nullable", self.nullable, "True or False")
+        if (self.low is None) != (self.high is None):
+            raise BadParameter("high" if self.high is None else "low", None, "given, because its other end is")
+        if self.low is not None and self.high is not None and self.low > self.high:  # type: ignore[operator]
+            raise BadParameter("low", str(self.low), f"at most high, which is {self.high}")
+
+
+def integer(low: object = None, high: object = None, *, nullable: bool = False) -> Column:
+    """Return a column of whole numbers, with public bounds if it is to be summed or grouped by."""
+    if low is None and high is None:
+        return Column(kind="integer", nullable=nullable)
+    bounds = (whole(low, "low", least=-_INT64, most=_INT64 - 1), whole(high, "high", least=-_INT64, most=_INT64 - 1))
+    return Column(
+        kind="integer", low=Fraction(bounds[0]), high=Fraction(bounds[1]), step=Fraction(1), nullable=nullable
+    )
+
+
+def number(low: object = None, high: object = None, *, step: object = None, nullable: bool = False) -> Column:
+    """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on."""
+    if low is None and high is None:
+        return Column(kind="number", nullable=nullable)
+    return Column(
+        kind="number",
+        low=rational(low, "low"),
+        high=rational(high, "high"),
+        step=None if step is None else positive(step, "step"),
+        nullable=nullable,
+    )
+
+
+def category(values: object, *, nullable: bool = False) -> Column:
+    """Return a column with a public list of values, all of them text, whole numbers or booleans."""
+    allowed = "a list of different values, all text, all whole numbers or all booleans"
+    if not isinstance(values, (list, tuple, range)) or not values:
+        raise BadParameter("values", values, allowed)
+    kinds = {type(value) for value in values}
+    kind: Kind | None = {str: "text", int: "integer", bool: "boolean"}.get(kinds.pop()) if len(kinds) == 1 else None  # type: ignore[assignment]
+    if kind is None or len(set(values)) != len(values):
+        raise BadParameter("values", values, allowed)
+    return Column(kind=kind, values=tuple(values), nullable=nullable)
+
+
+def boolean(*, nullable: bool = False) -> Column:
+    """Return a column of truth values; both are public keys."""
+    return Column(kind="boolean", values=(False, True), nullable=nullable)
+
+
+def date(low: datetime.date | None = None, high: datetime.date | None = None, *, nullable: bool = False) -> Column:
+    """Return a column of dates, with public bounds if it is to be grouped by."""
+    for name, end in (("low", low), ("high", high)):
+        if end is not None and (not isinstance(end, datetime.date) or isinstance(end, datetime.datetime)):
+            raise BadParameter(name, end, "a datetime.date")
+    return Column(kind="date", low=low, high=high, nullable=nullable)
+
+
+def timestamp(
+    low: datetime.datetime | None = None, high: datetime.datetime | None = None, *, nullable: bool = False
+) -> Column:
+    """Return a column of points in time without a zone (UTC), with public bounds if it is to be grouped by."""
+    for name, end in (("low", low), ("high", high)):
+        if end is not None and (not isinstance(end, datetime.datetime) or end.tzinfo is not None):
+            raise BadParameter(name, end, "a datetime.datetime without a time zone, in UTC")
+    return Column(kind="timestamp", low=low, high=high, nullable=nullable)
+
+
+def text(*, nullable: bool = False) -> Column:
+    """Return a column of text: for conditions and for counting, never for sums."""
+    return Column(kind="text", nullable=nullable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """What one unit typically gives: rows in each of so many groups. More is scaled down, never refused."""
+
+    groups: int = 1
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", whole(self.groups, "groups", least=1, most=10**6))
+        object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=10**6))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """Everything public about one private table: `Table` adds where its rows are.
+
+    `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
+    each row is a unit, it is the number of rows, which then needs no noise.
+    """
+
+    unit: Unit
+    columns: Mapping[str, Column]
+    neighbors: Neighbors = "add-remove"
+    contribution: Contribution = field(default_factory=Contribution)
+    rows: int = DEFAULT_ROWS
+    units: int | None = None
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        read_neighbors(self.neighbors)
+        if not isinstance(self.unit, (Rows, Person)):
+            raise BadParameter("unit", self.unit, "Rows() or Person('column')")
+        if not isinstance(self.columns, Mapping) or not self.columns:
+            raise BadParameter("columns", self.columns, "a mapping of column names to what they hold")
+        for name, column in self.columns.items():
+            if not isinstance(name, str) or not isinstance(column, Column):
+                raise BadParameter(
+                    "columns", name, "a mapping of column names to what they hold, such as integer(0, 120)"
+                )
+        if isinstance(self.unit, Person) and self.unit.column not in self.columns:
+            raise BadParameter("unit", self.unit.column, "a person column that is listed among the columns")
+        if not isinstance(self.contribution, Contribution):
+            raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
+        if not isinstance(self.version, str):
+            raise BadParameter("version", self.version, "text: a public label")
+        object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=2**50))
+        if self.units is not None:
+            if self.neighbors != "change-one":
+                raise BadParameter(
+                    "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
+                )
+            object.__setattr__(self, "units", whole(self.units, "units", least=1, most=self.rows))
+
+
+@dataclass(frozen=True, init=False)
+class Table:
+    """A private table: where its rows are, and the public facts about it.
+
+    `source` is a Parquet or CSV path (globs too), a DuckDB relation, or an Arrow, pandas or Polars table. It is
+    never copied, never shown and no part of a plan. The other arguments are the public facts of `Schema`.
+    """
+
+    source: object = field(repr=False, compare=False)
+    schema: Schema
+
+    def __init__(
+        self,
+        source: object,
+        *,
+        unit: Unit,
+        columns: Mapping[str, Column],
+        neighbors: Neighbors = "add-remove",
+        contribution: Contribution | None = None,
+        rows: int = DEFAULT_ROWS,
+        units: int | None = None,
+        version: str = "",
+    ) -> None:
+        facts = Schema(
+            unit=unit,
+            columns=columns,
+            neighbors=neighbors,
+            contribution=Contribution() if contribution is None else contribution,
+            rows=rows,
+            units=units,
+            version=version,
+        )
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "schema", facts)

@@ -1,0 +1,131 @@
+"""DuckDB, inside the process: one kept connection, locked down once its tables are open.
+
+What the engine says stays here: it can quote a row. Callers get one constant message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from privet.core.errors import BadParameter, EngineError
+from privet.core.exact import positive, whole
+from privet.core.scan import Exact, Scan
+from privet.core.schema import Table
+
+from .sources import Opened, open_source, view_of
+from .sql import statement
+from .text import quoted
+
+MEMORY_LIMIT = "4GB"
+TIMEOUT = 600
+"""Public constants: how much memory a scan may take, and for how many seconds it may run."""
+
+
+class DuckDB:
+    """Answers scans over tables that stay where they are."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        *,
+        memory_limit: str = MEMORY_LIMIT,
+        threads: int | None = None,
+        timeout: object = TIMEOUT,
+    ) -> None:
+        import duckdb
+
+        if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
+            raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
+        self._seconds = float(positive(timeout, "timeout"))
+        self._lock = threading.Lock()
+        self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
+        config: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": self._spill,
+            "preserve_insertion_order": False,
+        }
+        if threads is not None:
+            config["threads"] = whole(threads, "threads", least=1, most=1024)
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error:
+            shutil.rmtree(self._spill, ignore_errors=True)
+            raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'") from None
+        self._relations: dict[str, str] = {}
+        try:
+            self._open(tables)
+        except BaseException:
+            self.close()
+            raise
+
+    def scan(self, scan: Scan) -> Exact:
+        """Return the exact sums of a scan, sealed."""
+        asked = statement(scan, self._relations[scan.table], secrets.randbits(128))
+        rows = self._fetch(asked.sql, asked.parameters)
+        return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
+
+    def close(self) -> None:
+        """Close the connection and remove what it spilled."""
+        with contextlib.suppress(Exception):
+            self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def __enter__(self) -> DuckDB:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _open(self, tables: Mapping[str, Table]) -> None:
+        self._fetch("SET autoinstall_known_extensions = false")
+        self._fetch("SET autoload_known_extensions = false")
+        self._fetch("SET allow_community_extensions = false")
+        self._fetch("SET pandas_analyze_sample = 0")
+        self._fetch("SET TimeZone = 'UTC'")
+        paths: list[str] = []
+        for index, (name, table) in enumerate(tables.items()):
+            opened = open_source(self._connection, name, table, index)
+            paths += opened.paths
+            self._create_view(name, table, opened, index)
+        self._lock_down(paths)
+
+    def _create_view(self, name: str, table: Table, opened: Opened, index: int) -> None:
+        described = [(row[0], row[1]) for row in self._fetch(f"DESCRIBE SELECT * FROM {opened.relation}")]
+        columns = view_of(described, name, table.schema)
+        self._fetch(f"CREATE VIEW table{index} AS SELECT {columns} FROM {opened.relation}")
+        self._relations[name] = f"table{index}"
+
+    def _lock_down(self, paths: list[str]) -> None:
+        allowed = [*paths, *(f"{path}.wal" for path in paths if not path.endswith((".parquet", ".csv")))]
+        self._fetch(f"SET allowed_paths = [{', '.join(quoted(path) for path in allowed)}]")
+        self._fetch(f"SET allowed_directories = [{quoted(self._spill)}]")
+        self._fetch("SET enable_external_access = false")
+        self._fetch("SET python_enable_replacements = false")
+        self._fetch("SET lock_configuration = true")
+
+    def _fetch(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        with self._lock, self._limit():
+            try:
+                return self._connection.execute(sql, parameters or None).fetchall()
+            except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
+                with contextlib.suppress(Exception):
+                    self._connection.abort()
+                raise EngineError from None
+
+    @contextlib.contextmanager
+    def _limit(self) -> Iterator[None]:
+        timer = threading.Timer(self._seconds, self._connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -1,0 +1,202 @@
+"""Steps over released rows, on a connection that has no private tables and can read no file.
+
+Columns come in and go out as lists or NumPy arrays. Everything here is public.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import EngineError, InvariantError
+from privet.core.expression import Expression
+from privet.core.schema import Column as Facts
+from privet.core.schema import Kind
+from privet.query.nodes import Step
+
+from .expressions import Renderer, Source
+from .text import TYPES
+
+if TYPE_CHECKING:
+    import duckdb
+    from numpy.typing import NDArray
+
+Rows = Mapping[str, Sequence[Any] | Any]
+"""Columns by name, all of one length: lists, or NumPy arrays of numbers or truth values."""
+
+_ARRAY_KINDS: dict[str, Kind] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+_SERIAL = threading.Lock()
+
+
+def run_steps(steps: Sequence[Step], rows: Rows) -> dict[str, list[Any]]:
+    """Return what a query's steps make of released rows, one after the other."""
+    found: Rows = rows
+    for step in steps:
+        found = run_step(step, found)
+    return {name: list(values) for name, values in found.items()}
+
+
+def run_step(step: Step, rows: Rows) -> dict[str, list[Any]]:
+    """Return the rows that one SELECT makes of released rows. Ties in its order keep the order of what came in."""
+    columns, bound = _bound(rows)
+    renderer = Renderer(columns)
+    outputs = [renderer.render(output.expression).sql for output in step.outputs]
+    shown = {output.name: f"o{index}" for index, output in enumerate(step.outputs)}
+    # an ORDER BY term sees the outputs, and behind them the columns that came in
+    inputs = {name: source for name, source in columns.items() if name not in shown}
+    facts = {output.name: _facts(renderer.render(output.expression).kind) for output in step.outputs}
+    sorter = Renderer({**inputs, **{name: Source(sql, facts[name]) for name, sql in shown.items()}})
+    terms = [
+        f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} NULLS LAST" for term in step.order
+    ]
+    where = "" if step.where is None else f" WHERE {renderer.render(step.where).sql}"
+    named = [f"{sql} AS o{index}" for index, sql in enumerate(outputs)]
+    carried = [source.sql for source in columns.values()]
+    inner = f"SELECT {', '.join([*named, *carried, 'i'])} FROM ({_FROM.format(bound.sql)}){where}"
+    names = ", ".join(shown.values())
+    if step.distinct:
+        inner = f"SELECT * FROM ({inner}) QUALIFY row_number() OVER (PARTITION BY {names} ORDER BY i) = 1"
+    order = ", ".join([*terms, "i"])
+    limit = "" if step.limit is None else f" LIMIT {int(step.limit)}"
+    offset = f" OFFSET {int(step.offset)}" if step.offset else ""
+    found = _fetch(f"SELECT {names} FROM ({inner}) ORDER BY {order}{limit}{offset}", bound)
+    return {output.name: [row[index] for row in found] for index, output in enumerate(step.outputs)}
+
+
+def evaluate(expression: Expression, table: Rows) -> NDArray[Any]:
+    """Return an expression row by row over large columns: floats for numbers, with NaN where it is NULL."""
+    import numpy as np
+
+    columns, bound = _bound(table)
+    rendered = Renderer(columns).render(expression)
+    numeric = rendered.kind in ("integer", "number", "boolean", None)
+    value = f"coalesce(CAST({rendered.sql} AS DOUBLE), 'nan'::DOUBLE)" if numeric else rendered.sql
+    sql = f"SELECT {value} AS v FROM ({_FROM.format(bound.sql)}) ORDER BY i"
+    if numeric:
+        return np.asarray(_fetch(sql, bound, arrays=True)["v"], dtype=np.float64)
+    return np.array([row[0] for row in _fetch(sql, bound)], dtype=object)
+
+
+_FROM = "SELECT *, row_number() OVER () AS i FROM ({})"
+
+
+class _Bound:
+    """Columns on their way into the engine: lists as parameters, arrays in place."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[str, list[Any]] = {}
+        self.arrays: dict[str, Any] = {}
+        self.sql = ""
+
+
+def _bound(rows: Rows) -> tuple[dict[str, Source], _Bound]:
+    bound = _Bound()
+    columns: dict[str, Source] = {}
+    lengths = {len(values) for values in rows.values()}
+    if len(lengths) != 1:
+        raise InvariantError("released columns must all have one length")
+    listed, placed = [], []
+    for index, (name, values) in enumerate(rows.items()):
+        kind, column = _kind(values), f"c{index}"
+        columns[name] = Source(column, _facts(kind))
+        if _in_place(values):
+            bound.arrays[column] = values
+            placed.append(_from_array(column, kind))
+        else:
+            bound.parameters[column] = [_tidy(value, kind) for value in values]
+            listed.append(f"unnest(${column}::{TYPES[kind]}[]) AS {column}")
+    parts = ([f"(SELECT {', '.join(listed)})"] if listed else []) + (
+        [f"(SELECT {', '.join(placed)} FROM released)"] if placed else []
+    )
+    bound.sql = f"SELECT * FROM {' POSITIONAL JOIN '.join(parts)}"
+    return columns, bound
+
+
+def _facts(kind: Kind | None) -> Facts:
+    return Facts(kind=kind or "number", nullable=True)
+
+
+def _kind(values: Any) -> Kind:
+    if _in_place(values):
+        return _ARRAY_KINDS[values.dtype.kind]
+    kinds: set[Kind] = set()
+    for value in values:
+        if value is None:
+            continue
+        if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+            kinds.add("boolean")
+        elif isinstance(value, str):
+            kinds.add("text")
+        elif isinstance(value, datetime.datetime):
+            kinds.add("timestamp")
+        elif isinstance(value, datetime.date):
+            kinds.add("date")
+        elif isinstance(value, int) or hasattr(value, "__index__"):
+            kinds.add("integer")
+        else:
+            kinds.add("number")
+    if kinds == {"integer", "number"}:
+        return "number"
+    if len(kinds) > 1:
+        raise InvariantError("a released column holds values of several kinds")
+    return kinds.pop() if kinds else "number"
+
+
+def _tidy(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind == "number":
+        number = float(value)
+        return None if number != number else number
+    if kind == "integer":
+        whole = int(value)
+        return whole if -(2**63) <= whole < 2**63 else None
+    return value
+
+
+def _in_place(values: Any) -> bool:
+    return type(values).__name__ == "ndarray" and values.dtype.kind in _ARRAY_KINDS
+
+
+def _from_array(column: str, kind: Kind) -> str:
+    cast = f"CAST({column} AS {TYPES[kind]})"
+    return f"CASE WHEN NOT isnan({cast}) THEN {cast} END AS {column}" if kind == "number" else f"{cast} AS {column}"
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    for setting in (
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        "allow_community_extensions = false",
+        "pandas_analyze_sample = 0",
+        "enable_external_access = false",
+        "python_enable_replacements = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}").fetchall()
+    return connection
+
+
+def _fetch(sql: str, bound: _Bound, *, arrays: bool = False) -> Any:
+    import duckdb
+
+    with _SERIAL:
+        connection = _connection()
+        try:
+            if bound.arrays:
+                connection.register("released", bound.arrays)
+            result = connection.execute(sql, bound.parameters or None)
+            return result.fetchnumpy() if arrays else result.fetchall()
+        except duckdb.Error:
+            connection.abort()
+            raise EngineError from None
+        finally:
+            if bound.arrays:
+                connection.unregister("released")

@@ -1,0 +1,227 @@
+"""Where the rows of a table are, made readable under generated names and as one engine type per kind.
+
+Only the custodian meets this module: it runs when tables are opened. Values are never sniffed: files without types are
+read as text and cast, and what cannot be cast is NULL.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.schema import Kind, Schema, Table
+
+from .text import TYPES, identifier, quoted
+from .values import physical
+
+if TYPE_CHECKING:
+    import duckdb
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
+_WHOLE = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+}
+_REAL = {"FLOAT", "DOUBLE", "DECIMAL"}
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"}
+_MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
+_TEXT = {"VARCHAR", "ENUM", "UUID"}
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table in a DuckDB database file, opened for reading only."""
+
+    path: str | os.PathLike[str]
+    table: str
+    schema: str = "main"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source that the engine can read: what stands after FROM, and the files it needs."""
+
+    relation: str
+    paths: tuple[str, ...] = ()
+
+
+def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, index: int) -> Opened:
+    """Return a relation over the table's source, registering what has to be."""
+    source = table.source
+    if isinstance(source, DatabaseTable):
+        return _attach(connection, source, index)
+    if isinstance(source, (str, os.PathLike)):
+        return _files(name, os.fspath(source), table.schema)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
+        return _files(name, [os.fspath(one) for one in source], table.schema)
+    frame = _frame(name, source)
+    register = f"source{index}"
+    try:
+        connection.register(register, frame)
+    except Exception:  # what the engine says may quote a value
+        raise _unreadable(name) from None
+    return Opened(register)
+
+
+def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> str:
+    """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
+
+    A declared column that the source does not have is refused; the message names only what was declared.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for column, kind in described:
+        found.setdefault(column.casefold(), (column, kind))
+    exact = {column: (column, kind) for column, kind in described}
+    folded: set[str] = set()
+    read = []
+    for column, generated in physical(schema).items():
+        if column.casefold() in folded:
+            raise RequestError(f"table {name!r} declares two columns called {column!r}, apart from their case")
+        folded.add(column.casefold())
+        stored = exact.get(column) or found.get(column.casefold())
+        if stored is None:
+            raise RequestError(f"table {name!r} declares a column {column!r} that its source does not have")
+        sql = _cast(identifier(stored[0]), stored[1], schema.columns[column].kind)
+        if sql is None:
+            kind = schema.columns[column].kind
+            raise RequestError(
+                f"column {column!r} of table {name!r} is declared {kind}, and its source holds another type"
+            )
+        read.append(f"{sql} AS {generated}")
+    return ", ".join(read)
+
+
+def _cast(sql: str, stored: str, kind: Kind) -> str | None:
+    """Return a stored column as the one type of its kind; None if no reading makes sense."""
+    plain = stored.split("(")[0].strip().upper()
+    if plain == TYPES[kind]:
+        return sql
+    if "[" in stored:
+        return None
+    text = plain in _TEXT
+    if text and kind != "text":
+        # a bare cast may be moved into the reader of a file, which then raises where the cast would give NULL
+        sql = f"trim(CAST({sql} AS VARCHAR))"
+    rules: dict[Kind, Callable[[], str | None]] = {
+        "integer": lambda: _whole(sql, plain) if plain in _WHOLE | _REAL | {"BOOLEAN"} or text else None,
+        "number": lambda: sql if plain in _WHOLE | _REAL or text else None,
+        "boolean": lambda: sql if plain in _WHOLE or text else None,
+        "text": lambda: sql if text or plain in _WHOLE | _MOMENTS | {"BOOLEAN"} else None,
+        "date": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
+        "timestamp": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
+    }
+    found = rules[kind]()
+    return None if found is None else f"TRY_CAST({found} AS {TYPES[kind]})"
+
+
+def _whole(sql: str, plain: str) -> str:
+    return f"floor(TRY_CAST({sql} AS DOUBLE) + 0.5e0)" if plain in _REAL else sql
+
+
+def _moment(sql: str, plain: str) -> str:
+    # a point in time with a zone is read in UTC; casts would ask for the session's zone
+    return f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END" if plain in _ZONED else sql
+
+
+def _files(name: str, source: str | list[str], schema: Schema) -> Opened:
+    patterns = [source] if isinstance(source, str) else source
+    paths: list[str] = []
+    for pattern in patterns:
+        found = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+        paths += [os.path.abspath(path) for path in found if os.path.isfile(path)]
+    if not paths:
+        raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
+    listed = "[" + ", ".join(quoted(path) for path in paths) + "]"
+    lower = [path.lower() for path in paths]
+    if all(path.endswith(_PARQUET) for path in lower):
+        return Opened(f"read_parquet({listed}, hive_partitioning = false, union_by_name = false)", tuple(paths))
+    if all(path.endswith(_CSV) for path in lower):
+        separator = "\t" if all(".tsv" in path for path in lower) else ","
+        columns = ", ".join(f"{quoted(column)}: 'VARCHAR'" for column in _header(name, paths, separator))
+        options = (
+            f"header = true, auto_detect = false, delim = {quoted(separator)}, quote = '\"', escape = '\"', "
+            f"columns = {{{columns}}}, null_padding = true, strict_mode = false"
+        )
+        return Opened(f"read_csv({listed}, {options})", tuple(paths))
+    raise RequestError(f"table {name!r}: files must end in {', '.join((*_PARQUET, *_CSV))}, all of one kind")
+
+
+def _header(name: str, paths: list[str], separator: str) -> list[str]:
+    """Return the names in the first line of CSV files, which must be the same in all of them."""
+    import csv
+
+    headers = []
+    for path in paths:
+        with _open_text(name, path) as lines:
+            headers.append(next(csv.reader(lines, delimiter=separator), []))
+    if any(header != headers[0] for header in headers) or not headers[0]:
+        raise RequestError(f"table {name!r}: its CSV files must all start with the same line of column names")
+    if len({column.casefold() for column in headers[0]}) != len(headers[0]):
+        raise RequestError(f"table {name!r}: its CSV files name a column twice")
+    return headers[0]
+
+
+def _open_text(name: str, path: str) -> Any:
+    import gzip
+
+    if path.lower().endswith(".zst"):
+        raise RequestError(f"table {name!r}: compress CSV files with gzip, or use Parquet")
+    if path.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index: int) -> Opened:
+    path = os.path.abspath(os.fspath(source.path))
+    if not os.path.isfile(path):
+        raise BadParameter("path", source.path, "the path of a DuckDB database file")
+    try:
+        connection.execute(f"ATTACH {quoted(path)} AS database{index} (READ_ONLY)").fetchall()
+    except Exception:  # what the engine says may quote the file
+        raise RequestError(f"the database of table {source.table!r} cannot be opened for reading") from None
+    relation = f"database{index}.{identifier(source.schema)}.{identifier(source.table)}"
+    return Opened(relation, (path,))
+
+
+def _frame(name: str, source: object) -> Any:
+    """Return an object that the engine can read in place: an Arrow table, or a pandas frame."""
+    package = type(source).__module__.split(".")[0]
+    kind = type(source).__name__
+    frame: Any = source
+    if package == "pandas" and kind == "DataFrame":
+        named = [level for level in frame.index.names if level is not None]
+        return frame.reset_index() if named else frame.reset_index(drop=True)
+    if package == "polars" and kind == "DataFrame":
+        return frame.to_arrow()
+    if package == "pyarrow" and kind in {
+        "Table",
+        "RecordBatch",
+        "FileSystemDataset",
+        "InMemoryDataset",
+        "UnionDataset",
+    }:
+        return frame
+    if package in {"duckdb", "_duckdb"} and kind == "DuckDBPyRelation":
+        return frame.to_arrow_table()
+    raise BadParameter(
+        f"source of table {name!r}",
+        kind,
+        "a Parquet or CSV path, a DatabaseTable, a DuckDB relation, or an Arrow, pandas or Polars table",
+    )
+
+
+def _unreadable(name: str) -> RequestError:
+    return RequestError(f"the source of table {name!r} cannot be read")

@@ -1,0 +1,169 @@
+"""What one row gives to each sum, as SQL: clamped, on the grid, clamped again, in integers.
+
+The columns that are read here are the table's own, under generated names, already of the engine's type for their kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privet.core.errors import InvariantError, Unsupported
+from privet.core.expression import Column as Name
+from privet.core.scan import Sum
+from privet.core.schema import Column, Schema
+
+from .expressions import Rendered, Renderer, Source
+from .grid import doubles, line
+from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
+from .text import INT64, constant, double, whole
+
+LARGEST = 2**126
+INFINITY = "'inf'::DOUBLE"
+
+
+def physical(schema: Schema) -> dict[str, str]:
+    """Return the generated name under which each declared column is read."""
+    return {name: f"c{index}" for index, name in enumerate(schema.columns)}
+
+
+def sources(schema: Schema) -> dict[str, Source]:
+    """Return the declared columns as expressions see them: clamped, under their generated names."""
+    names = physical(schema)
+    return {name: Source(names[name], column) for name, column in schema.columns.items()}
+
+
+def clamped(sql: str, column: Column) -> str:
+    """Return a stored value held to the declared facts: clamped to its bounds, NULL where it is no value at all."""
+    low, high = column.low, column.high
+    match column.kind:
+        case "integer" if column.values is not None:
+            listed = [value for value in column.values if isinstance(value, int)]
+            return f"CASE WHEN {sql} >= {whole(min(listed))} AND {sql} <= {whole(max(listed))} THEN {sql} END"
+        case "integer" if isinstance(low, Fraction) and isinstance(high, Fraction):
+            return between(sql, whole(int(low)), whole(int(high)))
+        case "number" if isinstance(low, Fraction) and isinstance(high, Fraction):
+            return between_doubles(sql, float(low), float(high))
+        case "number":
+            return f"CASE WHEN NOT isnan({sql}) THEN {sql} END"
+        case "date" | "timestamp":
+            if low is not None and high is not None:
+                return between(sql, constant(low), constant(high))
+            first, last = (FIRST, LAST) if column.kind == "date" else (FIRST_MOMENT, LAST_MOMENT)
+            return f"CASE WHEN {sql} >= {constant(first)} AND {sql} <= {constant(last)} THEN {sql} END"
+    return sql
+
+
+def between(sql: str, low: str, high: str) -> str:
+    """Return a value clamped to two constants; NULL stays NULL."""
+    return f"CASE WHEN {sql} < {low} THEN {low} WHEN {sql} > {high} THEN {high} ELSE {sql} END"
+
+
+def between_doubles(sql: str, low: float, high: float) -> str:
+    """Return a double clamped to two constants; NULL and NaN, which sorts above infinity, become NULL."""
+    bottom, top = double(low), double(high)
+    return (
+        f"CASE WHEN {sql} < {bottom} THEN {bottom} WHEN {sql} <= {top} THEN {sql} "
+        f"WHEN {sql} <= {INFINITY} THEN {top} END"
+    )
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a row gives to one sum, in three layers, each over the names of the one before.
+
+    `x` is over the table's columns and called x0, x1, ...; `y` is over x and called y0, ...; `value` is over y.
+    """
+
+    x: str | None
+    y: str | None
+    value: str
+    where: str | None
+    condition: str | None
+    one: bool = False
+    """Whether each row that meets the condition gives 1, so that counting is enough."""
+
+    @property
+    def plain(self) -> str:
+        """The value, or 0 where the row does not count."""
+        counted = self.value if self.condition is None else f"CASE WHEN {self.condition} THEN {self.value} END"
+        return counted if self.one and self.condition is None else f"coalesce({counted}, {whole(0)})"
+
+    @property
+    def total(self) -> str:
+        """The sum over rows."""
+        if self.one:
+            return "count(*)" if self.condition is None else f"count(*) FILTER (WHERE {self.condition})"
+        return f"sum({self.value})" if self.condition is None else f"sum({self.value}) FILTER (WHERE {self.condition})"
+
+
+def given(total: Sum, index: int, renderer: Renderer) -> Given:
+    """Return what a row gives to a sum; refuses what cannot be proven to fit into 128 bits."""
+    corners = [total.low, total.high, total.low**total.power, total.high**total.power, *total.ends, total.offset]
+    widest = max(abs(corner) for corner in corners)
+    if widest >= LARGEST:
+        raise Unsupported("what one row may add to this sum does not fit into 128 bits; declare narrower bounds")
+    where = condition = None
+    if total.where is not None:
+        where, condition = renderer.render(total.where).sql, f"b{index}"
+    if total.expression is None:
+        gives = min(max(1, total.low), total.high) ** total.power - total.offset
+        return Given(None, None, whole(gives), where, condition, one=gives == 1)
+    rendered = renderer.render(total.expression)
+    if rendered.kind == "integer":
+        y, held = _whole_grid(total, rendered, f"x{index}")
+    elif rendered.kind == "number":
+        y, held = _double_grid(total, rendered, f"x{index}"), False
+    else:
+        raise InvariantError("only numbers are summed")
+    value = f"y{index}" if held else between(f"y{index}", whole(total.low), whole(total.high))
+    if total.null_as is not None:
+        value = f"coalesce({value}, {whole(total.null_as)})"
+    if widest > INT64[1]:
+        value = f"CAST({value} AS HUGEINT)"
+    if total.power > 1:
+        value = " * ".join([f"({value})"] * total.power)
+    if total.offset:
+        value = f"({value} - {whole(total.offset)})"
+    return Given(rendered.sql, y, value, where, condition)
+
+
+def _whole_grid(total: Sum, rendered: Rendered, x: str) -> tuple[str, bool]:
+    """Return floor((x - origin) / step + 1/2) in integers, and whether it is certain to lie within [low, high]."""
+    form, facts = line(total), rendered.argument.typed
+    if form.most > LARGEST:
+        raise Unsupported("the grid of this sum does not fit into 128 bits; declare a larger step")
+    inside = held = False
+    if facts.bounded:
+        low, high = facts.ends
+        inside = _within(low, high, form.low, form.high)
+        held = inside and total.low <= form.apply(int(low or 0)) and form.apply(int(high or 0)) <= total.high
+    y = x if inside else f"({between(x, *_ends(form.low, form.high))})"
+    y = f"CAST({y} AS HUGEINT)" if form.most > INT64[1] else y
+    y = y if form.factor == 1 else f"{y} * {whole(form.factor)}"
+    y = y if form.shift == 0 else f"({y} + {whole(form.shift)})"
+    if form.divisor != 1:
+        # // cuts towards zero, so everything is first moved up by a multiple of the divisor
+        up = -(-form.most // form.divisor)
+        y = f"((CAST({y} AS HUGEINT) + {whole(up * form.divisor)}) // {whole(form.divisor)} - {whole(up)})"
+    return y, held
+
+
+def _double_grid(total: Sum, rendered: Rendered, x: str) -> str:
+    """Return floor((x - origin) / step + 1/2) in doubles, near [low, high] but not yet held to it."""
+    scale, facts = doubles(total), rendered.argument.typed
+    low, high = facts.ends
+    if not (isinstance(total.expression, Name) and _within(low, high, scale.low, scale.high)):
+        x = f"({between_doubles(x, scale.low, scale.high)})"
+    moved = f"({x} - {double(scale.origin)})" if scale.origin else x
+    scaled = f"{moved} {'/' if scale.divides else '*'} {double(scale.factor)}"
+    return f"TRY_CAST(floor({scaled} + 0.5e0) AS BIGINT)"
+
+
+def _ends(low: int, high: int) -> tuple[str, str]:
+    bottom, top = (whole(min(max(end, INT64[0]), INT64[1])) for end in (low, high))
+    return bottom, top
+
+
+def _within(low: Fraction | None, high: Fraction | None, least: float | int, most: float | int) -> bool:
+    return low is not None and high is not None and least <= low and high <= most

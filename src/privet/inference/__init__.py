@@ -1,0 +1,1 @@
+"""Intervals on released numbers. Nothing here sees data."""

@@ -1,0 +1,147 @@
+"""Error bars for released sums and what is read from them: in closed form, or by simulating the known noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .laws import Law, half_width
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privet.core.pair import Floats
+
+POINTS = 4096
+"""How many points simulate the noise."""
+
+_FEWEST, _MOST = 511, 4_000_000
+
+_HALVINGS = 45
+"""How often the search for the end of an interval halves its range: to the last digits of a double."""
+
+_BLOCK = 256
+"""How many rows are simulated at a time, so that memory stays small."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Low and high ends and the standard error, one for each released number."""
+
+    low: Floats
+    high: Floats
+    error: Floats
+
+
+def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: float, tail: float) -> Bars:
+    """Return bars for total / count, a ratio known to lie within [-most, most].
+
+    Guarantee: Fieller's: theta belongs to the interval iff total - theta * count is no further from 0 than its noise
+    would be, so the coverage is exact wherever the set is one interval, which is taken from the estimate outwards.
+    Cites: [Fie54].
+    """
+    import numpy as np
+
+    def outside(theta: Floats) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(total - theta * count) > half_width(laws[0], laws[1], theta, tail))
+
+    center = np.clip(total / np.where(count > 0, count, np.inf), -most, most)
+    sides = np.array([[-most], [most]]) * np.ones_like(center)  # both ends at once
+    inner, outer = np.array([center, center]), sides
+    free = ~outside(outer)
+    for _ in range(_HALVINGS):
+        middle = (inner + outer) / 2
+        out = outside(middle)
+        inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
+    ends = np.where(free, sides, outer)
+    whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count says nothing
+    low, high = np.where(whole, -most, ends[0]), np.where(whole, most, ends[1])
+    spread = np.hypot(laws[0].deviation, center * laws[1].deviation) / np.maximum(count, 1.0)
+    return Bars(low, high, np.minimum(spread, most))
+
+
+def simulated_bars(
+    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: Floats
+) -> Bars:
+    """Return bars for a function of released sums, by adding their known noise again and reading each time.
+
+    The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of
+    the function over it are those of the function of the true sums, given what was released. Each row has its tail.
+    """
+    import numpy as np
+
+    noise = noise_points(laws, points_for(len(tail)))
+    low, high, error = (np.empty(len(tail)) for _ in range(3))
+    for start in range(0, len(tail), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        parts = [sums[rows, None] + noise[index][None, :] for index, sums in enumerate(released)]
+        values = np.sort(read(*parts), axis=1)
+        low[rows], high[rows] = _at(values, tail[rows] / 2), _at(values, 1 - tail[rows] / 2)
+        error[rows] = values.std(axis=1)
+    return Bars(low, high, error)
+
+
+def points_for(rows: int) -> int:
+    """Return how many points simulate the noise of so many rows: fewer for many, and never few."""
+    return max(_FEWEST, min(POINTS, _MOST // max(1, rows)))
+
+
+def _at(values: Floats, share: Floats) -> Floats:
+    """Return a quantile of each row of sorted values."""
+    import numpy as np
+
+    place = share * (values.shape[1] - 1)
+    first = np.floor(place).astype(np.int64)
+    rows, next_one = np.arange(len(values)), np.minimum(first + 1, values.shape[1] - 1)
+    below = values[rows, first]
+    return np.asarray(below + (place - first) * (values[rows, next_one] - below))
+
+
+def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
+    """Return for each law the same number of noise values, spread evenly and jointly over their distribution.
+
+    Hammersley's points: evenly spaced in the first direction, the digits of the index mirrored in a prime base in each
+    other. No random numbers are needed to simulate noise on numbers that are already public.
+    """
+    return [law.quantile(share) for law, share in zip(laws, _shares(len(laws), points), strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _shares(count: int, points: int) -> tuple[Floats, ...]:
+    import numpy as np
+
+    places = np.arange(points)
+    shares = [(places + 0.5) / points] if count else []
+    shares.extend(_mirrored(places, base) for base in _primes(count - 1))
+    return tuple(_inside(share) for share in shares)
+
+
+def _mirrored(places: NDArray[np.int64], base: int) -> Floats:
+    """Return 0.d1 d2 d3 ... for each index ... d3 d2 d1, both in this base."""
+    import numpy as np
+
+    rest, share, weight = places + 1, np.zeros(places.size), 1.0
+    while rest.any():
+        weight /= base
+        share += weight * (rest % base)
+        rest //= base
+    return share
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % prime for prime in found):
+            found.append(candidate)
+        candidate += 1
+    return found
+
+
+def _inside(share: Floats) -> Floats:
+    import numpy as np
+
+    return np.asarray(np.clip(share, 1e-12, 1 - 1e-12), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Where charges are recorded. The one in memory lasts as long as its process."""

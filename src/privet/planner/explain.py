@@ -1,0 +1,177 @@
+"""A plan in words and as plain data: what is protected, what noise is added, what it costs, what may be lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privet import accounting
+from privet.core.event import Composed
+from privet.core.rounding import float_up
+from privet.core.scan import Norm, Once, Truncate
+from privet.core.unit import Person
+from privet.mechanisms import Laplace
+
+from .derive import columns_of
+from .plan import Known, Measure, Pass, Plan
+
+
+def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
+    """Return what the intervals of an answer cover, and what they do not."""
+    notes = [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
+    bounding = plan.passes[0].scan.bounding
+    if isinstance(bounding, Norm):
+        notes.append("what people give beyond the declared contribution is scaled down, and not covered")
+    if isinstance(bounding, Truncate):
+        notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
+    if any(measure.sum.expression is not None for one in plan.passes for measure in one.measures):
+        notes.append("values outside the declared bounds are clamped, which is not covered")
+    if plan.discovers:
+        notes.append("rare groups are left out; coverage is before that selection")
+    if any(step.where is not None or step.limit is not None for step in plan.query.steps):
+        notes.append("rows were chosen by released values; coverage is before that choice")
+    return tuple(notes)
+
+
+def facts(plan: Plan) -> dict[str, Any]:
+    """Return everything public about a plan as plain data: for certificates and machines."""
+    first = plan.passes[0].scan
+    return {
+        "table": first.table,
+        "version": first.schema.version,
+        "protects": str(first.schema.unit),
+        "neighbors": first.schema.neighbors,
+        "bounding": bounding_in_words(plan.passes[0]),
+        "releases": [release_facts(measure, one) for one in plan.passes for measure in one.measures],
+        "exact": [_known(value) for value in known_values(plan)],
+        "keys": _keys(plan),
+        "cost": cost(plan),
+    }
+
+
+def cost(plan: Plan) -> dict[str, float]:
+    """Return what the answer costs by itself: pure epsilon, epsilon at the delta it was planned for, or rho.
+
+    Guarantee: outside an event of probability `slack` no key shows that a single unit holds, and the rest is the
+    noise's release; so delta is the noise's and the slack together.
+    Cites: [KKMN09, Thm 1].
+    """
+    event, spend = plan.event, plan.spend
+    if spend.rho is not None:
+        return {"rho": float_up(event.rho()), "delta": float_up(event.slack())}
+    if event.pure() != float("inf"):
+        return {"epsilon": float_up(event.pure()), "delta": float_up(event.slack())}
+    noise = Composed(tuple(part for one in plan.passes for part in one.noise_events))
+    return {"epsilon": accounting.epsilon(noise, spend.delta), "delta": float_up(spend.delta + event.slack())}
+
+
+def explain(plan: Plan) -> str:
+    """Return the plan in plain words."""
+    first = plan.passes[0]
+    schema = first.scan.schema
+    lines = [
+        f"Protects {schema.unit} of {first.scan.table} ({schema.neighbors} neighbours).",
+        bounding_in_words(first),
+    ]
+    lines.extend(f"{_known(value)}." for value in known_values(plan))
+    for one in plan.passes:
+        if one.keys is not None:
+            people = one.keys.threshold / 2**one.keys.shift
+            lines.append(
+                f"The groups are found in the data: one is shown if the noisy number of its "
+                f"{'people' if isinstance(schema.unit, Person) else 'rows'}, each counted in part where they are "
+                f"in several groups, is above {people:.4g}."
+            )
+        for measure in one.measures:
+            told = release_facts(measure, one)
+            lines.append(
+                f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
+                f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
+            )
+    lines.append(_why(plan))
+    price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
+    lines.append(f"Costs {price}.")
+    return "\n".join(line for line in lines if line)
+
+
+def bounding_in_words(one: Pass) -> str:
+    """Return what happens to whoever gives more than a plan allows."""
+    unit = one.scan.schema.unit
+    who = unit.column if isinstance(unit, Person) else "row"
+    match one.scan.bounding:
+        case Once():
+            return "Each row counts in full."
+        case Norm(order=order, limit=limit):
+            amount = f"{limit}" if order == 1 else f"{limit**0.5:.4g}"
+            if not one.scan.keys:
+                amount = f"{limit if order == 1 else int(limit**0.5)}"
+                return f"Each {who} counts in full up to {amount} rows; whoever gives more is scaled down to as much."
+            norm = "sum" if order == 1 else "root of the sum of squares"
+            return (
+                f"Each {who} counts in full while the {norm} of its rows in each group is at most {amount}; "
+                f"whoever gives more is scaled down as a whole."
+            )
+        case Truncate(groups=groups, rows=rows):
+            kept = f"in each of at most {groups} groups are" if one.scan.keys else "are"
+            return f"Of each {who} at most {rows} rows {kept} kept, chosen at random; the others are dropped."
+
+
+def known_values(plan: Plan) -> list[int]:
+    """Return the sums of a plan that public facts fix."""
+    return sorted({place.value for reading in plan.readings for place in reading.places if isinstance(place, Known)})
+
+
+def release_facts(measure: Measure, one: Pass) -> dict[str, Any]:
+    """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
+    step = float(measure.sum.step)
+    unit = step**measure.sum.power
+    laplace = isinstance(measure.mechanism, Laplace)
+    squared = measure.sensitivity.l2_squared
+    norm = float(measure.sensitivity.l1) if laplace else float(squared) ** 0.5
+    return {
+        "sum": _name(measure, one),
+        "noise": "Laplace" if laplace else "Gaussian",
+        "standard_deviation": measure.standard_deviation * unit,
+        "half_width_95": measure.error(0.95) * unit,
+        "sensitivity": norm / 2**measure.shift * unit,
+        "norm": "L1" if laplace else "L2",
+        "clamped_to": None
+        if measure.sum.expression is None
+        else [float(end * measure.sum.step + measure.sum.origin) for end in (measure.sum.low, measure.sum.high)],
+    }
+
+
+def _keys(plan: Plan) -> str:
+    if plan.discovers:
+        return "discovered above a threshold"
+    return "public" if plan.passes[0].scan.keys else "none"
+
+
+def _known(value: int) -> str:
+    return f"The number of rows, {value:,}, is declared and public: it is exact and costs nothing"
+
+
+def _why(plan: Plan) -> str:
+    families = {isinstance(measure.mechanism, Laplace) for one in plan.passes for measure in one.measures}
+    if not families:
+        return ""
+    if plan.spend.rho is not None:
+        return "Gaussian noise, because the cost is counted as rho."
+    if not plan.spend.delta:
+        return "Laplace noise, because the budget has no delta."
+    chosen, other = ("Laplace", "Gaussian") if families == {True} else ("Gaussian", "Laplace")
+    return f"{chosen} noise, because {other} noise would be wider at this cost."
+
+
+def _name(measure: Measure, one: Pass) -> str:
+    used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
+    if measure.sum.expression is None:
+        what = "the count of people" if one.scan.distinct else "the count of rows"
+    elif measure.sum.power == 2:
+        what = f"a sum of squares over {used}"
+    elif measure.sum.origin:
+        what = f"a centred sum over {used}"
+    else:
+        what = f"a sum over {used}"
+    if measure.sum.where is not None:
+        what += " where a condition holds"
+    return f"{what} in each group" if one.scan.keys else what

@@ -1,0 +1,91 @@
+"""Which groups a query has: those that public facts imply, or none known in advance.
+
+Nothing here looks at data. A key whose values cannot be listed from declared facts is discovered, at a cost.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from privet.core.errors import RequestError
+from privet.core.expression import Call, Expression, Literal
+from privet.core.scan import GroupKey
+from privet.core.schema import Column as Facts
+from privet.core.schema import Key
+from privet.query.dates import truncate
+from privet.query.functions import typed
+from privet.query.typed import Typed
+
+MOST_KEYS = 100_000
+"""More public groups than this are refused: each would be answered, present or not."""
+
+_STRIDES: Mapping[str, datetime.timedelta] = {
+    "second": datetime.timedelta(seconds=1),
+    "minute": datetime.timedelta(minutes=1),
+    "hour": datetime.timedelta(hours=1),
+    "day": datetime.timedelta(days=1),
+    "week": datetime.timedelta(days=7),
+    "month": datetime.timedelta(days=28),
+    "quarter": datetime.timedelta(days=89),
+    "year": datetime.timedelta(days=365),
+}
+"""No longer than the part itself, so that stepping by it misses none."""
+
+
+def group_key(expression: Expression, columns: Mapping[str, Facts]) -> GroupKey:
+    """Return a grouping expression with its public values, if public facts imply them."""
+    facts = typed(expression, columns)
+    values = _starts(expression, facts) if _truncates(expression) else _listed(facts)
+    if values is None:
+        return GroupKey(expression, None, facts.nullable)
+    return GroupKey(expression, (*values, None) if facts.nullable else tuple(values), facts.nullable)
+
+
+def count_cells(keys: Iterable[GroupKey]) -> int:
+    """Return how many groups public keys make, refusing more than can sensibly be answered."""
+    cells = math.prod(len(key.values) for key in keys if key.values is not None)
+    if cells > MOST_KEYS:
+        raise RequestError(
+            f"the public keys make {cells:,} groups, each of which would be answered, present or not; the most is "
+            f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins"
+        )
+    return cells
+
+
+def _listed(facts: Typed) -> list[Key] | None:
+    """Return every value other than NULL that declared facts allow; None if they do not list them."""
+    if facts.values is not None:
+        return [value for value in facts.values if value is not None]
+    low, high = facts.low, facts.high
+    if facts.kind == "integer" and isinstance(low, Fraction) and isinstance(high, Fraction):
+        step = max(facts.step, 1)
+        return list(range(int(low), int(high) + 1, step)) if (high - low) / step <= MOST_KEYS else None
+    if facts.kind == "date" and isinstance(low, datetime.date) and isinstance(high, datetime.date):
+        days = (high - low).days
+        return [low + datetime.timedelta(days=day) for day in range(days + 1)] if days <= MOST_KEYS else None
+    return None
+
+
+def _truncates(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function == "date_trunc"
+
+
+def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
+    """Return the starts of the weeks, months, ... between the bounds of a truncated date or timestamp."""
+    part = expression.arguments[0] if isinstance(expression, Call) else None
+    low, high = facts.low, facts.high
+    if not isinstance(part, Literal) or not isinstance(low, datetime.date) or not isinstance(high, datetime.date):
+        return None
+    stride = _STRIDES[str(part.value)]
+    if (high - low) / stride > MOST_KEYS:
+        return None
+    starts: dict[Key, None] = {}
+    moment = low
+    while moment <= high:
+        starts[truncate(moment, str(part.value))] = None
+        moment += stride
+    starts[truncate(high, str(part.value))] = None
+    return list(starts)

@@ -1,0 +1,188 @@
+"""Makes a plan from a query: keys, bounds, sums, sensitivities, noise. Reads declared facts and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
+from privet.aggregates.aggregate import rows
+from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
+from privet.core.expression import Call, Column, Expression
+from privet.core.scan import Discovery, GroupKey, Scan, Sum
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import Person, Rows
+from privet.query.functions import typed
+from privet.query.nodes import Aggregate as Asked
+from privet.query.nodes import Query
+from privet.query.typed import Typed
+
+from .choose import Choice, choices
+from .keys import count_cells, group_key
+from .plan import KeyRelease, Known, Measure, Pass, Plan, Reading, Spend, canonical
+from .stability import SHIFT, Rule, bounding_for, key_sensitivity, sensitivity_of, shift_of
+from .threshold import threshold_for
+
+
+def make_plan(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Plan:
+    """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
+    if query.table not in tables:
+        raise UnknownName("table", query.table, tables)
+    schema = tables[query.table]
+    limits = Limits(bound, contribution or schema.contribution)
+    keys = tuple(group_key(key.expression, schema.columns) for key in query.keys)
+    count_cells(keys)
+    aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
+    known = known_sums(query, schema)
+    groups: dict[bool, dict[str, Sum]] = {}
+    for asked in query.aggregates:
+        wanted = groups.setdefault(asked.function == "count_units", {})
+        for total in aggregates[asked.name].sums():
+            if total not in known:
+                wanted[canonical(total)] = total
+    ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
+    discovers = any(key.values is None for key in keys)
+    if discovers and not spend.keys:
+        names = ", ".join(asked.name for asked, key in zip(query.keys, keys, strict=True) if key.values is None)
+        raise RequestError(
+            f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
+            f"declare them (category([...]), or low and high), or use a budget with a delta"
+        )
+    measures = sum(map(len, ordered.values())) + discovers
+    best: tuple[Pass, ...] | None = None
+    for choice in choices(spend, max(1, measures)):
+        passes = tuple(
+            _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
+            for index, (distinct, sums) in enumerate(ordered.items())
+        )
+        if best is None or _error(passes) < _error(best):
+            best = passes
+    if best is None:
+        raise InvariantError("no noise fits the spend")
+    readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
+    return Plan(query, best, readings, spend)
+
+
+def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:
+    """Return the sums that public facts fix: the number of rows, where it is declared and nothing chooses rows.
+
+    Guarantee: under change-one, neighbours have the same number of units; where each row is a unit, the same
+    number of rows. What is declared is public, and no data is read for it.
+    """
+    fixed = isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
+    if not fixed or schema.units is None or query.where is not None or query.keys:
+        return {}
+    return {rows(None): Known(schema.units)}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How contributions are bounded for one plan."""
+
+    rule: Rule
+    contribution: Contribution
+
+
+def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
+    if asked.function == "count_units" and not isinstance(schema.unit, Person):
+        raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
+    if asked.function in ("count_rows", "count_units"):
+        return CountRows(asked.where)
+    if asked.function not in AGGREGATES or asked.argument is None:
+        raise UnknownName("aggregate of one argument", asked.function, AGGREGATES)
+    facts = typed(asked.argument, schema.columns)
+    ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, facts, schema)
+    argument = Argument(
+        expression=asked.argument,
+        low=ends[0],
+        high=ends[1],
+        step=_step(asked.argument, facts, schema),
+        nullable=facts.nullable,
+        where=asked.where,
+    )
+    return AGGREGATES[asked.function](argument)
+
+
+def _ends(asked: Asked, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
+    if facts.kind not in ("integer", "number"):
+        raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
+    low, high = facts.ends
+    if low is None or high is None:
+        raise Unbounded(asked.name, column=_unbounded_column(asked.argument, schema) or None)
+    return low, high
+
+
+def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
+    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
+    if facts.kind == "integer":
+        return Fraction(1)
+    return schema.columns[expression.name].step if isinstance(expression, Column) else None
+
+
+def _pass(
+    query: Query,
+    schema: Schema,
+    keys: tuple[GroupKey, ...],
+    sums: tuple[Sum, ...],
+    distinct: bool,
+    choice: Choice,
+    spend: Spend,
+    limits: Limits,
+    *,
+    find: bool,
+) -> Pass:
+    bounding = bounding_for(
+        schema, limits.contribution, rule=limits.rule, grouped=bool(keys), order=choice.order, distinct=distinct
+    )
+    shift = shift_of(bounding)
+    most = limits.contribution.groups if isinstance(schema.unit, Person) else 1
+    discovery = Discovery(most, choice.order, SHIFT) if find else None
+    scan = Scan(query.table, schema, query.where, keys, sums, bounding, discovery, distinct)
+    measures = []
+    for total in sums:
+        sensitivity = sensitivity_of(total, scan)
+        measures.append(Measure(total, sensitivity, choice.mechanism(sensitivity), shift))
+    release = None
+    if discovery is not None:
+        sensitivity = key_sensitivity(scan)
+        noise = choice.mechanism(sensitivity)
+        threshold = threshold_for(noise, discovery, group=schema.unit.group, delta=spend.keys)
+        release = KeyRelease(sensitivity, noise, threshold, spend.keys, SHIFT)
+    return Pass(scan, tuple(measures), release)
+
+
+def _error(passes: tuple[Pass, ...]) -> float:
+    """Return the sum of the measures' relative variances, by which two plans for the same sums compare."""
+    found = 0.0
+    for one in passes:
+        for measure in one.measures:
+            found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
+        if one.keys:
+            found += (one.keys.threshold / 2**one.keys.shift) ** 2
+    return found
+
+
+def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> Reading:
+    wanted = asked.function == "count_units"
+    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted)
+    sums = passes[index].scan.sums
+    return Reading(
+        asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
+    )
+
+
+def _unbounded_column(expression: Expression | None, schema: Schema) -> str:
+    """Return the name of a column without bounds on which an expression depends."""
+    if isinstance(expression, Column):
+        facts = schema.columns[expression.name]
+        return expression.name if facts.low is None and facts.values is None else ""
+    arguments = expression.arguments if isinstance(expression, Call) else ()
+    return next(filter(None, (_unbounded_column(argument, schema) for argument in arguments)), "")

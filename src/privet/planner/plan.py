@@ -1,0 +1,194 @@
+"""Every decision about an answer, before a row is read: public, printable, hashable.
+
+The cost of a plan is derived from the mechanisms that will draw its noise; there is nowhere else to write it down.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from privet.accounting.events import ThresholdEvent
+from privet.aggregates import Aggregate
+from privet.core.event import Composed, Event
+from privet.core.scan import Scan, Sum
+from privet.core.sensitivity import Sensitivity
+from privet.mechanisms import Gaussian, Laplace
+from privet.query.nodes import Query
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Noise = Laplace | Gaussian
+
+
+@dataclass(frozen=True)
+class Spend:
+    """What one answer may cost by itself: (epsilon, delta), or rho; `keys` is the part of delta for unknown keys."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    keys: Fraction
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One sum, how far a unit can move it, and the mechanism that will add its noise.
+
+    Released integers are worth 2**-shift grid units each, for a scan that weights units by up to 2**shift.
+    """
+
+    sum: Sum
+    sensitivity: Sensitivity
+    mechanism: Noise
+    shift: int
+
+    @property
+    def standard_deviation(self) -> float:
+        """The noise's standard deviation, in grid units."""
+        return float(self.mechanism.variance**0.5 / 2**self.shift)
+
+    def error(self, confidence: float) -> float:
+        """Return the half-width of the noise, in grid units."""
+        return float(self.mechanism.error(confidence) / 2**self.shift)
+
+
+@dataclass(frozen=True)
+class KeyRelease:
+    """How unknown keys are released: those whose noisy weight exceeds the threshold."""
+
+    sensitivity: Sensitivity
+    mechanism: Noise
+    threshold: int
+    delta: Fraction
+    shift: int
+
+    @property
+    def event(self) -> Event:
+        """The noise's event, and the probability that a single unit's own key shows."""
+        return ThresholdEvent(self.mechanism.event, self.delta)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One scan with the noise for each of its sums, in the scan's order."""
+
+    scan: Scan
+    measures: tuple[Measure, ...]
+    keys: KeyRelease | None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the pass costs."""
+        found = (self.keys.event,) if self.keys else ()
+        return (*found, *(measure.mechanism.event for measure in self.measures))
+
+    @property
+    def noise_events(self) -> tuple[Event, ...]:
+        """What the noise of the pass costs, without the delta of a threshold."""
+        found = (self.keys.mechanism.event,) if self.keys else ()
+        return (*found, *(measure.mechanism.event for measure in self.measures))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A sum that public facts fix: it is not measured, carries no noise and costs nothing."""
+
+    value: int
+
+
+Place = tuple[int, int] | Known
+"""Where the value of a sum is found: a pass and a measure in it, or nowhere because it is known."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An aggregate of the query and where its sums are."""
+
+    name: str
+    aggregate: Aggregate
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A query with every decision made. The passes are what is private; the rest reads what they release.
+
+    Print it for its words and a table of releases; `to_dict` has the same as plain data.
+    """
+
+    query: Query
+    passes: tuple[Pass, ...]
+    readings: tuple[Reading, ...]
+    spend: Spend
+
+    @cached_property
+    def event(self) -> Composed:
+        """What the answer costs: the events of the very mechanisms that will draw."""
+        return Composed(tuple(event for one in self.passes for event in one.events))
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of everything that is released; how it is named, ordered or derived does not matter."""
+        return hashlib.sha256(canonical(self.passes).encode()).hexdigest()
+
+    @property
+    def discovers(self) -> bool:
+        """Whether some keys are not public."""
+        return any(one.keys for one in self.passes)
+
+    def explain(self) -> str:
+        """Return the plan in plain words: what is protected, what may be lost, what noise is added, what it costs."""
+        from .explain import explain
+
+        return explain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        from .explain import facts
+        from .widths import widths
+
+        return {"digest": self.digest, **facts(self), "columns": [width.to_dict() for width in widths(self)]}
+
+    def __repr__(self) -> str:
+        from .show import as_text
+
+        return as_text(self)
+
+    def __rich__(self) -> Group:
+        from .show import as_rich
+
+        return as_rich(self)
+
+    def _repr_html_(self) -> str:
+        from .show import as_html
+
+        return as_html(self)
+
+
+def canonical(value: object) -> str:
+    """Return a text that is the same for equal plans, in any process and on any machine."""
+    return json.dumps(_plain(value), separators=(",", ":"), sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Fraction):
+        return ["/", str(value.numerator), str(value.denominator)]
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return ["@", value.isoformat()]
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, *(_plain(getattr(value, field.name)) for field in fields(value))]
+    raise TypeError(f"a {type(value).__name__} has no place in a plan")

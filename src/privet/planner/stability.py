@@ -1,0 +1,118 @@
+"""How far one unit can move each sum of a scan: the one place where sensitivities of queries are proven."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from privet.core.errors import InvariantError
+from privet.core.scan import Bounding, Norm, Once, Scan, Sum, Truncate
+from privet.core.schema import Contribution, Schema
+from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Person, Rows
+
+Rule = Literal["norm", "groups"]
+"""How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
+
+SHIFT = 20
+"""Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
+
+
+def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
+    """Return how far the integers that the scan gives for one of its sums can move between neighbours.
+
+    Let B bound the norm of what one unit gives to all cells: Y for one row of at most Y (`Once`); Y * limit * 2**shift
+    in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`).
+
+    Guarantee: add-remove: B, since a unit's cells appear or vanish. Change-one: the unit's old cells vanish and its
+    new ones appear: L1 2B. In L2, let a row give a number in [-d, u], and c, c' be what the unit gave and gives as
+    counts, so that each has norm at most B/Y. A cell moves by at most u c + d c' or d c + u c', and (u c + d c')^2 <=
+    (u^2 + d^2)(c^2 + c'^2): L2 squared is at most 2 (u^2 + d^2) (B/Y)^2, from 2B^2 to 4B^2. Ungrouped, one cell
+    moves within [min(low, 0), max(high, 0)] times B/Y, or within [low, high] where the row always counts.
+    A group of k units is a chain of k neighbours. A sum that cannot move at all is claimed to move by 1: it gets noise
+    all the same, since only declared facts make a number exact.
+    Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
+    """
+    l1, l2_squared = _given(total, scan)
+    schema, neighbors = scan.schema, scan.schema.neighbors
+    if neighbors == "change-one":
+        low, high = total.ends
+        if scan.keys:
+            up, down = max(high, 0), max(-low, 0)
+            sides = Fraction(up**2 + down**2, total.most**2) if total.most else Fraction(1)
+            l1, l2_squared = 2 * l1, 2 * sides * l2_squared
+        else:
+            widest = high - low if _always_counts(total, scan) else max(high, 0) - min(low, 0)
+            factor = Fraction(widest, total.most) if total.most else Fraction(0)
+            l1, l2_squared = l1 * factor, l2_squared * factor**2
+    l1, l2_squared = max(l1, Fraction(1)), max(l2_squared, Fraction(1))
+    return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared).of_group(schema.unit.group)
+
+
+def key_sensitivity(scan: Scan) -> Sensitivity:
+    """Return how far the weights by which keys are discovered can move between neighbours.
+
+    Guarantee: a unit gives 2**shift / k to each of k keys (order 1) or 2**shift / sqrt(k) (order 2), so its norm is
+    at most 2**shift; otherwise as `sensitivity_of` for numbers that cannot be negative.
+    """
+    discovery = scan.discovery
+    if discovery is None:
+        raise InvariantError("a scan without discovery has no weights of keys")
+    norm = Fraction(2**discovery.shift)
+    # of order 1 the L1 norm is at most 2**shift, and so is L2; of order 2, sqrt(k) keys' worth in L1
+    l1 = norm if discovery.order == 1 else norm * discovery.most
+    double = 2 if scan.schema.neighbors == "change-one" else 1
+    plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=norm**2 * double)
+    return plain.of_group(scan.schema.unit.group)
+
+
+def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
+    """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
+    most = Fraction(total.most)
+    match scan.bounding:
+        case Once():
+            if not isinstance(scan.schema.unit, Rows):
+                raise InvariantError("only where each row is a unit may contributions go unbounded")
+            return most, most**2
+        case Norm(order=1, limit=limit, shift=shift):
+            norm = most * limit * 2**shift
+            return norm, norm**2
+        case Norm(limit=limit, shift=shift):
+            # L2 alone is bounded; L1 has no bound that does not grow with the number of cells
+            squared = most**2 * limit * 4**shift
+            return _unbounded(scan.schema, squared), squared
+        case Truncate(groups=groups, rows=rows):
+            return most * rows * groups, most**2 * rows**2 * groups
+    raise InvariantError("an unknown kind of bounding")
+
+
+def _unbounded(schema: Schema, squared: Fraction) -> Fraction:
+    """Return an L1 bound that certainly holds: at most as many cells as rows, so sqrt(rows) times L2, squared up."""
+    return squared * schema.rows
+
+
+def _always_counts(total: Sum, scan: Scan) -> bool:
+    """Whether each row is certain to give a number within `ends`: it may change, but not come to nothing."""
+    unconditional = total.where is None and scan.where is None and isinstance(scan.bounding, Once)
+    return unconditional and (total.expression is None or total.null_as is not None)
+
+
+def bounding_for(
+    schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool, order: Literal[1, 2], distinct: bool
+) -> Bounding:
+    """Return how contributions are bounded: to the norm of a typical contribution, or by keeping so many groups.
+
+    Ungrouped, all rows of a unit fall into one cell: as many as it typically gives to all groups together.
+    """
+    if not isinstance(schema.unit, Person):
+        return Once()
+    groups = contribution.groups if grouped else 1
+    rows = 1 if distinct else contribution.rows * (1 if grouped else contribution.groups)
+    if rule == "groups":
+        return Truncate(groups, rows)
+    return Norm(order, groups * rows if order == 1 else groups * rows * rows, SHIFT)
+
+
+def shift_of(bounding: Bounding) -> int:
+    """Return the number of binary places in the weights by which a scan multiplies."""
+    return bounding.shift if isinstance(bounding, Norm) else 0

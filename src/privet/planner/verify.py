@@ -1,0 +1,67 @@
+"""Checks a plan against the tables it will run on, before anything is charged: its claims are proven again here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from privet.core.errors import InvariantError, RequestError
+from privet.core.schema import Schema
+from privet.core.sensitivity import Sensitivity
+from privet.mechanisms import Laplace
+
+from .plan import Measure, Noise, Pass, Plan
+from .stability import key_sensitivity, sensitivity_of, shift_of
+from .threshold import threshold_for
+
+
+def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
+    """Raise unless every release of a plan has noise for the sensitivity that these tables imply.
+
+    Guarantee: a plan that passes costs what its event says on these tables, whoever made it.
+    """
+    if not plan.passes:
+        raise InvariantError("a plan has at least one pass")
+    for one in plan.passes:
+        if tables.get(one.scan.table) != one.scan.schema:
+            raise RequestError(
+                "this plan was made for other tables, or for other public facts about them; plan the question again"
+            )
+        if tuple(measure.sum for measure in one.measures) != one.scan.sums:
+            raise InvariantError("the measures of a plan are not the sums of its scan")
+        for measure in one.measures:
+            _verify_measure(measure, one)
+        _verify_keys(one)
+    if any(one.scan.keys != plan.passes[0].scan.keys for one in plan.passes):
+        raise InvariantError("the passes of a plan have different groups")
+    hidden = any(key.values is None for key in plan.passes[0].scan.keys)
+    if hidden and not plan.discovers:
+        raise InvariantError("keys that are not public are released only above a threshold")
+
+
+def _verify_measure(measure: Measure, one: Pass) -> None:
+    if measure.shift != shift_of(one.scan.bounding):
+        raise InvariantError("a measure is read in other units than it was weighted in")
+    claimed = sensitivity_of(measure.sum, one.scan)
+    if measure.sensitivity != claimed or _distance(measure.mechanism) < _norm(measure.mechanism, claimed):
+        raise InvariantError("a measure's noise is for another sensitivity than its scan has")
+
+
+def _verify_keys(one: Pass) -> None:
+    rule, discovery = one.keys, one.scan.discovery
+    if (rule is None) != (discovery is None):
+        raise InvariantError("keys are discovered if and only if there is a rule to release them")
+    if rule is None or discovery is None:
+        return
+    claimed = key_sensitivity(one.scan)
+    least = threshold_for(rule.mechanism, discovery, group=one.scan.schema.unit.group, delta=rule.delta)
+    if _distance(rule.mechanism) < _norm(rule.mechanism, claimed) or rule.threshold < least:
+        raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
+
+
+def _distance(noise: Noise) -> Fraction:
+    return noise.sensitivity if isinstance(noise, Laplace) else noise.sensitivity_squared
+
+
+def _norm(noise: Noise, claimed: Sensitivity) -> Fraction:
+    return claimed.l1 if isinstance(noise, Laplace) else claimed.l2_squared

@@ -1,0 +1,125 @@
+"""How wide the 95% intervals of an answer will be, column by column, from public facts alone.
+
+Where the width depends on the data, as for AVG, it is given for some numbers of rows n, and as the most it can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from privet.aggregates import Mean, Spread
+from privet.core.expression import Column
+from privet.inference.laws import Law, half_width
+from privet.mechanisms import Laplace
+
+from .derive import columns_of, meanings
+from .plan import Known, Measure, Place, Plan, Reading
+
+SIZES = (100, 1_000, 10_000, 100_000)
+"""The numbers of rows in a group for which widths are given."""
+
+TAIL = 0.05
+
+
+@dataclass(frozen=True)
+class Width:
+    """The half-width of a column: one number, or one for each of some n; neither for keys and derived columns."""
+
+    column: str
+    half_width: float | None = None
+    at: tuple[tuple[int, float], ...] = ()
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self), "at": [{"n": n, "half_width": width} for n, width in self.at]}
+
+    def words(self) -> str:
+        """Return the width in words."""
+        if self.half_width is not None:
+            return f"±{self.half_width:,.4g}{self.note and f' ({self.note})'}"
+        if self.at:
+            listed = "; ".join(f"at n = {n:,}: ±{width:,.4g}" for n, width in self.at)
+            return f"{listed}{self.note and f' ({self.note})'}"
+        return self.note
+
+
+def widths(plan: Plan) -> tuple[Width, ...]:
+    """Return the half-width of each column of the answer at 95%."""
+    readings = {reading.name: reading for reading in plan.readings}
+    found = []
+    for name, meaning in meanings(plan.query).items():
+        if isinstance(meaning, Column) and meaning.name in readings:
+            found.append(_of_reading(name, readings[meaning.name], plan))
+        elif not columns_of(meaning) & set(readings):
+            found.append(Width(name, note="without noise"))
+        else:
+            found.append(Width(name, note="derived; its interval comes with the answer"))
+    return tuple(found)
+
+
+def law_of(plan: Plan, place: Place) -> Law:
+    """Return the law of the noise on a sum, in grid units; a known sum has none."""
+    if isinstance(place, Known):
+        return Law("gaussian", 0.0)
+    measure = measure_at(plan, place)
+    step = 0.5**measure.shift
+    if isinstance(measure.mechanism, Laplace):
+        return Law("laplace", float(measure.mechanism.scale) * step, step)
+    return Law("gaussian", measure.mechanism.sigma * step, step)
+
+
+def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
+    """Return the measure at a place."""
+    return plan.passes[place[0]].measures[place[1]]
+
+
+def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
+    place, factor = reading.places[0], reading.aggregate.linear
+    if factor is not None:
+        if isinstance(place, Known):
+            return Width(name, half_width=0.0, note="exact: the number is public")
+        return Width(name, half_width=measure_at(plan, place).error(1 - TAIL) * float(factor))
+    count = reading.places[-1]
+    sizes = (count.value,) if isinstance(count, Known) else SIZES
+    if isinstance(reading.aggregate, Mean):
+        found = tuple((n, _of_mean(reading.aggregate, reading, plan, n)) for n in sizes)
+    elif isinstance(reading.aggregate, Spread):
+        found = tuple((n, _of_spread(reading.aggregate, reading, plan, n)) for n in sizes)
+    else:
+        return Width(name, note="its interval comes with the answer")
+    note = "at most" if isinstance(reading.aggregate, Mean) else "roughly, at most"
+    if isinstance(count, Known):
+        return Width(name, half_width=found[0][1], note=note)
+    return Width(name, at=found, note=note)
+
+
+def _of_mean(mean: Mean, reading: Reading, plan: Plan, n: int) -> float:
+    """Return the widest interval of a mean over n rows: that of a mean at an end of its bounds."""
+    import numpy as np
+
+    low, high = mean.ends
+    total, count = (law_of(plan, place) for place in reading.places)
+    scaled = total.times(float(mean.argument.centred().step))
+    other = Law(total.family, count.scale, count.step)
+    width = half_width(scaled, other, np.array([(high - low) / 2]), TAIL)[0]
+    return min(float(width) / n, high - low)
+
+
+def _of_spread(spread: Spread, reading: Reading, plan: Plan, n: int) -> float:
+    """Return a rough bound for a variance over n rows, to first order; for its root, at a quarter of the range.
+
+    var = q/n + c - (s/n)^2 moves by (N_q - 2 m N_s + (2 m^2 - q/n) N_n) / n, with |m| and q/n at most the half range
+    and its square.
+    """
+    centred = spread.argument.centred()
+    step = float(centred.step)
+    half = float(spread.argument.high - spread.argument.low) / 2
+    total, square, count = (law_of(plan, place) for place in reading.places)
+    parts = (square.deviation * step**2, 2 * half * total.deviation * step, 2.5 * half**2 * count.deviation)
+    width = (2.12 if total.family == "laplace" else 1.96) * sum(part**2 for part in parts) ** 0.5 / n
+    if spread.form.startswith("stddev"):
+        width /= 2 * (half / 2) if half else 1.0
+    low, high = spread.ends
+    return float(min(width, high - low))

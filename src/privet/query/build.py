@@ -1,0 +1,182 @@
+"""Turns a `Selection` into the tree: finds keys and aggregates, gives them names, and checks what is left over.
+
+Names of keys and aggregates come from what they are, never from an alias, so that the private part of two queries is
+the same whenever they ask the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from privet.core.errors import RequestError, Unsupported
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.schema import Column as Facts
+
+from .bins import with_bins
+from .functions import typed
+from .nodes import Aggregate, Key, Order, Output, Query, Step
+from .normal import conjunction, text
+from .relation import (
+    Private,
+    Released,
+    Selection,
+    aggregate,
+    distinct_name,
+    has_aggregate,
+    is_aggregate,
+    label,
+)
+from .resolve import (
+    as_facts,
+    check_argument,
+    check_key,
+    checked,
+    condition,
+    fitted,
+    name_of,
+    released_facts,
+    substitute,
+)
+
+MOST_OUTPUTS = 500
+TRUE = Literal(True)
+
+
+def aggregated(source: Private, asked: Selection) -> Released:
+    """Return what a SELECT with aggregates releases from private rows."""
+    asked = with_bins(asked, source)
+    columns = source.schema.columns
+    for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
+        if any(has_aggregate(expression) for expression in expressions):
+            raise Unsupported(f"an aggregate cannot stand in {clause}; conditions on aggregates go into HAVING")
+    where = None if asked.where is None else condition(asked.where, columns, "WHERE")
+    taken: set[str] = set()
+    keys = {}
+    for expression in asked.keys:
+        grouped = check_key(expression, source)
+        if grouped not in keys:
+            keys[grouped] = Key(distinct_name(label(grouped), taken), grouped)
+    found: dict[Expression, Aggregate] = {}
+    facts: dict[str, Facts] = {}
+    for key in keys.values():
+        known = typed(key.expression, columns)
+        facts[key.name] = as_facts(known, text(key.expression))
+
+    def released(expression: Expression) -> Expression | None:
+        if expression in keys:
+            return Column(keys[expression].name)
+        if isinstance(expression, Column):
+            raise Unsupported(
+                f"column {expression.name!r} is neither grouped by nor inside an aggregate and would show rows; "
+                f"add it to GROUP BY, or aggregate it"
+            )
+        if not isinstance(expression, Call) or not is_aggregate(expression):
+            return None
+        one = _aggregate(expression, source)
+        marked = aggregate(one.function, one.argument, one.where)
+        if marked not in found:
+            name = distinct_name(label(marked), taken)
+            found[marked] = Aggregate(name, one.function, one.argument, one.where)
+            facts[name] = released_facts(one.function)
+        return Column(found[marked].name)
+
+    def over_released(expression: Expression) -> Expression:
+        return checked(substitute(fitted(expression, columns), released), facts)
+
+    outputs = _outputs(asked, lambda expression: over_released(expression))
+    having = None
+    if asked.having is not None:
+        having = condition(over_released(asked.having), facts, "HAVING")
+    order = tuple(Order(over_released(term.expression), term.descending, term.nulls_first) for term in asked.order)
+    if not found:
+        raise Unsupported(
+            "a query must aggregate, and this one only lists groups; add COUNT(*) to see how many rows each has"
+        )
+    step = _step(asked, outputs, having, order)
+    query = Query(source.table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
+    return Released(query, _output_facts(step, facts))
+
+
+def refined(source: Released, asked: Selection) -> Released:
+    """Return what a SELECT makes of released rows."""
+    if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):
+        raise Unsupported(
+            "an aggregate over a sub-query that aggregates is not supported; aggregate once, and reshape the released "
+            "rows with WHERE, expressions, ORDER BY and LIMIT"
+        )
+    facts = source.facts
+    where = None if asked.where is None else condition(asked.where, facts, "WHERE")
+    outputs = _outputs(asked, lambda expression: checked(expression, facts))
+    order = tuple(Order(checked(term.expression, facts), term.descending, term.nulls_first) for term in asked.order)
+    step = _step(asked, outputs, where, order)
+    query = source.query
+    steps = (*query.steps, step)
+    return Released(Query(query.table, query.keys, query.aggregates, query.where, steps), _output_facts(step, facts))
+
+
+def narrowed(source: Private, asked: Selection) -> Private:
+    """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner."""
+    if asked.order or asked.limit is not None or asked.offset or asked.distinct:
+        raise Unsupported(
+            "DISTINCT, ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; "
+            "leave them out of the sub-query, or aggregate in it"
+        )
+    columns = source.schema.columns
+    where = None if asked.where is None else condition(asked.where, columns, "WHERE")
+    made: dict[str, Expression] = {}
+    taken: set[str] = set()
+    for name, expression in asked.outputs:
+        one = checked(expression, columns)
+        owner = source.owner
+        if owner is not None and (name or "").casefold() == owner.casefold() and one != Column(owner):
+            raise Unsupported(f"{owner!r} says whose row it is; another column cannot take its name")
+        _take_name(name, taken)
+        made[name or distinct_name(label(one), taken)] = one
+    return Private(source.table, source.schema, made, conjunction(source.where, where))
+
+
+def _aggregate(marked: Call, source: Private) -> Aggregate:
+    function = name_of(marked)
+    argument, where = marked.arguments[0], marked.arguments[1]
+    if any(has_aggregate(part) for part in marked.arguments):
+        raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
+    kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
+    if function == "histogram":
+        raise Unsupported("HISTOGRAM stands alone in its column, beside grouping columns only")
+    if function == "count_units" and source.owner is None:
+        raise Unsupported("each row is a unit of its own in this table; write COUNT(*)")
+    if function in {"count_rows", "count_units"}:
+        return Aggregate("", function, None, kept)
+    return Aggregate("", function, check_argument(function, argument, source), kept)
+
+
+def _outputs(asked: Selection, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:
+    if len(asked.outputs) > MOST_OUTPUTS:
+        raise Unsupported(f"a query has at most {MOST_OUTPUTS} columns")
+    taken: set[str] = set()
+    for name, _ in asked.outputs:
+        _take_name(name, taken)
+    return tuple(
+        Output(distinct_name(label(expression), taken) if name is None else name, release(expression))
+        for name, expression in asked.outputs
+    )
+
+
+def _take_name(name: str | None, taken: set[str]) -> None:
+    if name is None:
+        return
+    if not name or name.casefold() in taken:
+        raise RequestError(f"two columns are called {name!r}; give each its own name with AS")
+    taken.add(name.casefold())
+
+
+def _step(asked: Selection, outputs: tuple[Output, ...], where: Expression | None, order: tuple[Order, ...]) -> Step:
+    if asked.distinct:
+        shown = {output.expression for output in outputs}
+        if any(term.expression not in shown for term in order):
+            raise Unsupported("with SELECT DISTINCT, ORDER BY takes columns of the SELECT list only")
+    return Step(outputs, where, asked.distinct, order, asked.limit, asked.offset)
+
+
+def _output_facts(step: Step, facts: Mapping[str, Facts]) -> Mapping[str, Facts]:
+    return {output.name: as_facts(typed(output.expression, facts), output.name) for output in step.outputs}

@@ -1,0 +1,175 @@
+"""Queries built in Python: `table("visits", schema).where(...).group_by(...).agg(n=count())`, the same tree as SQL.
+
+Every step returns a new value. Before `agg` the rows are private; after it they are released, and free to reshape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.exact import whole
+from privet.core.expression import Column, Expression
+from privet.core.schema import Schema
+
+from .build import aggregated, narrowed, refined
+from .nodes import Order, Query
+from .normal import conjunction
+from .relation import Private, Released, Selection
+from .resolve import substitute
+from .terms import (
+    Descending,
+    Term,
+    col,
+    constant,
+    count,
+    count_units,
+    histogram,
+    mean,
+    read,
+    std,
+    std_pop,
+    sum,
+    var,
+    var_pop,
+    when,
+)
+
+__all__ = [
+    "Frame",
+    "Result",
+    "Term",
+    "col",
+    "count",
+    "count_units",
+    "histogram",
+    "mean",
+    "std",
+    "std_pop",
+    "sum",
+    "table",
+    "var",
+    "var_pop",
+    "when",
+]
+
+Named = tuple[tuple[str | None, Expression], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Frame:
+    """Rows of a private table: conditions and groups that `agg` will use."""
+
+    _source: Private
+    _where: Expression | None = None
+    _keys: Named = ()
+
+    def where(self, *conditions: Term) -> Frame:
+        """Return the rows that meet all conditions too."""
+        return replace(self, _where=conjunction(self._where, *(self._over(one) for one in conditions)))
+
+    def group_by(self, *by: str | Term, **named: str | Term) -> Frame:
+        """Return the rows in groups, by columns or by expressions; a keyword names the column of the result."""
+        return replace(self, _keys=(*self._keys, *self._named(by, named)))
+
+    def select(self, *columns: str | Term, **named: str | Term) -> Frame:
+        """Return the rows with these columns only, as a sub-query without aggregates does."""
+        if self._keys:
+            raise RequestError("select stands before group_by or after agg")
+        asked = Selection(outputs=self._named(columns, named), where=self._where)
+        return Frame(narrowed(self._source, asked))
+
+    def agg(self, *unnamed: Term, **named: Term) -> Result:
+        """Return what is released: the groups' columns, and aggregates under their names."""
+        if not unnamed and not named:
+            raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
+        outputs = (*self._keys, *self._named(unnamed, named))
+        keys = tuple(expression for _, expression in self._keys)
+        return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys))
+
+    def _named(self, unnamed: tuple[str | Term, ...], named: dict[str, Term] | dict[str, str | Term]) -> Named:
+        first = tuple((_own_name(one), self._over(one)) for one in unnamed)
+        return (*first, *((name, self._over(one)) for name, one in named.items()))
+
+    def _over(self, one: object) -> Expression:
+        expression = constant(one) if isinstance(one, Term) else read(one)
+        return substitute(expression, self._column)
+
+    def _column(self, part: Expression) -> Expression | None:
+        if not isinstance(part, Column):
+            return None
+        if part.name not in self._source.columns:
+            raise UnknownName("column", part.name, self._source.columns)
+        return self._source.columns[part.name]
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A released table: filter, order, cut and reshape it at no cost."""
+
+    _source: Private | Released
+    _asked: Selection
+
+    def having(self, *conditions: Term) -> Result:
+        """Return the groups that meet all conditions; released columns go by their names."""
+        if not isinstance(self._source, Private):
+            raise Unsupported("having follows agg; use where on what a select made")
+        return self._with(having=conjunction(self._asked.having, *(self._over(one) for one in conditions)))
+
+    def where(self, *conditions: Term) -> Result:
+        """Return the released rows that meet all conditions."""
+        made = self._released()
+        outputs = tuple((name, Column(name)) for name in made.facts)
+        return Result(made, Selection(outputs=outputs, where=conjunction(*(constant(one) for one in conditions))))
+
+    def select(self, *columns: str | Term, **named: str | Term) -> Result:
+        """Return other columns, computed from the released ones."""
+        first = tuple((_own_name(one), read(one)) for one in columns)
+        outputs = (*first, *((name, read(one)) for name, one in named.items()))
+        return Result(self._released(), Selection(outputs=outputs))
+
+    def order_by(self, *terms: str | Term | Descending) -> Result:
+        """Return the rows in order; NULLs last."""
+        order = []
+        for one in terms:
+            descending = isinstance(one, Descending)
+            order.append(Order(self._over(one.term if isinstance(one, Descending) else one), descending))
+        return self._with(order=tuple(order))
+
+    def limit(self, rows: int, *, offset: int = 0) -> Result:
+        """Return so many rows, after skipping some."""
+        most = 2**31
+        return self._with(limit=whole(rows, "rows", most=most), offset=whole(offset, "offset", most=most))
+
+    def distinct(self) -> Result:
+        """Return the rows without repeats."""
+        return self._with(distinct=True)
+
+    def query(self) -> Query:
+        """Return the tree, the same that SQL saying the same gives."""
+        return self._released().query
+
+    def _with(self, **changes: object) -> Result:
+        return replace(self, _asked=replace(self._asked, **changes))  # type: ignore[arg-type]
+
+    def _released(self) -> Released:
+        if isinstance(self._source, Private):
+            return aggregated(self._source, self._asked)
+        return refined(self._source, self._asked)
+
+    def _over(self, one: object) -> Expression:
+        names = {name: expression for name, expression in self._asked.outputs if name is not None}
+        return substitute(read(one), lambda part: names.get(part.name) if isinstance(part, Column) else None)
+
+
+def table(name: str, schema: Schema) -> Frame:
+    """Return all rows of a private table, to be aggregated."""
+    if not isinstance(name, str) or not isinstance(schema, Schema):
+        raise BadParameter("schema", schema, "the Schema of the table")
+    return Frame(Private.of(name, schema))
+
+
+def _own_name(one: object) -> str | None:
+    if isinstance(one, str):
+        return one
+    return one.expression.name if isinstance(one, Term) and isinstance(one.expression, Column) else None

@@ -1,0 +1,76 @@
+"""The query tree: what is summed privately, and what happens to the released rows afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privet.core.expression import Expression
+
+
+@dataclass(frozen=True)
+class Key:
+    """A GROUP BY expression under the name by which later steps know it."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate under the name by which later steps know it.
+
+    `function` names an entry of the registry of aggregates: count_rows, count, count_units, sum, avg, var_pop,
+    var_samp, stddev_pop, stddev_samp, histogram. `where` is its FILTER. `options` holds further constants.
+    """
+
+    name: str
+    function: str
+    argument: Expression | None = None
+    where: Expression | None = None
+    options: tuple[tuple[str, int | str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Order:
+    """One ORDER BY term over the columns of the step before; NULLs come last unless said otherwise."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a released table: an expression over the columns of the step before."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Step:
+    """One SELECT over released rows: filter (WHERE or HAVING), columns, DISTINCT, ORDER BY, LIMIT, in that order.
+
+    ORDER BY terms may use the columns of the step before as well as the outputs.
+    """
+
+    outputs: tuple[Output, ...]
+    where: Expression | None = None
+    distinct: bool = False
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Query:
+    """A private aggregation of one table, and the steps that follow on what it released.
+
+    The first step sees the keys and aggregates by name; each later step sees the outputs of the one before.
+    """
+
+    table: str
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Expression | None
+    steps: tuple[Step, ...]

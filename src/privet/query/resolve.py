@@ -1,0 +1,167 @@
+"""Checks names and kinds against declared facts, and reads a constant text beside a date as a date.
+
+Everything here is decided from public facts; the same expression is accepted or refused whatever the data holds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.schema import Column as Facts
+
+from .functions import mentions, typed
+from .normal import MIRROR, call, text
+from .relation import MARK, OVER_NUMBERS, Private, has_aggregate
+from .typed import Typed
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
+
+
+def checked(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
+    """Return an expression with its dates read, refusing unknown names and kinds that do not fit."""
+    result = fitted(expression, columns)
+    typed(result, columns)
+    return result
+
+
+def condition(expression: Expression, columns: Mapping[str, Facts], clause: str) -> Expression:
+    """Return a checked condition."""
+    result = checked(expression, columns)
+    kind = typed(result, columns).kind
+    if kind != "boolean":
+        raise WrongKind(clause, "a condition", (kind or "NULL",), advice="compare it: x = 1, x > 0, x IS NULL")
+    return result
+
+
+def substitute(expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
+    """Return an expression with subtrees replaced, from the top; what `replace` returns None for is entered."""
+    found = replace(expression)
+    if found is not None:
+        return found
+    if not isinstance(expression, Call):
+        return expression
+    return call(expression.function, *(substitute(argument, replace) for argument in expression.arguments))
+
+
+def read_date(value: str) -> datetime.date:
+    """Return the date that a constant text says."""
+    try:
+        if _DATE.fullmatch(value):
+            return datetime.date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise RequestError(f"{value[:40]!r} is not a date; write it as DATE '2024-12-31'")
+
+
+def read_timestamp(value: str) -> datetime.datetime:
+    """Return the point in time that a constant text says."""
+    try:
+        if _DATE.fullmatch(value) or _TIMESTAMP.fullmatch(value):
+            return datetime.datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    raise RequestError(f"{value[:40]!r} is not a point in time; write it as TIMESTAMP '2024-12-31 23:59:59'")
+
+
+def fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
+    """Return an expression over known columns, in the one form, with texts beside dates read as dates."""
+    if isinstance(expression, Column) and expression.name not in columns:
+        raise UnknownName("column", expression.name, columns)
+    if not isinstance(expression, Call):
+        return expression
+    arguments = [fitted(argument, columns) for argument in expression.arguments]
+    if expression.function in MIRROR or expression.function == "in":
+        arguments = _fit_dates(arguments, columns)
+    return call(expression.function, *arguments)
+
+
+def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
+    texts = any(isinstance(argument, Literal) and isinstance(argument.value, str) for argument in arguments)
+    if not texts or any(map(has_aggregate, arguments)):
+        return arguments
+    kinds = {typed(argument, columns).kind for argument in arguments if not isinstance(argument, Literal)}
+    if not kinds or not kinds <= {"date", "timestamp"}:
+        return arguments
+    return [_as_moment(argument) for argument in arguments]
+
+
+def _as_moment(expression: Expression) -> Expression:
+    if not isinstance(expression, Literal) or not isinstance(expression.value, str):
+        return expression
+    if len(expression.value) > len("2024-12-31"):
+        return Literal(read_timestamp(expression.value))
+    return Literal(read_date(expression.value))
+
+
+def check_key(expression: Expression, source: Private) -> Expression:
+    """Return a checked grouping expression, refusing what can have no public or discoverable values."""
+    one = checked(expression, source.schema.columns)
+    facts = typed(one, source.schema.columns)
+    shown = text(one)
+    if source.owner in mentions(one):
+        raise Unsupported(
+            f"GROUP BY {shown} would tell people apart, for {source.owner!r} says whose row it is; "
+            f"count people with COUNT(DISTINCT {source.owner})"
+        )
+    if not mentions(one):
+        raise Unsupported(f"GROUP BY {shown} is the same for every row; leave it out")
+    if facts.kind == "number":
+        raise Unsupported(
+            f"GROUP BY {shown} has a group for every decimal; group by whole bins, such as "
+            f"BIN({shown}, 10) or FLOOR({shown} / 0.5)"
+        )
+    return one
+
+
+def check_argument(function: str, expression: Expression, source: Private) -> Expression:
+    """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted."""
+    one = checked(expression, source.schema.columns)
+    facts = typed(one, source.schema.columns)
+    if function not in OVER_NUMBERS:
+        return one
+    name = function.upper()
+    if facts.kind not in {"integer", "number"}:
+        raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
+    if one == Column(source.owner or ""):
+        raise Unsupported(f"{name} of {source.owner!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
+    if not facts.bounded:
+        raise Unbounded(text(one), column=_unbounded_column(one, source))
+    return one
+
+
+def _unbounded_column(expression: Expression, source: Private) -> str | None:
+    """Return a column whose bounds, if they were declared, would bound the expression."""
+    columns = dict(source.schema.columns)
+    found = [name for name in sorted(mentions(expression)) if name != source.owner and _lacks_bounds(columns[name])]
+    for name in found:
+        columns[name] = replace(columns[name], low=Fraction(1), high=Fraction(2))
+    return found[0] if found and typed(expression, columns).bounded else None
+
+
+def _lacks_bounds(column: Facts) -> bool:
+    return column.kind in {"integer", "number"} and column.low is None and column.values is None
+
+
+def released_facts(function: str) -> Facts:
+    """Return the kind of what an aggregate releases."""
+    counts = function in {"count_rows", "count", "count_units"}
+    return Facts(kind="integer" if counts else "number", nullable=not counts)
+
+
+def as_facts(facts: Typed, shown: str) -> Facts:
+    """Return the facts of a released column, without bounds: what is released is clamped no more."""
+    if facts.kind is None:
+        raise Unsupported(f"{shown} is always NULL; leave the column out")
+    return Facts(kind=facts.kind, nullable=facts.nullable)
+
+
+def name_of(expression: Call) -> str:
+    """Return the aggregate's own name, without its mark."""
+    return expression.function.removeprefix(MARK)

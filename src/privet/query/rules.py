@@ -1,0 +1,282 @@
+"""The rule of each scalar function: which kinds it takes, and what public facts its result has.
+
+A rule sees types and constants, never data. What a rule calls not nullable an engine can rely on only where columns
+are clamped to their declared bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, floor
+
+from privet.core.errors import WrongKind
+from privet.core.schema import Kind
+
+from . import intervals
+from .intervals import Interval
+from .normal import spelled
+from .typed import Argument, Arguments, Typed, as_kind, hull, lattice, real, truth, unify, whole
+
+NUMBERS: tuple[Kind, ...] = ("integer", "number")
+MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
+MOST_VALUES = 10_000
+Rule = Callable[[str, Arguments], Typed]
+
+
+def take(name: str, argument: Argument, *kinds: Kind, advice: str = "") -> Typed:
+    """Return what is known of an argument, which must be of one of the kinds, or NULL."""
+    if argument.typed.kind is not None and argument.typed.kind not in kinds:
+        raise WrongKind(spelled(name), " or ".join(kinds), (argument.typed.kind,), advice=advice)
+    return argument.typed
+
+
+def _nullable(arguments: Arguments) -> bool:
+    return any(argument.typed.nullable for argument in arguments)
+
+
+def constant_whole(name: str, argument: Argument, low: int, high: int) -> int:
+    """Return an argument that must be a constant whole number within a range."""
+    value = argument.constant
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise WrongKind(spelled(name), f"a constant whole number from {low} to {high} here", ("something else",))
+    return value
+
+
+def constant_text(name: str, argument: Argument) -> str:
+    """Return an argument that must be a constant text."""
+    value = argument.constant
+    if not isinstance(value, str):
+        raise WrongKind(spelled(name), "a constant text here, such as 'abc'", (argument.typed.kind or "NULL",))
+    return value
+
+
+def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
+    """Return the rule of +, - or *: whole numbers stay whole."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        advice = "write DATE_DIFF('day', start, end), or x + INTERVAL 7 DAY" if name != "multiply" else ""
+        if not any(argument.typed.kind in MOMENTS for argument in arguments):
+            advice = ""
+        x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
+        low, high = rule(x.ends, y.ends)
+        nullable = x.nullable or y.nullable
+        if unify(name, (x, y)) == "number":
+            return real(low, high, nullable=nullable)
+        step = 1
+        if x.bounded and y.bounded:
+            a, b = int(x.ends[0] or 0), int(y.ends[0] or 0)
+            steps = (a * y.step, b * x.step, x.step * y.step) if name == "multiply" else (x.step, y.step)
+            step = lattice(*steps)
+        return whole(low, high, nullable=nullable, step=step)
+
+    return apply
+
+
+def subtract(x: Interval, y: Interval) -> Interval:
+    """Return where x - y lies."""
+    return intervals.add(x, intervals.negate(y))
+
+
+def quotient(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x / y, always a number; NULL where y is 0."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    low, high = y.ends
+    safe = low is not None and high is not None and not low <= 0 <= high
+    return real(*intervals.divide(x.ends, y.ends), nullable=x.nullable or y.nullable or not safe)
+
+
+def remainder(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the remainder of x / y, with the sign of x; NULL where y is 0."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    low, high = y.ends
+    safe = low is not None and high is not None and not low <= 0 <= high
+    nullable = x.nullable or y.nullable or not safe
+    if unify(name, (x, y)) == "number":
+        return real(*intervals.modulo(x.ends, y.ends), nullable=nullable)
+    size = None if low is None or high is None else max(abs(low), abs(high), Fraction(1)) - 1
+    return whole(*intervals.modulo(x.ends, (size, size)), nullable=nullable)
+
+
+def monotone(rule: Callable[[Interval], Interval], *, to_whole: bool | None = None) -> Rule:
+    """Return the rule of a function of one number; `to_whole` None keeps the kind."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *NUMBERS)
+        low, high = rule(x.ends)
+        if to_whole if to_whole is not None else x.kind == "integer":
+            return whole(low, high, nullable=x.nullable, step=x.step if name == "negate" else 1)
+        return real(low, high, nullable=x.nullable)
+
+    return apply
+
+
+def rounding(rule: Callable[[Fraction], Fraction | int]) -> Rule:
+    """Return the rule of a rounding to whole numbers."""
+    return monotone(lambda x: intervals.rising(x, rule), to_whole=True)
+
+
+def round_to(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x rounded to so many decimals."""
+    x = take(name, arguments[0], *NUMBERS)
+    digits = constant_whole(name, arguments[1], -15, 15)
+    return real(*intervals.rising(x.ends, lambda end: intervals.half_up(end, digits)), nullable=x.nullable)
+
+
+def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], bool]) -> Rule:
+    """Return the rule of a function that is NULL below some number."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *NUMBERS)
+        low = x.ends[0]
+        return real(*rule(x.ends), nullable=x.nullable or low is None or not defined(low))
+
+    return apply
+
+
+def power(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x to the y; bounded only for constant y."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    exponent = y.ends[0] if y.ends[0] == y.ends[1] else None
+    low, high = (None, None) if exponent is None else intervals.power(x.ends, exponent)
+    return real(low, high, nullable=x.nullable or y.nullable or low is None)
+
+
+def extreme(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the least or the greatest of the values that are not NULL; NULL only if all are."""
+    several = [take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
+    facts = hull(name, several)
+    if facts.kind is None:
+        return facts
+    # Each value that cannot be NULL bounds the result on its far side; the others may not be there to do so.
+    lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
+    highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
+    sure = [not typed.nullable for typed in several if typed.kind]
+    near, far, inner, outer = (lows, highs, min, max) if name == "least" else (highs, lows, max, min)
+    firm = [end for end, present in zip(far, sure, strict=True) if present and end is not None]
+    first = None if None in near else inner(near)  # type: ignore[type-var]
+    second = inner(firm) if firm else None if None in far else outer(far)  # type: ignore[type-var]
+    low, high = (first, second) if name == "least" else (second, first)
+    return Typed(kind=facts.kind, nullable=not any(sure), low=low, high=high)
+
+
+def comparison(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a comparison of two values of one kind."""
+    kind = unify(name, [argument.typed for argument in arguments])
+    if kind == "boolean" and name not in {"equal", "not_equal"}:
+        raise WrongKind(spelled(name), "numbers, texts, dates or timestamps", ("boolean",))
+    return truth(_nullable(arguments))
+
+
+def membership(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of `in`: constants of the kind of the first argument."""
+    for argument in arguments[1:]:
+        if argument.constant is None:
+            raise WrongKind(spelled(name), "constants other than NULL in its list", (argument.typed.kind or "NULL",))
+    unify(name, [argument.typed for argument in arguments])
+    return truth(arguments[0].typed.nullable)
+
+
+def connective(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of and, or, not: three-valued."""
+    for argument in arguments:
+        take(name, argument, "boolean", advice="write a condition, such as x > 0")
+    return truth(_nullable(arguments))
+
+
+def is_null(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of IS NULL, which is never NULL."""
+    return truth(False)
+
+
+def like(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of LIKE: a constant pattern, and a constant escape of one character."""
+    take(name, arguments[0], "text")
+    pattern = constant_text(name, arguments[1])
+    if len(arguments) == 3:
+        escape = constant_text(name, arguments[2])
+        if len(escape) != 1:
+            raise WrongKind(spelled(name), "an escape of one character", (f"{len(escape)} characters",))
+        position = 0
+        while position < len(pattern):  # an escape must escape something that would be special
+            if pattern[position] == escape:
+                position += 1
+                if pattern[position : position + 1] not in {"%", "_", escape}:
+                    raise WrongKind(
+                        spelled(name), "a pattern whose escapes stand before %, _ or an escape", ("another",)
+                    )
+            position += 1
+    return truth(arguments[0].typed.nullable)
+
+
+def texts(result: Callable[[bool], Typed]) -> Rule:
+    """Return the rule of a function of texts."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        for argument in arguments:
+            take(name, argument, "text")
+        return result(_nullable(arguments))
+
+    return apply
+
+
+def text(nullable: bool) -> Typed:
+    """Return the facts of a text."""
+    return Typed(kind="text", nullable=nullable)
+
+
+def substring(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a part of a text, from a constant place and of a constant length."""
+    constant_whole(name, arguments[1], 1, 10**6)
+    constant_whole(name, arguments[2], 0, 10**6)
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def case(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
+    if len(arguments) % 2 == 0:
+        raise WrongKind(
+            spelled(name), "conditions and values in turn, and a last value", (f"{len(arguments)} arguments",)
+        )
+    for argument in arguments[:-1:2]:
+        take(name, argument, "boolean", advice="write a condition after WHEN")
+    return hull(name, [argument.typed for argument in (*arguments[1::2], arguments[-1])])
+
+
+def coalesce(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the first argument that is not NULL."""
+    facts = hull(name, [argument.typed for argument in arguments])
+    nullable = all(argument.typed.nullable for argument in arguments)
+    return Typed(kind=facts.kind, nullable=nullable, low=facts.low, high=facts.high, values=facts.values)
+
+
+def nullif(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x, NULL where it equals y."""
+    unify(name, [argument.typed for argument in arguments])
+    x = arguments[0].typed
+    return Typed(kind=x.kind, nullable=True, low=x.low, high=x.high, step=x.step, values=x.values)
+
+
+def bin_of(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of floor(x / width) * width, for a constant width."""
+    x, width = take(name, arguments[0], *NUMBERS), arguments[1].constant
+    if isinstance(width, bool) or not isinstance(width, (int, Fraction)) or width <= 0:
+        raise WrongKind(spelled(name), "a constant width above 0, such as 10", ("something else",))
+    ends = intervals.rising(x.ends, lambda end: floor(end / width) * width)
+    if isinstance(width, Fraction):
+        return real(*ends, nullable=x.nullable)
+    return whole(*ends, nullable=x.nullable, step=width)
+
+
+def bucket(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the number, from 0, of the equal bin of [low, high] that holds x."""
+    x = take(name, arguments[0], *NUMBERS)
+    low, high = (take(name, argument, *NUMBERS).ends for argument in arguments[1:3])
+    if low[0] is None or low[0] != low[1] or high[0] is None or high[0] != high[1] or low[0] >= high[0]:
+        raise WrongKind(spelled(name), "constant ends with low below high", ("others",))
+    bins = constant_whole(name, arguments[3], 1, MOST_VALUES)
+    return whole(Fraction(0), Fraction(bins - 1), nullable=x.nullable)
+
+
+FLOOR, CEIL, ROUND = rounding(floor), rounding(ceil), rounding(intervals.half_up)
+SIGN = rounding(lambda x: (x > 0) - (x < 0))

@@ -1,0 +1,132 @@
+"""Reads SQL text into our own tree, or refuses it by name. The only place that meets the SQL parser.
+
+Sizes are capped before the parser runs, because it recurses. No text of the analyst's goes further than this file:
+names are looked up, constants become values, everything else is a node of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from privet.core.errors import ParseError, PrivetError, Unsupported
+from privet.core.schema import Schema
+
+from .nodes import Query
+from .sql_clauses import NODES, Node, check_depth, check_tree
+from .sql_functions import NAMES
+from .sql_select import read_query
+
+MOST_CHARACTERS = 20_000
+MOST_WORDS = 5_000
+MOST_TERMS = 500
+"""AND and OR together."""
+MOST_SIGNS = 1_500
+MOST_NESTED = 24
+"""Brackets, CASE, NOT and signs inside each other: each takes the parser some 30 calls, and Python allows 1,000."""
+MOST_DEEP = 80
+"""Levels of the tree, so that chains such as a + b + ... are bounded as well."""
+
+_OPENING = frozenset({"L_PAREN", "CASE"})
+_CLOSING = frozenset({"R_PAREN", "END"})
+_PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
+_PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
+_SETS = {"UNION": "union", "INTERSECT": "intersect", "EXCEPT": "except"}
+_FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
+
+
+def parse(sql: str, tables: Mapping[str, Schema]) -> Query:
+    """Return the query that a SQL text asks of declared tables.
+
+    Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
+    `RequestError` that says what is wrong and what to write instead.
+    """
+    if not isinstance(sql, str):
+        raise ParseError(f"a query is a text; got a {type(sql).__name__}")
+    if len(sql) > MOST_CHARACTERS:
+        raise ParseError(f"a query has at most {MOST_CHARACTERS:,} characters; this one has {len(sql):,}")
+    if "\0" in sql:
+        raise ParseError("a query holds no NUL characters")
+    try:
+        tree = _tree(sql)
+        check_depth(tree, MOST_DEEP)
+        check_tree(tree, NAMES)
+        return read_query(tree, tables)
+    except RecursionError:
+        raise ParseError("the query is nested too deeply; split it") from None
+
+
+def _tree(sql: str) -> Node:
+    from sqlglot.dialects.dialect import Dialect
+    from sqlglot.errors import ParseError as Rejected
+    from sqlglot.errors import SqlglotError
+
+    dialect = Dialect.get_or_raise("duckdb")
+    try:
+        tokens = dialect.tokenize(sql)
+    except SqlglotError:
+        raise ParseError("a string, a quoted name or a comment does not end") from None
+    tokens = _one_statement(tokens)
+    _check_tokens(tokens)
+    try:
+        trees = dialect.parser().parse(tokens, sql)
+    except Rejected as error:
+        place = error.errors[0] if error.errors else {}
+        raise ParseError("this is not valid SQL", line=place.get("line"), column=place.get("col")) from None
+    except (PrivetError, RecursionError):
+        raise
+    except Exception:  # whatever else the parser trips over, the text is at fault, and its words stay inside
+        raise ParseError("this is not valid SQL") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("there is no query in this text; write SELECT ... FROM ...")
+    return trees[0]
+
+
+def _one_statement(tokens: Sequence[Node]) -> list[Node]:
+    kept = list(tokens)
+    while kept and kept[-1].token_type.name == "SEMICOLON":
+        kept.pop()
+    if not kept:
+        raise ParseError("there is no query in this text; write SELECT ... FROM ...")
+    if any(token.token_type.name == "SEMICOLON" for token in kept):
+        raise Unsupported("a query is one statement; ask them one at a time")
+    if kept[0].token_type.name not in _FIRST:
+        word = kept[0].text.upper()[:30]
+        raise Unsupported(
+            f"only SELECT is understood, and this starts with {word!r}; a query reads and changes nothing"
+        )
+    return kept
+
+
+def _check_tokens(tokens: Sequence[Node]) -> None:
+    """Refuse nesting and chains that are too long, counted before the parser recurses into them."""
+    open_at: list[int] = []
+    depth = run = terms = signs = 0
+    if len(tokens) > MOST_WORDS:
+        raise ParseError(f"a query has at most {MOST_WORDS:,} words and signs; this one has {len(tokens):,}")
+    for token in tokens:
+        name = token.token_type.name
+        if name in {"L_BRACKET", "L_BRACE"}:  # the parser takes quadratic time over chains of them
+            raise Unsupported("lists and structures, [...] and {...}, are not supported; a table has plain columns")
+        if name in _PREFIX:
+            run += 1
+        elif name in _OPENING:
+            open_at.append(run + 1)
+            depth, run = depth + run + 1, 0
+        else:
+            run = 0
+            if name in _CLOSING and open_at:
+                depth -= open_at.pop()
+        if name in _SETS:
+            raise Unsupported(NODES[_SETS[name]])
+        terms += name in {"AND", "OR"}
+        signs += name not in _PLAIN and not token.text[:1].isalnum()
+        if depth + run > MOST_NESTED:
+            raise ParseError(
+                f"the query is nested more than {MOST_NESTED} levels deep; drop brackets, or use AND, OR and IN",
+                line=token.line,
+                column=token.col,
+            )
+        if terms > MOST_TERMS:
+            raise ParseError(f"a query has at most {MOST_TERMS} ANDs and ORs; write x IN (...) for long lists")
+        if signs > MOST_SIGNS:
+            raise ParseError(f"a query has at most {MOST_SIGNS:,} operators; write x IN (...) for long lists")

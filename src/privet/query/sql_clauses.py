@@ -1,0 +1,316 @@
+"""Which parts of a SQL tree are understood. What is not listed here is refused by name.
+
+Reads the parser's tree by the names of its nodes; changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from privet.core.errors import ParseError, UnknownName, Unsupported
+
+Node = Any
+"""A node of the parser's tree: only its `key` and `args` are used."""
+
+_PAIR = ("this", "expression")
+
+UNDERSTOOD: dict[str, frozenset[str]] = {
+    key: frozenset(arguments)
+    for key, arguments in {
+        # clauses
+        "select": (
+            "expressions",
+            "from",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "offset",
+            "distinct",
+            "with",
+        ),
+        "with": ("expressions",),
+        "cte": ("this", "alias"),
+        "subquery": ("this", "alias"),
+        "from": ("this",),
+        "table": ("this", "alias"),
+        "tablealias": ("this",),
+        "where": ("this",),
+        "group": ("expressions",),
+        "having": ("this",),
+        "order": ("expressions",),
+        "ordered": ("this", "desc", "nulls_first"),
+        "limit": ("expression",),
+        "offset": ("expression",),
+        "distinct": ("expressions",),
+        "alias": ("this", "alias"),
+        "filter": _PAIR,
+        # names and constants
+        "identifier": ("this", "quoted"),
+        "column": ("this", "table"),
+        "star": (),
+        "literal": ("this", "is_string"),
+        "null": (),
+        "boolean": ("this",),
+        "var": ("this",),
+        "interval": ("this", "unit"),
+        "datatype": ("this",),
+        # operators
+        "paren": ("this",),
+        "neg": ("this",),
+        "not": ("this",),
+        "and": _PAIR,
+        "or": _PAIR,
+        "eq": _PAIR,
+        "neq": _PAIR,
+        "lt": _PAIR,
+        "lte": _PAIR,
+        "gt": _PAIR,
+        "gte": _PAIR,
+        "is": _PAIR,
+        "between": ("this", "low", "high"),
+        "in": ("this", "expressions"),
+        "like": (*_PAIR, "negate"),
+        "escape": _PAIR,
+        "add": _PAIR,
+        "sub": _PAIR,
+        "mul": _PAIR,
+        "div": _PAIR,
+        "mod": _PAIR,
+        "dpipe": (*_PAIR, "safe"),
+        "case": ("this", "ifs", "default"),
+        "if": ("this", "true", "false"),
+        "cast": ("this", "to"),
+        "trycast": ("this", "to", "safe"),
+        # functions
+        "abs": ("this",),
+        "floor": ("this",),
+        "ceil": ("this",),
+        "round": ("this", "decimals"),
+        "sign": ("this",),
+        "sqrt": ("this",),
+        "ln": ("this",),
+        "exp": ("this",),
+        "pow": _PAIR,
+        "least": ("this", "expressions", "ignore_nulls"),
+        "greatest": ("this", "expressions", "ignore_nulls"),
+        "coalesce": ("this", "expressions"),
+        "nullif": _PAIR,
+        "lower": ("this",),
+        "upper": ("this",),
+        "length": ("this",),
+        "trim": ("this",),
+        "substring": ("this", "start", "length"),
+        "left": _PAIR,
+        "startswith": _PAIR,
+        "contains": _PAIR,
+        "concat": ("expressions", "safe", "coalesce"),
+        "extract": _PAIR,
+        "year": ("this",),
+        "quarter": ("this",),
+        "month": ("this",),
+        "week": ("this",),
+        "weekofyear": ("this",),
+        "day": ("this",),
+        "dayofmonth": ("this",),
+        "dayofweek": ("this",),
+        "dayofweekiso": ("this",),
+        "dayofyear": ("this",),
+        "hour": ("this",),
+        "minute": ("this",),
+        "second": ("this",),
+        "timestamptrunc": ("this", "unit"),
+        "datetrunc": ("this", "unit"),
+        "datediff": ("this", "expression", "unit", "date_part_boundary"),
+        "anonymous": ("this", "expressions"),
+        # aggregates
+        "count": ("this", "big_int"),
+        "countif": ("this",),
+        "sum": ("this",),
+        "avg": ("this",),
+        "variance": ("this",),
+        "variancepop": ("this",),
+        "stddev": ("this",),
+        "stddevpop": ("this",),
+        "stddevsamp": ("this",),
+    }.items()
+}
+
+_ONE_TABLE = "a query reads one table for now; joins come later"
+_EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV or HISTOGRAM"
+_VOLATILE = "an answer may depend on nothing but the data and the query; write the value as a constant"
+_SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
+_SET = "set operations lose whose row it is; ask one SELECT at a time"
+
+CLAUSES: dict[str, str] = {
+    "joins": f"JOIN is not supported: {_ONE_TABLE}",
+    "laterals": f"LATERAL is not supported: {_ONE_TABLE}",
+    "windows": "WINDOW is not supported: windows mix the rows of several people; use GROUP BY",
+    "qualify": "QUALIFY is not supported: it needs window functions; use HAVING on aggregates",
+    "sample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
+    "pivots": "PIVOT is not supported: private values would become column names; use GROUP BY",
+    "recursive": "WITH RECURSIVE is not supported; a CTE is one SELECT",
+    "grouping_sets": "GROUPING SETS are not supported; ask one query for each GROUP BY",
+    "cube": "CUBE is not supported; ask one query for each GROUP BY",
+    "rollup": "ROLLUP is not supported; ask one query for each GROUP BY",
+    "all": "GROUP BY ALL is not supported; list the grouping columns",
+    "on": "DISTINCT ON is not supported: it shows single rows; use GROUP BY with aggregates",
+    "columns": "a list of column names after an alias is not supported; name columns with AS in the SELECT list",
+    "query": f"IN (SELECT ...) is not supported: {_SUBQUERY}",
+    "db": "a table is named without schema or catalogue here; write its name alone",
+    "catalog": "a table is named without schema or catalogue here; write its name alone",
+    "version": "time travel is not supported; a table is what it is now",
+    "when": "time travel is not supported; a table is what it is now",
+    "into": "SELECT INTO is not supported: a query writes nothing",
+    "except": "* EXCLUDE is not supported; name the columns",
+    "replace": "* REPLACE is not supported; name the columns",
+    "rename": "* RENAME is not supported; name the columns",
+    "symmetric": "BETWEEN SYMMETRIC is not supported; write the lower end first",
+}
+"""What to say of a clause that is not understood."""
+
+NODES: dict[str, str] = {
+    "join": f"JOIN is not supported: {_ONE_TABLE}",
+    "lateral": f"LATERAL is not supported: {_ONE_TABLE}",
+    "union": f"UNION is not supported: {_SET}",
+    "intersect": f"INTERSECT is not supported: {_SET}",
+    "except": f"EXCEPT is not supported: {_SET}",
+    "window": "window functions (OVER) are not supported: they mix the rows of several people; use GROUP BY",
+    "tablesample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
+    "pivot": "PIVOT is not supported: private values would become column names; use GROUP BY",
+    "exists": f"EXISTS is not supported: {_SUBQUERY}",
+    "placeholder": "parameters are not supported; write the value as a constant",
+    "parameter": "parameters are not supported; write the value as a constant",
+    "sessionparameter": "parameters are not supported; write the value as a constant",
+    "bytestring": "strings with backslash escapes (E'...') are not supported; write a plain string, doubling quotes",
+    "ilike": "ILIKE is not supported; write LOWER(x) LIKE 'abc%'",
+    "similarto": "SIMILAR TO is not supported; use LIKE, STARTS_WITH or CONTAINS",
+    "regexplike": "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS",
+    "regexpfulllike": "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS",
+    "regexpilike": "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS",
+    "intdiv": "// is not supported; write FLOOR(a / b)",
+    "log": "LOG is not supported, for its base differs between databases; write LN(x) / LN(10)",
+    "trunc": "TRUNC is not supported; write FLOOR(x) or ROUND(x)",
+    "nullsafeeq": "IS NOT DISTINCT FROM is not supported; write a = b OR (a IS NULL AND b IS NULL)",
+    "nullsafeneq": "IS DISTINCT FROM is not supported; write a <> b, and say what NULL means with IS NULL",
+    "collate": "COLLATE is not supported; texts compare by code point",
+    "attimezone": "AT TIME ZONE is not supported; timestamps are in UTC",
+    "dateadd": "DATE_ADD is not supported; write x + INTERVAL 7 DAY",
+    "datesub": "DATE_SUB is not supported; write x - INTERVAL 7 DAY",
+    "dot": "fields of structures are not supported; a table has plain columns",
+    "bracket": "indexing is not supported; a table has plain columns",
+    "struct": "structures are not supported; a query returns plain columns",
+    "array": "lists are not supported; a query returns plain columns",
+    "lambda": "lambdas are not supported",
+    "subquery": _SUBQUERY,
+    "select": _SUBQUERY,
+    "quantile": "QUANTILE is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "percentilecont": "PERCENTILE_CONT is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "percentiledisc": "PERCENTILE_DISC is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "median": "MEDIAN is not supported yet: use HISTOGRAM, or AVG and STDDEV",
+    "min": f"MIN is not supported: {_EXACT}",
+    "max": f"MAX is not supported: {_EXACT}",
+    "rand": f"RANDOM is not supported: {_VOLATILE}",
+    "uuid": f"UUID is not supported: {_VOLATILE}",
+    "currentdate": f"CURRENT_DATE is not supported: {_VOLATILE}",
+    "currenttime": f"CURRENT_TIME is not supported: {_VOLATILE}",
+    "currenttimestamp": f"CURRENT_TIMESTAMP is not supported: {_VOLATILE}",
+    "localtimestamp": f"LOCALTIMESTAMP is not supported: {_VOLATILE}",
+    "groupingsets": "GROUPING SETS are not supported; ask one query for each GROUP BY",
+    "cube": "CUBE is not supported; ask one query for each GROUP BY",
+    "rollup": "ROLLUP is not supported; ask one query for each GROUP BY",
+    "columns": "COLUMNS is not supported; name the columns",
+    "interval": "an interval stands after + or - beside a date: x + INTERVAL 7 DAY",
+    "star": "* stands alone in a SELECT list, or in COUNT(*); name the columns",
+    "tuple": "lists in brackets are not supported here; compare one value at a time",
+    "bitwiseand": "operators on bits are not supported; write arithmetic",
+}
+"""What to say of a node that is not understood, or that stands where it cannot."""
+
+VOLATILE = frozenset(
+    {"now", "today", "random", "uuid", "gen_random_uuid", "setseed", "nextval", "currval", "getvariable"}
+)
+EXACT = frozenset(
+    {"list", "first", "last", "any_value", "mode", "mad", "entropy", "approx_top_k", "reservoir_quantile", "kurtosis"}
+    | {"skewness", "product", "bit_and", "bit_or", "bit_xor", "min_by", "max_by", "histogram_exact", "quantile_cont"}
+)
+
+
+def check_tree(tree: Node, names: tuple[str, ...]) -> None:
+    """Refuse by name the first node or clause, from the top, that is not understood."""
+    for node in tree.walk():
+        if node.key == "table" and part(node, "this").key != "identifier":
+            raise Unsupported("functions and files cannot stand in FROM; name a declared table")
+        understood = UNDERSTOOD.get(node.key)
+        if understood is None:
+            raise refusal(node, names)
+        for name, value in node.args.items():
+            if value and name.rstrip("_") not in understood:
+                raise _clause_refusal(node, name)
+
+
+def refusal(node: Node, names: tuple[str, ...] = ()) -> Exception:
+    """Return the error that names a node and says what to write instead."""
+    if node.key in NODES:
+        return Unsupported(NODES[node.key])
+    if node.key == "anonymous":
+        return unknown_function(str(node.args["this"]), names)
+    if hasattr(node, "sql_name"):
+        if any(kind.__name__ == "AggFunc" for kind in type(node).__mro__):
+            return Unsupported(f"{node.sql_name()} is not supported: {_EXACT}")
+        return unknown_function(str(node.sql_name()), names)
+    return Unsupported(f"{node.key.upper()} is not supported here")
+
+
+def unknown_function(name: str, names: tuple[str, ...]) -> Exception:
+    """Return the error for a function that is not in the list."""
+    folded, shown = name.lower(), name.upper()[:60]
+    if folded in VOLATILE:
+        return Unsupported(f"{shown} is not supported: {_VOLATILE}")
+    if folded in EXACT:
+        return Unsupported(f"{shown} is not supported: {_EXACT}")
+    return UnknownName("function", shown, names)
+
+
+def part(node: Node, name: str) -> Node:
+    """Return an argument of a node, under the spelling that this version of the parser uses; None if absent."""
+    return node.args.get(name) or node.args.get(f"{name}_")
+
+
+def parts(node: Node, name: str) -> list[Node]:
+    """Return a list argument of a node."""
+    return list(part(node, name) or ())
+
+
+def check_depth(tree: Node, most: int) -> None:
+    """Refuse a tree that is deeper than our own recursion allows; a chain of AND or of OR counts once."""
+    waiting = [(tree, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > most:
+            raise ParseError(f"the query is nested more than {most} levels deep; split it, or use AND, OR and IN")
+        for child in _children(node):
+            chained = child.key == node.key and node.key in {"and", "or"}
+            waiting.append((child, depth + (not chained)))
+
+
+def _children(node: Node) -> Iterator[Node]:
+    for value in node.args.values():
+        for child in value if isinstance(value, list) else (value,):
+            if hasattr(child, "args"):
+                yield child
+
+
+def _clause_refusal(node: Node, name: str) -> Exception:
+    plain = name.rstrip("_")
+    if node.key == "datatype":
+        return Unsupported(
+            "types with parameters, such as DECIMAL(4, 2), and types of lists are not supported; "
+            "take BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP or BOOLEAN"
+        )
+    if plain in CLAUSES:
+        return Unsupported(CLAUSES[plain])
+    what = node.sql_name() if hasattr(node, "sql_name") else node.key.upper()
+    return Unsupported(f"{plain.replace('_', ' ').upper()} is not supported in {what}; leave it out")

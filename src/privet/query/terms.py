@@ -1,0 +1,302 @@
+"""Column expressions and aggregates in Python: `col("age") > 65`, `mean("age")`.
+
+A term is a value: every operator returns a new one. It holds our own tree and nothing of an engine.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import NoReturn
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.exact import rational, whole
+from privet.core.expression import Column, Expression, Literal
+
+from .normal import call, text
+from .relation import aggregate
+from .relation import histogram as marked_histogram
+
+_INT64 = 2**63
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Term:
+    """An expression over columns, or over aggregates. Comparisons and `&`, `|`, `~` make conditions."""
+
+    expression: Expression
+
+    def __repr__(self) -> str:
+        return f"Term({text(self.expression)})"
+
+    def __bool__(self) -> NoReturn:
+        raise RequestError(
+            "a condition on a column is not true or false by itself; write (a > 1) & (b < 2) instead of `and`, "
+            "| instead of `or`, ~ instead of `not`, x.between(1, 2) instead of 1 < x < 2, x.is_in([1, 2]) instead of in"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("a term is not a list")
+
+    def __hash__(self) -> int:
+        return hash(self.expression)
+
+    def _with(self, function: str, *others: object) -> Term:
+        return Term(call(function, self.expression, *(constant(other) for other in others)))
+
+    def _after(self, function: str, other: object) -> Term:
+        return Term(call(function, constant(other), self.expression))
+
+    def __add__(self, other: object) -> Term:
+        return self._with("add", other)
+
+    def __radd__(self, other: object) -> Term:
+        return self._after("add", other)
+
+    def __sub__(self, other: object) -> Term:
+        return self._with("subtract", other)
+
+    def __rsub__(self, other: object) -> Term:
+        return self._after("subtract", other)
+
+    def __mul__(self, other: object) -> Term:
+        return self._with("multiply", other)
+
+    def __rmul__(self, other: object) -> Term:
+        return self._after("multiply", other)
+
+    def __truediv__(self, other: object) -> Term:
+        return self._with("divide", other)
+
+    def __rtruediv__(self, other: object) -> Term:
+        return self._after("divide", other)
+
+    def __mod__(self, other: object) -> Term:
+        return self._with("modulo", other)
+
+    def __pow__(self, other: object) -> Term:
+        return self._with("power", other)
+
+    def __neg__(self) -> Term:
+        return self._with("negate")
+
+    def __abs__(self) -> Term:
+        return self._with("abs")
+
+    def __eq__(self, other: object) -> Term:  # type: ignore[override]
+        return self._with("equal", other)
+
+    def __ne__(self, other: object) -> Term:  # type: ignore[override]
+        return self._with("not_equal", other)
+
+    def __lt__(self, other: object) -> Term:
+        return self._with("less", other)
+
+    def __le__(self, other: object) -> Term:
+        return self._with("less_equal", other)
+
+    def __gt__(self, other: object) -> Term:
+        return self._with("greater", other)
+
+    def __ge__(self, other: object) -> Term:
+        return self._with("greater_equal", other)
+
+    def __and__(self, other: object) -> Term:
+        return self._with("and", other)
+
+    def __or__(self, other: object) -> Term:
+        return self._with("or", other)
+
+    def __invert__(self) -> Term:
+        return self._with("not")
+
+    def is_in(self, values: list[object] | tuple[object, ...]) -> Term:
+        """Return whether the value is one of some constants."""
+        if not isinstance(values, (list, tuple)) or not values or any(value is None for value in values):
+            raise BadParameter("values", values, "a list of constants other than None")
+        return self._with("in", *values)
+
+    def between(self, low: object, high: object) -> Term:
+        """Return whether the value lies within two ends, both included."""
+        return (self >= low) & (self <= high)
+
+    def is_null(self) -> Term:
+        """Return whether the value is NULL."""
+        return self._with("is_null")
+
+    def like(self, pattern: str, *, escape: str | None = None) -> Term:
+        """Return whether a text matches a pattern, in which % is any text and _ one character."""
+        return self._with("like", pattern) if escape is None else self._with("like", pattern, escape)
+
+    def starts_with(self, prefix: object) -> Term:
+        """Return whether a text starts with another."""
+        return self._with("starts_with", prefix)
+
+    def contains(self, part: object) -> Term:
+        """Return whether a text contains another."""
+        return self._with("contains", part)
+
+    def lower(self) -> Term:
+        """Return a text in lower case."""
+        return self._with("lower")
+
+    def upper(self) -> Term:
+        """Return a text in upper case."""
+        return self._with("upper")
+
+    def length(self) -> Term:
+        """Return the number of characters of a text."""
+        return self._with("length")
+
+    def floor(self) -> Term:
+        """Return the largest whole number that is not above the value."""
+        return self._with("floor")
+
+    def ceil(self) -> Term:
+        """Return the least whole number that is not below the value."""
+        return self._with("ceil")
+
+    def round(self, digits: int | None = None) -> Term:
+        """Return the value rounded, halves up: to a whole number, or to so many decimals."""
+        return self._with("round") if digits is None else self._with("round_to", digits)
+
+    def sqrt(self) -> Term:
+        """Return the square root; NULL below 0."""
+        return self._with("sqrt")
+
+    def ln(self) -> Term:
+        """Return the natural logarithm; NULL up to 0."""
+        return self._with("ln")
+
+    def bin(self, width: object) -> Term:
+        """Return the low end of the bin of a width that holds the value."""
+        return self._with("bin", width)
+
+    def clip(self, low: object, high: object) -> Term:
+        """Return the value brought within two ends, as LEAST(GREATEST(x, low), high) is; NULL becomes `low`."""
+        return self._with("greatest", low)._with("least", high)
+
+    def fill_null(self, value: object) -> Term:
+        """Return the value, or another where it is NULL."""
+        return self._with("coalesce", value)
+
+    def cast(self, kind: str) -> Term:
+        """Return the value as another kind: integer, number, text, date, timestamp or boolean; NULL where it cannot."""
+        kinds = ("integer", "number", "text", "date", "timestamp", "boolean")
+        if kind not in kinds:
+            raise BadParameter("kind", kind, f"one of {', '.join(kinds)}")
+        return self._with(f"to_{kind}")
+
+    def date_part(self, part: str) -> Term:
+        """Return a part of a date or timestamp: year, quarter, month, week, day, day_of_week, day_of_year, hour, ..."""
+        known = ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year", "hour", "minute", "second")
+        if part not in known:
+            raise BadParameter("part", part, f"one of {', '.join(known)}")
+        return self._with(part)
+
+    def truncate(self, part: str) -> Term:
+        """Return the start of the day, week, month, quarter or year (timestamps: also hour) that holds a moment."""
+        return self._after("date_trunc", part)
+
+    def desc(self) -> Descending:
+        """Return the term for `order_by`, largest first."""
+        return Descending(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Descending:
+    """A term to order by, largest first."""
+
+    term: Term
+
+
+def col(name: str) -> Term:
+    """Return a column by its name."""
+    if not isinstance(name, str) or not name:
+        raise BadParameter("name", name, "the name of a column")
+    return Term(Column(name))
+
+
+def when(condition: Term, value: object, *more: object, otherwise: object = None) -> Term:
+    """Return CASE: the value of the first condition that holds, given as condition, value, condition, value, ..."""
+    if len(more) % 2:
+        raise BadParameter("more", len(more), "conditions and values in pairs")
+    return Term(call("case", *(constant(one) for one in (condition, value, *more, otherwise))))
+
+
+def count(of: str | Term | None = None, *, where: Term | None = None) -> Term:
+    """Return the number of rows, or of rows in which something is not NULL."""
+    return Term(aggregate("count_rows" if of is None else "count", None if of is None else read(of), _kept(where)))
+
+
+def count_units(*, where: Term | None = None) -> Term:
+    """Return the number of people."""
+    return Term(aggregate("count_units", None, _kept(where)))
+
+
+def sum(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sum."""
+    return Term(aggregate("sum", read(of), _kept(where)))
+
+
+def mean(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the mean."""
+    return Term(aggregate("avg", read(of), _kept(where)))
+
+
+def var(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample variance."""
+    return Term(aggregate("var_samp", read(of), _kept(where)))
+
+
+def var_pop(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population variance."""
+    return Term(aggregate("var_pop", read(of), _kept(where)))
+
+
+def std(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample standard deviation."""
+    return Term(aggregate("stddev_samp", read(of), _kept(where)))
+
+
+def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population standard deviation."""
+    return Term(aggregate("stddev_pop", read(of), _kept(where)))
+
+
+def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:
+    """Return a histogram of equal bins over public bounds: columns bin_low, bin_high and count."""
+    return Term(marked_histogram(read(of), constant(bins), _kept(where)))
+
+
+def read(of: object) -> Expression:
+    """Return the expression of a term, or of a column given by name."""
+    return of.expression if isinstance(of, Term) else col(of).expression  # type: ignore[arg-type]
+
+
+def constant(value: object) -> Expression:
+    """Return a term's expression, or a constant: floats as the decimal that they print as."""
+    if isinstance(value, Term):
+        return value.expression
+    if value is None or isinstance(value, (bool, datetime.date)):
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            raise BadParameter("value", value, "without a time zone, in UTC")
+        return Literal(value)
+    if isinstance(value, str):
+        if "\0" in value:
+            raise BadParameter("value", value, "a text without NUL characters")
+        return Literal(str(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BadParameter("value", value, "a finite number")
+        return Literal(Fraction(repr(float(value))))
+    if isinstance(value, (Fraction, Decimal)):
+        return Literal(rational(value, "value"))
+    return Literal(whole(value, "value", least=1 - _INT64, most=_INT64 - 1))
+
+
+def _kept(where: Term | None) -> Expression | None:
+    return None if where is None else constant(where)

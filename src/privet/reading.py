@@ -1,0 +1,210 @@
+"""From released sums to an answer: reads the aggregates, runs the steps on released rows, and draws the error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .aggregates import Mean
+from .answer import Answer, Series
+from .core.expression import Column, Expression
+from .core.receipt import Receipt
+from .engines.post import evaluate, run_step
+from .inference.bars import Bars, noise_points, points_for, ratio_bars, simulated_bars
+from .inference.laws import Law
+from .planner.derive import columns_of, meanings
+from .planner.explain import coverage_notes
+from .planner.plan import Known, Place, Plan, Reading
+from .planner.widths import law_of, measure_at
+from .query.nodes import Output, Step
+from .release import Released
+
+if TYPE_CHECKING:
+    from .core.pair import Floats
+
+_ROW = "privet row"
+_DOUBT = 2.0
+"""A count below this many standard deviations of its noise says nothing about what is divided by it."""
+
+
+def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
+    """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
+    sums = _sums(released, plan)
+    base: dict[str, Any] = {_ROW: list(range(len(released.keys)))}
+    for index, key in enumerate(plan.query.keys):
+        base[key.name] = [cell[index] for cell in released.keys]
+    for reading in plan.readings:
+        base[reading.name] = _value(reading, [sums[place] for place in reading.places])
+    rows = dict(base)
+    for step in plan.query.steps:
+        rows = _run(step, rows)
+    chosen = [int(row) for row in rows.pop(_ROW)]
+    bars = _Bars(plan, sums, base, chosen, 1 - confidence)
+    meaning = meanings(plan.query)
+    series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
+    return Answer(series, confidence, plan, receipt, coverage_notes(plan, confidence))
+
+
+def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
+    """Return every sum that a plan reads, in grid units, one number for each group."""
+    import numpy as np
+
+    found: dict[Place, Floats] = {
+        (index, place): np.array([noisy / 2**measure.shift for noisy in released.sums[index][place]], dtype=np.float64)
+        for index, one in enumerate(plan.passes)
+        for place, measure in enumerate(one.measures)
+    }
+    for reading in plan.readings:
+        for place in reading.places:
+            if isinstance(place, Known):
+                found[place] = np.full(len(released.keys), float(place.value))
+    return found
+
+
+def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
+    """Return what an aggregate reads from its sums; numbers of rows and people are whole."""
+    import numpy as np
+
+    value = reading.aggregate.read(*parts)
+    return np.clip(np.floor(value + 0.5), -(2.0**62), 2.0**62).astype(np.int64) if reading.aggregate.counts else value
+
+
+def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows of a step, each still with the number of the released row that it came from."""
+    picked = _picked(step)
+    if picked is not None:
+        return {**{name: list(rows[column]) for name, column in picked.items()}, _ROW: rows[_ROW]}
+    outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
+    if not step.distinct:
+        return run_step(replace(step, outputs=outputs), rows)
+    found = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows)
+    names = [output.name for output in step.outputs]
+    first: dict[tuple[Any, ...], int] = {}
+    for index, row in enumerate(zip(*(found[name] for name in names), strict=True)):
+        first.setdefault(row, index)
+    kept = list(first.values())[step.offset :]
+    kept = kept if step.limit is None else kept[: step.limit]
+    return {name: [values[index] for index in kept] for name, values in found.items()}
+
+
+def _picked(step: Step) -> dict[str, str] | None:
+    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
+    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
+        return None
+    columns = {output.name: output.expression.name for output in step.outputs if isinstance(output.expression, Column)}
+    return columns if len(columns) == len(step.outputs) else None
+
+
+class _Bars:
+    """The error bars of one answer: in closed form for the aggregates themselves, by simulation for what is derived."""
+
+    def __init__(
+        self, plan: Plan, sums: Mapping[Place, Floats], base: Mapping[str, Any], chosen: list[int], tail: float
+    ) -> None:
+        self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
+        self.readings = {reading.name: reading for reading in plan.readings}
+
+    def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
+        plain = tuple(_tidy(value) for value in values)
+        used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
+        numeric = any(isinstance(value, (int, float)) and not isinstance(value, bool) for value in plain)
+        if not used or (plain and not numeric):
+            return Series(name, plain)
+        if not plain:
+            return Series(name, (), (), (), ())
+        if isinstance(meaning, Column):
+            found = self._of_reading(used[0])
+        else:
+            found = self._derived(meaning, used)
+        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
+
+    def _of_reading(self, reading: Reading) -> Bars:
+        import numpy as np
+
+        parts = [self.sums[place][self.chosen] for place in reading.places]
+        low, high = reading.aggregate.ends
+        factor = reading.aggregate.linear
+        if factor is not None:
+            half, error = self._noise(reading.places[0])
+            value = parts[0] * float(factor)
+            wide = half * float(factor)
+            return Bars(
+                np.clip(value - wide, low, high),
+                np.clip(value + wide, low, high),
+                np.full_like(value, error * float(factor)),
+            )
+        laws = [law_of(self.plan, place) for place in reading.places]
+        if isinstance(reading.aggregate, Mean):
+            step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
+            scaled = (laws[0].times(step), Law(laws[0].family, laws[1].scale, laws[1].step))
+            found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
+            return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
+        tails = self._tails(parts[-1], laws[-1])
+        found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
+        unknown = tails <= 0
+        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+
+    def _tails(self, count: Floats, law: Law) -> Floats:
+        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
+
+        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
+        """
+        import numpy as np
+
+        doubt = _DOUBT * law.deviation / np.maximum(count, 1e-9)
+        return np.asarray(self.tail * np.clip(1 - doubt * doubt, 0.0, 1.0))
+
+    def _noise(self, place: Place) -> tuple[float, float]:
+        """Return the half-width and the standard deviation of a sum's noise, in grid units."""
+        if isinstance(place, Known):
+            return 0.0, 0.0
+        measure = measure_at(self.plan, place)
+        half = measure.error(1 - self.tail)
+        # without weights both the sum and its noise are whole, so a whole half-width holds as much
+        return (half if measure.shift else half // 1.0), measure.standard_deviation
+
+    def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
+        """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law."""
+        import numpy as np
+
+        every = {place for reading in used for place in reading.places}
+        places = sorted(place for place in every if not isinstance(place, Known))
+        chosen = np.array(self.chosen)
+        points = points_for(len(chosen))
+        laws = [law_of(self.plan, place) for place in places]
+        noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
+        noise.update(zip(places, noise_points(laws, points), strict=True))
+        table: dict[str, Any] = {}
+        for reading in used:
+            parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
+            table[reading.name] = _value(reading, parts).ravel()
+        for key in self.plan.query.keys:
+            if key.name in columns_of(meaning):
+                table[key.name] = [self.base[key.name][row] for row in chosen for _ in range(points)]
+        values = np.asarray(evaluate(meaning, table), dtype=np.float64).reshape(len(chosen), points)
+        return _spread(values, self.tail)
+
+
+def _spread(values: Floats, tail: float) -> Bars:
+    """Return the middle part of each row's values, leaving out those that are not numbers."""
+    import numpy as np
+
+    ends = [tail / 2, 1 - tail / 2]
+    if not np.isnan(values).any():
+        low, high = np.quantile(values, ends, axis=1)
+        return Bars(low, high, values.std(axis=1))
+    found = []
+    for row in values:
+        known = row[~np.isnan(row)]
+        found.append((*np.quantile(known, ends), known.std()) if known.size else (np.nan, np.nan, np.nan))
+    low, high, error = np.array(found).T
+    return Bars(low, high, error)
+
+
+def _floats(ends: Floats) -> tuple[float, ...]:
+    return tuple(map(float, ends))
+
+
+def _tidy(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,105 @@
+"""The one door: opens exact sums, adds the planned noise, and lets out nothing else.
+
+No other module reads what an engine sealed. Noise is drawn only against a receipt for this very plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import InvariantError
+from .core.receipt import Receipt
+from .core.scan import Exact, Scan
+from .core.schema import Key
+
+if TYPE_CHECKING:
+    from .planner.plan import KeyRelease, Pass, Plan
+
+Cell = tuple[Key, ...]
+
+_LEAST_BLOCK = 256
+"""The public length in which noise is drawn for keys, unless one unit can hold more."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was released: the groups, and for each pass and measure one noisy integer per group."""
+
+    keys: tuple[Cell, ...]
+    sums: tuple[tuple[tuple[int, ...], ...], ...]
+
+
+def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
+    """Return the sums of a plan with its noise added, for the public groups or those that pass the threshold.
+
+    Guarantee: the event of the plan, which `receipt` shows was charged. Every noisy number comes from the
+    mechanism that states its own event; what a group that is not released would have got is never computed into
+    anything that leaves.
+    """
+    if receipt.digest != plan.digest:
+        raise InvariantError("the receipt is for another plan")
+    if len(exacts) != len(plan.passes):
+        raise InvariantError("an engine did not answer every scan of the plan")
+    keys = _keys(exacts, plan)
+    sums = tuple(_noisy(exact, one, keys) for exact, one in zip(exacts, plan.passes, strict=True))
+    return Released(keys, sums)
+
+
+def _keys(exacts: Sequence[Exact], plan: Plan) -> tuple[Cell, ...]:
+    for exact, one in zip(exacts, plan.passes, strict=True):
+        if one.keys is not None:
+            return _discovered(exact, one, one.keys)
+    return public_cells(plan.passes[0].scan)
+
+
+def public_cells(scan: Scan) -> tuple[Cell, ...]:
+    """Return every combination of a scan's public keys: one, empty, for a scan without keys."""
+    return tuple(product(*(key.values or () for key in scan.keys)))
+
+
+def _discovered(exact: Exact, one: Pass, rule: KeyRelease) -> tuple[Cell, ...]:
+    """Return the keys whose noisy weight is above the threshold.
+
+    How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
+    public length, the last one filled up, which is at least as many keys as neighbours can differ in.
+    """
+    discovery, unit = one.scan.discovery, one.scan.schema.unit
+    if discovery is None:
+        raise InvariantError("keys are released only where a scan discovers them")
+    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.group)
+    held = exact._groups
+    weights = [sums[-1] for sums in held.values()]
+    weights += [0] * (-len(weights) % block)
+    noisy = [weight for start in range(0, len(weights), block) for weight in _blocked(weights, start, block, rule)]
+    shown = [cell for cell, weight in zip(held, noisy, strict=False) if weight > rule.threshold]
+    return tuple(sorted(shown, key=_in_order))
+
+
+def _blocked(weights: list[int], start: int, block: int, rule: KeyRelease) -> list[int]:
+    return _add_noise(weights[start : start + block], rule.mechanism)
+
+
+def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
+    return tuple((value is None, 0 if value is None else value) for value in cell)
+
+
+def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, ...], ...]:
+    held = exact._groups
+    nothing = (0,) * (len(one.measures) + 1)
+    rows = [held.get(cell, nothing) for cell in keys]
+    return tuple(
+        tuple(_add_noise([row[index] for row in rows], measure.mechanism)) for index, measure in enumerate(one.measures)
+    )
+
+
+def _add_noise(integers: list[int], mechanism: Any) -> list[int]:
+    import numpy as np
+
+    if not integers:
+        return []
+    vector = np.empty(len(integers), dtype=object)
+    vector[:] = integers
+    return [int(noisy) for noisy in mechanism.release(vector)]

@@ -1,0 +1,207 @@
+"""The one road from a question to an answer: plan (free), charge, read, draw, store, show."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from .accounting.filters import Remaining
+from .answer import Answer
+from .core.budget import Approximate, Budget, Pure, Zcdp
+from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName
+from .core.exact import open_probability, positive
+from .core.ports import Engine
+from .core.receipt import Receipt
+from .core.rounding import float_down
+from .core.scan import Exact
+from .core.schema import Contribution, Table
+from .engines.duckdb import DuckDB
+from .ledger.memory import Entry, MemoryLedger
+from .planner.make import make_plan
+from .planner.plan import Plan, Spend
+from .planner.stability import Rule
+from .planner.verify import verify
+from .query.frame import Frame, Result
+from .query.frame import table as frame
+from .query.nodes import Query
+from .query.sql import parse
+from .reading import read_answer
+from .release import Released, release
+
+KEYS_PART = Fraction(1, 100)
+"""The part of an account's delta that one query with unknown keys takes for its threshold."""
+
+DEFAULT_PART = Fraction(1, 10)
+"""The part of an account's budget that a question takes where it does not say."""
+
+_HALVINGS = 16
+"""How often the range is halved in which the largest epsilon that fits is sought."""
+
+
+class Session:
+    """Ask questions about private tables under one budget.
+
+    Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
+    same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        *,
+        budget: Budget,
+        ledger: MemoryLedger[Released] | None = None,
+        account: str = "session",
+    ) -> None:
+        if not isinstance(tables, Mapping) or not tables:
+            raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
+        for name, table in tables.items():
+            if not isinstance(name, str) or not name or not isinstance(table, Table):
+                raise BadParameter("tables", name, "a mapping of names to Tables, such as {'visits': Table(...)}")
+        if not isinstance(budget, (Pure, Approximate, Zcdp)):
+            raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
+        if ledger is not None and (not isinstance(ledger, MemoryLedger) or ledger.budget != budget):
+            raise BadParameter("ledger", type(ledger).__name__, "a ledger that was opened with the session's budget")
+        if not isinstance(account, str) or not account:
+            raise BadParameter("account", account, "a name")
+        self._schemas = {name: table.schema for name, table in tables.items()}
+        self._budget = budget
+        self._account = account
+        self._ledger = MemoryLedger[Released](budget) if ledger is None else ledger
+        self._engine: Engine = DuckDB(tables)
+        self._asking = threading.Lock()
+
+    def table(self, name: str) -> Frame:
+        """Return a table to build a question on, step by step."""
+        if name not in self._schemas:
+            raise UnknownName("table", name, self._schemas)
+        return frame(name, self._schemas[name])
+
+    def plan(
+        self,
+        question: str | Query | Result,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> Plan:
+        """Return every decision about an answer, and its price. Free; reads nothing.
+
+        `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
+        here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
+        """
+        if bound not in ("norm", "groups"):
+            raise BadParameter("bound", bound, "'norm' or 'groups'")
+        if contribution is not None and not isinstance(contribution, Contribution):
+            raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
+        spend = self._spend(epsilon, rho)
+        return make_plan(self._read(question), self._schemas, spend=spend, bound=bound, contribution=contribution)
+
+    def ask(
+        self,
+        question: str | Query | Result,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: object = 0.95,
+    ) -> Answer:
+        """Return a private answer, charged first; the same question again costs nothing."""
+        open_probability(confidence, "confidence")
+        plan = self.plan(question, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        try:
+            return self.run(plan, confidence=confidence)
+        except BudgetExceeded as refused:
+            largest = self._largest_epsilon(plan, bound, contribution)
+            raise BudgetExceeded(
+                measure=refused.measure,
+                requested=refused.requested,
+                remaining=refused.remaining,
+                largest_epsilon=refused.largest_epsilon if largest is None else largest,
+            ) from None
+
+    def run(self, plan: Plan, *, confidence: object = 0.95) -> Answer:
+        """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw."""
+        level = float(open_probability(confidence, "confidence"))
+        if not isinstance(plan, Plan):
+            raise BadParameter("plan", type(plan).__name__, "a plan of this session")
+        verify(plan, self._schemas)
+        with self._asking:  # or the same question, asked twice at once, would be paid for twice
+            receipt, released = self._ledger.find(plan.digest) or self._release(plan)
+        return read_answer(released, plan, receipt, confidence=level)
+
+    def remaining(self) -> Remaining:
+        """Return what is left of the budget."""
+        return self._ledger.remaining()
+
+    def history(self) -> tuple[Entry, ...]:
+        """Return every charge, oldest first."""
+        return self._ledger.history()
+
+    def _release(self, plan: Plan) -> tuple[Receipt, Released]:
+        receipt = self._ledger.charge(plan.event, plan.digest, account=self._account)
+        # a pass whose sums are all known has nothing to ask of the data
+        exacts = [self._engine.scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
+        return receipt, self._ledger.store(receipt, release(exacts, plan, receipt))
+
+    def close(self) -> None:
+        """Close the engine's connection."""
+        self._engine.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _largest_epsilon(self, plan: Plan, bound: Rule, contribution: Contribution | None) -> float | None:
+        """Return the largest epsilon at which this very question still fits, 0 for none; None where rho is asked."""
+        if plan.spend.epsilon is None:
+            return None
+
+        def fits(epsilon: float) -> bool:
+            spend = replace(plan.spend, epsilon=Fraction(epsilon))
+            again = make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+            return self._ledger.admits(again.event)
+
+        high = float_down(plan.spend.epsilon)
+        low = 0.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return low
+
+    def _read(self, question: str | Query | Result) -> Query:
+        if isinstance(question, str):
+            return parse(question, self._schemas)
+        if isinstance(question, Result):
+            return question.query()
+        if isinstance(question, Query):
+            return question
+        raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+
+    def _spend(self, epsilon: object, rho: object) -> Spend:
+        if epsilon is not None and rho is not None:
+            raise RequestError("say what the answer may cost as epsilon or as rho, not both")
+        match self._budget:
+            case Pure(epsilon=cap):
+                if rho is not None:
+                    raise RequestError("the account counts pure epsilon; say epsilon= instead of rho=")
+                wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+                return Spend(wanted, Fraction(0), None, Fraction(0))
+            case Zcdp(rho=cap):
+                if epsilon is not None:
+                    raise RequestError("the account counts rho; say rho= instead of epsilon=")
+                return Spend(
+                    None, Fraction(0), cap * DEFAULT_PART if rho is None else positive(rho, "rho"), Fraction(0)
+                )
+            case Approximate(epsilon=cap, delta=delta):
+                keys = delta * KEYS_PART
+                if rho is not None:
+                    return Spend(None, Fraction(0), positive(rho, "rho"), keys)
+                wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+                return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
