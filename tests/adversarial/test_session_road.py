@@ -139,6 +139,17 @@ def test_after_an_engine_failure_the_charge_stands_and_nothing_is_stored() -> No
     assert len(made.history()) == 3
 
 
+@pytest.mark.parametrize("failure", [KeyError(SECRET), TypeError(SECRET), OSError(SECRET), RecursionError(SECRET)])
+def test_whatever_an_engine_raises_stays_inside(failure: Exception) -> None:
+    made, _ = watched(engine=failure)
+    with pytest.raises(EngineError) as failed:
+        made.ask("SELECT SUM(age) FROM visits", epsilon=1)
+    assert str(failed.value) == str(EngineError())
+    assert failed.value.__cause__ is None
+    assert failed.value.__suppress_context__
+    assert len(made.history()) == 1
+
+
 def test_no_noise_is_drawn_without_a_receipt_for_the_very_plan() -> None:
     made = session()
     one, other = (made.plan(f"SELECT COUNT(*) FROM visits WHERE age > {age}", epsilon=1) for age in (20, 30))
