@@ -10,12 +10,12 @@ from fractions import Fraction
 from .accounting.filters import Remaining
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
-from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName
+from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName
 from .core.exact import open_probability, positive
 from .core.ports import Engine
 from .core.receipt import Receipt
 from .core.rounding import float_down
-from .core.scan import Exact
+from .core.scan import Exact, Scan
 from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import Entry, MemoryLedger
@@ -145,7 +145,7 @@ class Session:
     def _release(self, plan: Plan) -> tuple[Receipt, Released]:
         receipt = self._ledger.charge(plan.event, plan.digest, account=self._account)
         # a pass whose sums are all known has nothing to ask of the data
-        exacts = [self._engine.scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
+        exacts = [self._scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
         return receipt, self._ledger.store(receipt, release(exacts, plan, receipt))
 
     def close(self) -> None:
@@ -157,6 +157,14 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _scan(self, scan: Scan) -> Exact:
+        try:
+            return self._engine.scan(scan)
+        except PrivetError:
+            raise
+        except Exception:  # whatever an engine or a source raises may quote a row
+            raise EngineError from None
 
     def _largest_epsilon(self, plan: Plan, bound: Rule, contribution: Contribution | None) -> float | None:
         """Return the largest epsilon at which this very question still fits, 0 for none; None where rho is asked."""

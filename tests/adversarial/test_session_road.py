@@ -139,6 +139,17 @@ def test_after_an_engine_failure_the_charge_stands_and_nothing_is_stored() -> No
     assert len(made.history()) == 3
 
 
+@pytest.mark.parametrize("failure", [KeyError(SECRET), TypeError(SECRET), OSError(SECRET), RecursionError(SECRET)])
+def test_whatever_an_engine_raises_stays_inside(failure: Exception) -> None:
+    made, _ = watched(engine=failure)
+    with pytest.raises(EngineError) as failed:
+        made.ask("SELECT SUM(age) FROM visits", epsilon=1)
+    assert str(failed.value) == str(EngineError())
+    assert failed.value.__cause__ is None
+    assert failed.value.__suppress_context__
+    assert len(made.history()) == 1
+
+
 def test_no_noise_is_drawn_without_a_receipt_for_the_very_plan() -> None:
     made = session()
     one, other = (made.plan(f"SELECT COUNT(*) FROM visits WHERE age > {age}", epsilon=1) for age in (20, 30))
@@ -346,7 +357,11 @@ def test_another_question_or_another_cost_is_charged_again() -> None:
 
 def test_other_confidence_costs_nothing_and_gives_wider_intervals() -> None:
     made = session()
-    narrow, wide = (made.ask("SELECT SUM(age) FROM visits", epsilon=9, confidence=level) for level in (0.5, 0.99))
+    one_group = Contribution(groups=1, rows=3)
+    narrow, wide = (
+        made.ask("SELECT SUM(age) FROM visits", epsilon=9, contribution=one_group, confidence=level)
+        for level in (0.5, 0.99)
+    )
     assert narrow.value == wide.value
     assert wide.interval[0] < narrow.interval[0] < narrow.interval[1] < wide.interval[1]
     assert len(made.history()) == 1
