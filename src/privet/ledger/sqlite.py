@@ -1,0 +1,289 @@
+"""The durable ledger: one SQLite file that survives the process and is shared by all processes of one machine.
+
+A charge or an answer is on the disk before its method returns. The file is only ever added to.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from privet.core.budget import Budget
+from privet.core.errors import BadParameter, LedgerError
+from privet.core.exact import positive
+
+from . import schema
+from .bookkeeping import KEYS_SHARE, Bookkeeping, Clock, make_rules, next_time, utc_now
+from .chain import Head, read_head
+from .pages import Pages, head_at, verify_pages
+from .place import check_mode, check_place, sync_folder, told_as_ledger_errors
+from .records import AccountOpened, Time
+from .state import State
+
+_OLDEST_SQLITE = (3, 37, 0)
+
+_LEFT_TO_PARENTS: list[sqlite3.Connection] = []
+"""Connections from before a fork: SQLite forbids even to close them in the child."""
+
+
+class SqliteLedger(Bookkeeping):
+    """A ledger in a file.
+
+    With a `budget` the file is made if there is none; an existing one must have been opened with the same budget, and
+    keeps its own rules. `analysts` get accounts with caps of their own under the budget, `per_query` bounds what one
+    question may cost, and after `expires` nothing can be spent. `head`, as `head()` returned it earlier, shows whether
+    an old copy of the file was put back.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: Budget | None = None,
+        *,
+        analysts: Mapping[str, Budget] | None = None,
+        per_query: Budget | None = None,
+        expires: Time | None = None,
+        keys_share: object = None,
+        head: str | None = None,
+        timeout: object = 10,
+        clock: Clock = utc_now,
+    ) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
+        self.path = Path(os.path.abspath(path))
+        self._timeout = float(positive(timeout, "timeout"))
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+        self._state: State | None = None
+        self._closed = False
+        pinned = None if head is None else read_head(head)
+        check_place(self.path.parent)
+        if not self.path.exists() and budget is not None and pinned is None:
+            share = KEYS_SHARE if keys_share is None else keys_share
+            rules = make_rules(
+                budget, per_query=per_query, expires=expires, keys_share=share, ledger=secrets.token_hex(16)
+            )
+            _create(self.path, clock, lambda pages: pages.append(rules))
+        elif not self.path.exists():
+            raise LedgerError(f"there is no ledger {str(self.path)!r}; check the path, or give a budget to open one")
+        try:
+            self._check_rules(budget, per_query, expires, keys_share, pinned)
+            for name, cap in (analysts or {}).items():
+                self._agree_on(name, cap)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def restore(
+        cls, path: str | os.PathLike[str], lines: Iterable[str], *, head: str | None = None, **options: Any
+    ) -> SqliteLedger:
+        """Return a new ledger in a new file, from the lines that `export` gave, checked from the first to the last.
+
+        `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
+        """
+        target = Path(os.path.abspath(path))
+        check_place(target.parent)
+        pinned = None if head is None else read_head(head)
+        _create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
+        return cls(path, head=head, **options)
+
+    def head(self) -> str:
+        """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""
+        with self._reading() as page:
+            return str(page.state.head)
+
+    def verify(self) -> None:
+        """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend."""
+        with self._lock, told_as_ledger_errors():
+            connection = self._connected()
+            connection.execute("BEGIN")
+            try:
+                schema.check_tables(connection)
+                state = verify_pages(connection)
+                known = self._state
+                if known is not None and head_at(connection, known.head.number) != known.head:
+                    raise LedgerError("the ledger has lost entries that this process has seen")
+            finally:
+                connection.execute("ROLLBACK")
+            self._state = state
+
+    def export(self) -> Iterator[str]:
+        """Return every entry with its hash, oldest first, each as a line of JSON without its line end."""
+        with self._reading() as page:
+            lines = list(page.lines())
+        return iter(lines)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
+        target = Path(os.path.abspath(path))
+        check_place(target.parent)
+        with self._lock, told_as_ledger_errors(), _new_file(target) as temporary:
+            copy = sqlite3.connect(temporary, isolation_level=None)
+            try:
+                self._connected().backup(copy)
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._closed = True
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> SqliteLedger:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Pages]:
+        with self._transaction("BEGIN IMMEDIATE") as pages:
+            yield pages
+
+    @contextmanager
+    def _reading(self) -> Iterator[Pages]:
+        with self._transaction("BEGIN") as pages:
+            yield pages
+
+    def _now(self, state: State) -> Time:
+        return next_time(self._clock, state)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Pages]:
+        if self._process != os.getpid():  # a lock that some thread of the parent held would never be let go
+            self._lock = threading.RLock()
+        with self._lock, told_as_ledger_errors():
+            connection = self._connected()
+            connection.execute(begin)
+            try:
+                pages = Pages(connection, self._clock, self._state)
+                self._state = pages.state
+                yield pages
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+            self._state = pages.state
+
+    def _connected(self) -> sqlite3.Connection:
+        """Return this process's connection to the file, opening one where there is none."""
+        if self._process != os.getpid():
+            if self._connection is not None:
+                _LEFT_TO_PARENTS.append(self._connection)
+            self._connection, self._process = None, os.getpid()
+        if self._closed:
+            raise LedgerError("the ledger was closed")
+        if self._connection is None:
+            check_mode(self.path)
+            with told_as_ledger_errors():
+                connection = _connect(self.path, self._timeout)
+                try:
+                    schema.migrate(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+            self._connection = connection
+        return self._connection
+
+    def _check_rules(
+        self, budget: Budget | None, per_query: Budget | None, expires: Time | None, share: object, pinned: Head | None
+    ) -> None:
+        with self._reading() as page:
+            held = page.state.opened
+            if pinned is not None and page.head_at(pinned.number) != pinned:
+                raise LedgerError(
+                    f"the ledger does not hold the pinned entry {pinned.number}: an old copy of the file was put back, "
+                    "or it is another ledger"
+                )
+        if budget is None:
+            return
+        wanted = make_rules(
+            budget,
+            per_query=per_query,
+            expires=expires,
+            keys_share=held.cap.keys_share if share is None else share,
+            ledger=held.ledger,
+        )
+        for name in ("budget", "keys_share"):
+            if getattr(wanted.cap, name) != getattr(held.cap, name):
+                raise _other(name, getattr(wanted.cap, name), getattr(held.cap, name))
+        for name in ("per_query", "expires"):
+            if getattr(wanted, name) != getattr(held, name):
+                raise _other(name, getattr(wanted, name), getattr(held, name))
+
+    def _agree_on(self, name: str, cap: Budget) -> None:
+        """Open an analyst's account, unless it is open already with that very cap."""
+        with self._reading() as page:
+            held = {rule.account: rule.cap.budget for rule in page.rules() if isinstance(rule, AccountOpened)}
+        if name not in held:
+            self.open_account(name, cap)
+        elif held[name] != cap:
+            raise _other(f"analysts[{name!r}]", cap, held[name])
+
+
+def _create(path: Path, clock: Clock, fill: Callable[[Pages], object]) -> None:
+    """Make the whole file under another name first, so that no half-made ledger is ever seen under its own."""
+    with told_as_ledger_errors(), _new_file(path) as temporary:
+        connection = _connect(Path(temporary), 10.0)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            schema.create(connection)
+            fill(Pages(connection, clock, None))
+            verify_pages(connection)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def _other(parameter: str, wanted: object, held: object) -> BadParameter:
+    return BadParameter(parameter, wanted, f"what the ledger was opened with, which is {held}; top_up adds to a budget")
+
+
+def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA recursive_triggers = ON")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise LedgerError(f"the ledger needs SQLite's write-ahead log, and {str(path)!r} cannot have one there")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[str]:
+    """Give the name of an empty file that only its owner may read; it then appears at its target, or not at all."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        yield str(temporary)
+        os.link(temporary, target)
+        sync_folder(target.parent)
+    except FileExistsError:
+        raise LedgerError(f"there is a file {str(target)!r} already") from None
+    except OSError as error:
+        raise LedgerError(f"the ledger {str(target)!r} cannot be made: {error.strerror}") from error
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            with suppress(OSError):
+                os.unlink(f"{temporary}{suffix}")
