@@ -17,6 +17,7 @@ GENESIS = bytes(32)
 """What the first entry has in place of a hash before it."""
 
 _DOMAIN = b"privet ledger 1\n"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 _HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})")
 
 
@@ -44,7 +45,7 @@ def read_head(text: object) -> Head:
 
 def canonical(data: Any) -> str:
     """Return the one text that stands for plain data, in ASCII."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(data)
 
 
 def link(previous: bytes, body: str) -> bytes:

@@ -33,7 +33,7 @@ from privet.mechanisms import (
 
 Json = Any
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*|0x[1-9a-f][0-9a-f]*)")
+_RATIONAL = re.compile(r"(0|-?[1-9][0-9]*|-?0x[1-9a-f][0-9a-f]*)(?:/([1-9][0-9]*|0x[1-9a-f][0-9a-f]*))?")
 _LONGEST_DECIMAL = 4096
 """Integers of more bits are written in base 16, which Python reads at any length."""
 
@@ -68,12 +68,13 @@ def write_rational(value: object) -> str:
 
 def read_rational(text: Json) -> Fraction:
     """Return the rational that a text spells, refusing any other spelling of it."""
-    if isinstance(text, str):
-        parts = text.split("/")
-        if len(parts) <= 2 and all(_INTEGER.fullmatch(part) for part in parts):
-            numerator, denominator = (int(part, 0) for part in (*parts, "1")[:2])
-            if denominator > 0 and write_rational(value := Fraction(numerator, denominator)) == text:
-                return value
+    found = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
+    if found is not None:
+        above, below = found.groups()
+        top, bottom = _integer(above), 1 if below is None else _integer(below)
+        value = Fraction(top, bottom)
+        if value.denominator == bottom and value.numerator == top and below != "1":
+            return value
     raise LedgerError("a number in the ledger is not an exact rational as Privet writes it")
 
 
@@ -184,6 +185,16 @@ def read_plain(data: Json) -> Plain:
 
 def _digits(integer: int) -> str:
     return str(integer) if integer.bit_length() <= _LONGEST_DECIMAL else hex(integer)
+
+
+def _integer(text: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = 0
+    if ("x" in text) != (value.bit_length() > _LONGEST_DECIMAL):
+        raise LedgerError("a number in the ledger is not an exact rational as Privet writes it")
+    return value
 
 
 def _cannot(value: object, wanted: str) -> NoReturn:

@@ -58,6 +58,7 @@ class MemoryLedger(Bookkeeping):
                 written = read_entry(body)
                 state = state.apply(Head(state.head.number + 1, link(state.head.hash, body)), written)
                 checks.add(written)
+            state.check_spent()
             if not state.agrees(self._page.state):
                 raise LedgerError("the balance is not what the history adds up to")
 

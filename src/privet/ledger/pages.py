@@ -134,7 +134,7 @@ def verify_pages(connection: sqlite3.Connection) -> State:
         checks.add(written)
         if cached is not None and cached.head.number == number and not cached.agrees(state):
             raise LedgerError("the ledger's cached balance is not what its history adds up to")
-    state.opened  # noqa: B018  # a ledger without its first entry is none
+    state.check_spent()
     return state
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,8 @@ FORMAT = 1
 """The version of the entries that are written. Those of later versions are refused."""
 
 Time = datetime.datetime
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 
 @dataclass(frozen=True)
@@ -173,23 +176,23 @@ def read_entry(body: object) -> Written:
     number, kind, time = data.get("number"), data.get("kind"), data.get("time")
     if type(number) is not int or kind not in _READERS:
         raise LedgerError("the ledger holds an entry of a kind that this version of Privet does not know")
+    if data.keys() != _FIELDS[kind]:
+        raise _impossible(kind)
     try:
         found = Written(number, _read_time(time), _READERS[kind](data))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _impossible(kind) from None
-    if write_entry(found.number, found.time, found.record) != body:  # a field too many, or spelt in another way
-        raise _impossible(kind)
     return found
 
 
 def _parsed(body: object) -> dict[str, Any]:
     try:
         data = json.loads(body) if isinstance(body, str) else None
+        if isinstance(data, dict) and canonical(data) == body:
+            return data
     except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise _impossible("no JSON")
-    return data
+        pass
+    raise _impossible("not canonical")
 
 
 def _impossible(kind: str) -> LedgerError:
@@ -197,7 +200,9 @@ def _impossible(kind: str) -> LedgerError:
 
 
 def _read_time(text: Any) -> Time:
-    return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC)
+    if not isinstance(text, str) or not _TIME.fullmatch(text):
+        raise LedgerError("a time in the ledger is not as Privet writes it: the file was damaged or changed")
+    return datetime.datetime.fromisoformat(f"{text[:-1]}+00:00")
 
 
 def _read_until(text: Any) -> Time | None:
@@ -238,6 +243,8 @@ def _write_cap(cap: Cap) -> dict[str, Any]:
 
 
 def _read_cap(data: Any) -> Cap:
+    if data.keys() != {"budget", "order", "keys_share"}:
+        raise ValueError
     order = None if data["order"] is None else float(codec.read_rational(data["order"]))
     cap = Cap(codec.read_budget(data["budget"]), order, codec.read_rational(data["keys_share"]))
     if isinstance(cap.budget, Approximate) != (order is not None):
@@ -346,6 +353,18 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], R
     ),
 }
 _READERS = {kind: read for kind, _, read in _KINDS.values()}
+
+
+_ALL = {"v", "kind", "number", "time"}
+_FIELDS = {
+    "open": _ALL | {"ledger", "cap", "per_query", "expires"},
+    "account": _ALL | {"account", "cap", "expires"},
+    "top-up": _ALL | {"account", "cap", "reason"},
+    "charge": _ALL | {"account", "digest", "event", "key", "shared", "paid", "versions", "text"},
+    "answer": _ALL | {"account", "digest", "charge", "released"},
+    "failure": _ALL | {"account", "charge"},
+    "clear": _ALL | {"account", "reason"},
+}
 
 
 def kind_of(record: Record) -> str:

@@ -189,7 +189,7 @@ class SqliteLedger(Bookkeeping):
         if self._connection is None:
             check_mode(self.path)
             with told_as_ledger_errors():
-                connection = _connect(self.path, self._timeout)
+                connection = _connect(self.path, self._timeout, check=schema.read_version)
                 try:
                     schema.migrate(connection)
                 except BaseException:
@@ -237,7 +237,7 @@ class SqliteLedger(Bookkeeping):
 def _create(path: Path, clock: Clock, fill: Callable[[Pages], object]) -> None:
     """Make the whole file under another name first, so that no half-made ledger is ever seen under its own."""
     with told_as_ledger_errors(), _new_file(path) as temporary:
-        connection = _connect(Path(temporary), 10.0)
+        connection = _connect(Path(temporary), 10.0, check=_anything)
         try:
             connection.execute("BEGIN IMMEDIATE")
             schema.create(connection)
@@ -252,9 +252,15 @@ def _other(parameter: str, wanted: object, held: object) -> BadParameter:
     return BadParameter(parameter, wanted, f"what the ledger was opened with, which is {held}; top_up adds to a budget")
 
 
-def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+def _anything(connection: sqlite3.Connection) -> None:
+    """Take a file as it is: it was made a moment ago."""
+
+
+def _connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
+    """Return a connection that is durable, after a check that must come before anything is written."""
     connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
+        check(connection)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA recursive_triggers = ON")
         connection.execute("PRAGMA cell_size_check = ON")

@@ -90,11 +90,13 @@ class State:
             raise
         except PrivetError:
             raise LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules") from None
-        return replace(after, head=head, time=written.time)
+        return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures)
 
     def _after(self, record: Record) -> State:
         if isinstance(record, Opened) != (self.rules is None):
             raise LedgerError("the ledger's rules must be its first entry, and only that")
+        if isinstance(record, ToppedUp):
+            self.check_spent()  # before there is more to spend
         match record:
             case Opened(cap=cap, expires=expires):
                 return replace(self, rules=record, dataset=open_account(cap, expires))
@@ -119,10 +121,17 @@ class State:
         dataset, own = charge.by_dataset, self.own(charge.account)
         if (dataset is None) != (charge.shared is not None) or (charge.by_account is None) != (own is None):
             raise LedgerError("a charge in the ledger must count against the data set's budget and the account's own")
-        after = self if dataset is None else replace(self, dataset=self.whole.pay(dataset))
-        if own is None or charge.by_account is None:
-            return after
-        return after._with(charge.account, own.pay(charge.by_account))
+        whole = self.whole if dataset is None else self.whole.pay(dataset)
+        accounts = self.accounts
+        if own is not None and charge.by_account is not None:
+            accounts = {**accounts, charge.account: own.pay(charge.by_account)}
+        return State(self.head, self.time, self.rules, whole, accounts, self.failures)
+
+    def check_spent(self) -> None:
+        """Raise `LedgerError` if more was spent than there was."""
+        self.whole.check_spent()
+        for account in self.accounts.values():
+            account.check_spent()
 
     def check_cost(self, charge: Charged) -> None:
         """Raise `LedgerError` unless the filters took as much for a charge as its event costs, priced here and now."""
