@@ -46,8 +46,12 @@ def told_as_ledger_errors() -> Iterator[None]:
 
 def check_place(folder: Path) -> None:
     """Raise `LedgerError` if a folder is missing or lies on a network drive, where locks cannot be relied on."""
-    if not folder.is_dir():
-        raise LedgerError(f"there is no folder {str(folder)!r} to keep a ledger in")
+    try:
+        there = folder.is_dir()
+    except OSError:
+        there = False
+    if not there:
+        raise LedgerError(f"there is no folder {str(folder)!r} to keep a ledger in, or it may not be entered")
     mounts = Path("/proc/self/mounts")
     if not mounts.exists():
         return
