@@ -9,6 +9,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,8 +29,12 @@ from .state import State
 
 _OLDEST_SQLITE = (3, 37, 0)
 
-_LEFT_TO_PARENTS: list[sqlite3.Connection] = []
-"""Connections from before a fork: SQLite forbids even to close them in the child."""
+_OPEN: weakref.WeakSet[SqliteLedger] = weakref.WeakSet()
+"""The ledgers of this process, which let go of their files before it forks.
+
+SQLite remembers, for each file, which locks its process holds. A child inherits the memory and not the locks: it would
+write without them, and lose what it wrote when its parent closes the file.
+"""
 
 
 class SqliteLedger(Bookkeeping):
@@ -61,9 +66,9 @@ class SqliteLedger(Bookkeeping):
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._process = os.getpid()
         self._state: State | None = None
         self._closed = False
+        _OPEN.add(self)
         pinned = None if head is None else read_head(head)
         check_place(self.path.parent)
         if not self.path.exists() and budget is not None and pinned is None:
@@ -71,7 +76,11 @@ class SqliteLedger(Bookkeeping):
             rules = make_rules(
                 budget, per_query=per_query, expires=expires, keys_share=share, ledger=secrets.token_hex(16)
             )
-            _create(self.path, clock, lambda pages: pages.append(rules))
+            try:
+                _create(self.path, clock, lambda pages: pages.append(rules))
+            except LedgerError:
+                if not self.path.exists():  # or else somebody was quicker, and theirs is opened
+                    raise
         elif not self.path.exists():
             raise LedgerError(f"there is no ledger {str(self.path)!r}; check the path, or give a budget to open one")
         try:
@@ -137,9 +146,7 @@ class SqliteLedger(Bookkeeping):
         """Close the file."""
         with self._lock:
             self._closed = True
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+            self._let_go()
 
     def __enter__(self) -> SqliteLedger:
         return self
@@ -162,8 +169,6 @@ class SqliteLedger(Bookkeeping):
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Pages]:
-        if self._process != os.getpid():  # a lock that some thread of the parent held would never be let go
-            self._lock = threading.RLock()
         with self._lock, told_as_ledger_errors():
             connection = self._connected()
             connection.execute(begin)
@@ -179,11 +184,7 @@ class SqliteLedger(Bookkeeping):
             self._state = pages.state
 
     def _connected(self) -> sqlite3.Connection:
-        """Return this process's connection to the file, opening one where there is none."""
-        if self._process != os.getpid():
-            if self._connection is not None:
-                _LEFT_TO_PARENTS.append(self._connection)
-            self._connection, self._process = None, os.getpid()
+        """Return the connection to the file, opening one where there is none."""
         if self._closed:
             raise LedgerError("the ledger was closed")
         if self._connection is None:
@@ -197,6 +198,11 @@ class SqliteLedger(Bookkeeping):
                     raise
             self._connection = connection
         return self._connection
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
     def _check_rules(
         self, budget: Budget | None, per_query: Budget | None, expires: Time | None, share: object, pinned: Head | None
@@ -293,3 +299,22 @@ def _new_file(target: Path) -> Iterator[str]:
         for suffix in ("", "-wal", "-shm", "-journal"):
             with suppress(OSError):
                 os.unlink(f"{temporary}{suffix}")
+
+
+_WAITING: list[SqliteLedger] = []
+
+
+def _before_fork() -> None:
+    for ledger in list(_OPEN):
+        ledger._lock.acquire()
+        _WAITING.append(ledger)
+        ledger._let_go()
+
+
+def _after_fork() -> None:
+    while _WAITING:
+        _WAITING.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
