@@ -19,11 +19,17 @@ class Case:
     task: str
     units: Mapping[str, int]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Parameters of one system alone, such as a peer's own tuning."""
     count: str | None = None
     targets: Mapping[str, float] = field(default_factory=dict)
     """The least ratio of Privet's rate to a peer's that is hoped for."""
     limit: float | None = None
     """The most seconds that Privet may take, where that is the aim."""
+    figures: tuple[str, ...] = ()
+    """What is shown beside the time and counts with it, less being better: no ratio is reached with a worse figure."""
+    most: Mapping[str, float] = field(default_factory=dict)
+    """The most that a figure may be, as a multiple of each peer's."""
     same_draws: bool = False
     """Whether all systems draw from (nearly) one distribution, so that their mean sizes must agree."""
 
@@ -35,6 +41,7 @@ class Benchmark:
     name: str
     title: str
     unit: str
+    """What the rate counts; `"seconds"` shows the time itself, and in brackets the processor's."""
     cases: tuple[Case, ...]
 
     @property

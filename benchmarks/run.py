@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmark import Benchmark, Case
@@ -34,7 +34,10 @@ class Timing:
 
     units: int
     seconds: float = math.inf
+    cpu: float = math.inf
     size: float | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def rate(self) -> float:
@@ -57,10 +60,14 @@ def measure(benchmark: Benchmark, workers: dict[str, Worker], repeats: int, full
                     continue
                 units = max(case.units.values()) if full else few
                 counted = {case.count: units} if case.count else {}
-                reply = workers[system].ask(case.task, {**case.parameters, **counted})
+                own = case.settings.get(system, {})
+                reply = workers[system].ask(case.task, {**case.parameters, **own, **counted})
                 timing = row.setdefault(system, Timing(units))
                 timing.seconds = min(timing.seconds, reply["seconds"])
+                timing.cpu = min(timing.cpu, reply["cpu"])
                 timing.size = reply["size"]
+                timing.figures = reply.get("figures", {})
+                timing.note = reply.get("note", "")
     return best
 
 
@@ -72,20 +79,30 @@ def verify_same_work(case: Case, row: dict[str, Timing]) -> None:
 
 
 def make_table(benchmark: Benchmark, best: dict[str, dict[str, Timing]], systems: list[str]) -> Table:
-    """Return each system's rate, with how many times it Privet's is."""
-    table = Table(
-        title=f"{benchmark.title}\n{benchmark.unit} (Privet's as a multiple)", title_justify="left", box=SIMPLE
-    )
+    """Return each system's rate, with how many times it Privet's is, and its figures below."""
+    faster = "how many times faster Privet is" if benchmark.unit == "seconds" else "Privet's as a multiple"
+    table = Table(title=f"{benchmark.title}\n{benchmark.unit} ({faster})", title_justify="left", box=SIMPLE)
     for heading in ("case", *systems, "aims"):
-        table.add_column(heading, justify="right" if heading in systems else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if heading in systems else "left", no_wrap=heading != "aims")
     for case in benchmark.cases:
         row = best[case.title]
-        cells = ["-" if system not in row else compact(row[system].rate) for system in systems]
+        cells = ["-" if system not in row else shown(row[system], benchmark.unit) for system in systems]
         for place, system in enumerate(systems):
             if system in row and system != "privet":
                 cells[place] += f" ({multiple(ratio(row, system))})"
-        table.add_row(case.title, *cells, "; ".join(aims(case, row)))
+            if system in row:
+                cells[place] = "\n".join([cells[place], *_figures(row[system])])
+        table.add_row(case.title, *cells, "\n".join(aims(case, row)))
     return table
+
+
+def shown(timing: Timing, unit: str) -> str:
+    """Return the time where that is what is measured, else the rate."""
+    return f"{timing.seconds:.3g} s [{timing.cpu:.3g}]" if unit == "seconds" else compact(timing.rate)
+
+
+def _figures(timing: Timing) -> list[str]:
+    return [f"{name} {value:.8g}" for name, value in timing.figures.items()]
 
 
 def multiple(times: float) -> str:
@@ -110,11 +127,28 @@ def aims(case: Case, row: dict[str, Timing]) -> list[str]:
     lines = []
     for peer, least in case.targets.items():
         if peer in row:
-            lines.append(f"{multiple(least)} {peer} {_met(ratio(row, peer) >= least)}")
+            worse = [name for name in case.figures if row["privet"].figures[name] > row[peer].figures[name]]
+            but = f" (worse {', '.join(worse)})" if worse else ""
+            lines.append(f"{multiple(least)} {peer} {_met(ratio(row, peer) >= least and not worse)}{but}")
+    for name, largest in case.most.items():
+        for peer in row.keys() - {"privet"}:
+            times = row["privet"].figures[name] / row[peer].figures[name]
+            lines.append(f"{times:.2g} of {largest:g} times {peer}'s {name} {_met(times <= largest)}")
     if case.limit is not None:
         seconds = row["privet"].seconds
-        lines.append(f"{seconds:.3f} s of {case.limit:g} s {_met(seconds <= case.limit)}")
+        lines.append(f"{seconds:.3g} s of {case.limit:g} s {_met(seconds <= case.limit)}")
     return lines
+
+
+def notes(benchmark: Benchmark, best: dict[str, dict[str, Timing]]) -> list[str]:
+    """Return what workers said about how they worked, each remark once."""
+    lines = [
+        f"{case.title}, {system}: {timing.note}"
+        for case in benchmark.cases
+        for system, timing in best[case.title].items()
+        if timing.note
+    ]
+    return list(dict.fromkeys(lines))
 
 
 def _met(reached: bool) -> str:
@@ -133,7 +167,14 @@ def record(benchmark: Benchmark, best: dict[str, dict[str, Timing]], versions: d
             {
                 "title": case.title,
                 "systems": {
-                    system: {"units": timing.units, "seconds": timing.seconds, "rate": timing.rate}
+                    system: {
+                        "units": timing.units,
+                        "seconds": timing.seconds,
+                        "processor seconds": timing.cpu,
+                        "rate": timing.rate,
+                        "figures": timing.figures,
+                        "note": timing.note,
+                    }
                     for system, timing in best[case.title].items()
                 },
                 "ratios": {system: ratio(best[case.title], system) for system in best[case.title]},
@@ -159,7 +200,7 @@ def main() -> int:
     if unknown := set(options.names) - set(names):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
 
-    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
     benchmarks = [load(name) for name in options.names or names]
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}
@@ -176,6 +217,8 @@ def main() -> int:
             for case in benchmark.cases:
                 verify_same_work(case, best[case.title])
             console.print(make_table(benchmark, best, [system for system in benchmark.systems if system in workers]))
+            for line in notes(benchmark, best):
+                console.print(line)
             console.print(f"written to {record(benchmark, best, versions).relative_to(HERE.parent)}\n")
     except MissingPeer as error:
         print(error, file=sys.stderr)

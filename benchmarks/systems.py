@@ -48,7 +48,10 @@ SYSTEMS = {
         System("privet"),
         System("opendp", packages=("opendp",)),
         System("tmlt", packages=("tmlt.core",)),
+        System("dp_accounting", packages=("dp-accounting",)),
+        System("opendp_polars", packages=("opendp[polars]",)),
         System("numpy"),
+        System("duckdb"),
     )
 }
 
@@ -100,7 +103,7 @@ class Worker:
         self.version: str = self._read()["version"]
 
     def ask(self, task: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the worker's reply: seconds, and the mean size of the draws where there are any."""
+        """Return the worker's reply: seconds, the mean size of draws, and figures and a note if there are any."""
         if self._program.stdin is None:
             raise MissingPeer(self._name, "its worker has no input")
         self._program.stdin.write(json.dumps({"task": task, "parameters": dict(parameters)}) + "\n")

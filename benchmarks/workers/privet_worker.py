@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
+from privet_queries import QUERIES
 from serve import importing, serve
 
 import privet
@@ -32,6 +34,49 @@ def exponential_mechanism(candidates: int) -> Callable[[], Any]:
     return lambda: mechanism.release(scores)
 
 
+def different(events: int) -> list[Any]:
+    from privet.mechanisms import GaussianEvent, LaplaceEvent
+
+    made: list[Any] = []
+    for place in range(events // 2):
+        made.append(LaplaceEvent(sensitivity=1, scale=40 + Fraction(place, 10)))
+        made.append(GaussianEvent(sensitivity_squared=1, sigma_squared=(60 + Fraction(place, 5)) ** 2))
+    return made
+
+
+def compose_different(events: int, delta: float) -> Callable[[], Any]:
+    from privet import accounting
+
+    composed = accounting.Composed(tuple(different(events)))
+    return lambda: {"figures": {"epsilon": accounting.epsilon(composed, delta)}}
+
+
+def compose_sampled(rate: float, sigma: float, steps: int, delta: float) -> Callable[[], Any]:
+    from privet import accounting
+    from privet.mechanisms import GaussianEvent
+
+    one = GaussianEvent(sensitivity_squared=1, sigma_squared=Fraction(str(sigma)) ** 2)
+    steps_taken = accounting.Repeated(accounting.Sampled(one, Fraction(str(rate))), steps)
+    return lambda: {"figures": {"epsilon": accounting.epsilon(steps_taken, delta)}}
+
+
+def spend_one_more(history: int, delta: float) -> Callable[[], Any]:
+    from privet import accounting
+    from privet.core.budget import Approximate
+    from privet.mechanisms import GaussianEvent
+
+    account = accounting.open_filter(Approximate(epsilon=50, delta=delta))
+    for event in different(1000) * (history // 1000):
+        account = account.spend(event)
+    more = GaussianEvent(sensitivity_squared=1, sigma_squared=Fraction(777, 10) ** 2)
+
+    def call() -> dict[str, Any]:
+        account.spend(more)
+        return {"note": "filter: holds however each event was chosen"}
+
+    return call
+
+
 if __name__ == "__main__":
     serve(
         "privet",
@@ -40,6 +85,10 @@ if __name__ == "__main__":
             "discrete_gaussian": discrete_gaussian,
             "scalar_laplace": scalar_laplace,
             "exponential_mechanism": exponential_mechanism,
+            "compose_different": compose_different,
+            "compose_sampled": compose_sampled,
+            "spend_one_more": spend_one_more,
             "import": importing("privet"),
+            **QUERIES,
         },
     )

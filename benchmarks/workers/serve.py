@@ -20,7 +20,13 @@ Task = Callable[..., Callable[[], Any]]
 
 
 def serve(package: str, tasks: Mapping[str, Task]) -> None:
-    """Answer requests until the driver closes the pipe. What a peer prints of its own goes to stderr."""
+    """Answer requests until the driver closes the pipe. What a peer prints of its own goes to stderr.
+
+    Started with a task and its parameters as arguments, do that once and say what the whole process took.
+    """
+    if len(sys.argv) == 3:
+        _once(tasks[sys.argv[1]], json.loads(sys.argv[2]))
+        return
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     print(json.dumps({"version": importlib.metadata.version(package)}), file=replies, flush=True)
@@ -29,17 +35,47 @@ def serve(package: str, tasks: Mapping[str, Task]) -> None:
         print(json.dumps(_measure(tasks[request["task"]], request["parameters"])), file=replies, flush=True)
 
 
-def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, float | None]:
+def _once(task: Task, parameters: dict[str, Any]) -> None:
+    task(**parameters)()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "peak MB": _peak() / 1024}))
+
+
+def _peak() -> int:
+    """Return the most memory this program held, in kB; getrusage would count the process that started it too."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def apart(task: str, figure: str) -> Task:
+    """Return a task that does another one in a process of its own, and reports what that took: "cpu" or "peak MB"."""
+
+    def made(**parameters: Any) -> Callable[[], dict[str, Any]]:
+        command = [sys.executable, sys.argv[0], task, json.dumps(parameters)]
+
+        def call() -> dict[str, Any]:
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            used: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+            if figure == "cpu":
+                return {"seconds": used["cpu"], "cpu": used["cpu"]}
+            return {"figures": {figure: used[figure]}}
+
+        return call
+
+    return made
+
+
+def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, Any]:
     call = task(**parameters)
     gc.collect()
     gc.disable()
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), time.process_time()
     result = call()
-    seconds = time.perf_counter() - start
+    took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - spent}
     gc.enable()
-    if isinstance(result, dict):  # the task kept its own clock
-        return result
-    return {"seconds": seconds, "size": _mean_size(result)}
+    if isinstance(result, dict):  # figures beside the time, or a time of the task's own clock
+        return {**took, "size": None, **result}
+    return {**took, "size": _mean_size(result)}
 
 
 def _mean_size(result: Any) -> float | None:

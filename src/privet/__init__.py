@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import accounting, core, mechanisms, noise
-    from .core.errors import PrivetError, RequestError
+    from .core.budget import Approximate, Pure, Zcdp
+    from .core.errors import BudgetExceeded, PrivetError, RequestError
+    from .core.schema import Contribution, Table, boolean, category, date, integer, number, text, timestamp
     from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
+    from .core.unit import Person, Rows
+    from .engines.sources import DatabaseTable
     from .mechanisms import (
         Exponential,
         FiniteMechanism,
@@ -22,37 +26,91 @@ if TYPE_CHECKING:
         RandomizedResponse,
         analytic_gaussian_sigma,
     )
+    from .query.frame import col, count, count_units, histogram, mean, std, sum, var, when
+    from .session import Session
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Approximate",
+    "BudgetExceeded",
+    "Contribution",
+    "DatabaseTable",
     "Exponential",
     "FiniteMechanism",
     "Gaussian",
     "Laplace",
+    "Person",
     "PrivetError",
+    "Pure",
     "RandomizedResponse",
     "RequestError",
+    "Rows",
     "Sensitivity",
+    "Session",
+    "Table",
+    "Zcdp",
     "accounting",
     "analytic_gaussian_sigma",
+    "boolean",
+    "category",
+    "col",
     "core",
+    "count",
+    "count_units",
+    "date",
+    "histogram",
+    "integer",
+    "mean",
     "mechanisms",
     "noise",
+    "number",
     "sensitivity_by_enumeration",
+    "std",
+    "sum",
+    "text",
+    "timestamp",
+    "var",
+    "when",
 ]
 
 _HOME = {
+    "Approximate": "core.budget",
+    "BudgetExceeded": "core.errors",
+    "Contribution": "core.schema",
+    "DatabaseTable": "engines.sources",
     "Exponential": "mechanisms",
     "FiniteMechanism": "mechanisms",
     "Gaussian": "mechanisms",
     "Laplace": "mechanisms",
+    "Person": "core.unit",
     "PrivetError": "core.errors",
+    "Pure": "core.budget",
     "RandomizedResponse": "mechanisms",
     "RequestError": "core.errors",
+    "Rows": "core.unit",
     "Sensitivity": "core.sensitivity",
+    "Session": "session",
+    "Table": "core.schema",
+    "Zcdp": "core.budget",
     "analytic_gaussian_sigma": "mechanisms",
+    "boolean": "core.schema",
+    "category": "core.schema",
+    "col": "query.frame",
+    "count": "query.frame",
+    "count_units": "query.frame",
+    "date": "core.schema",
+    "histogram": "query.frame",
+    "integer": "core.schema",
+    "mean": "query.frame",
+    "number": "core.schema",
     "sensitivity_by_enumeration": "core.sensitivity",
+    "std": "query.frame",
+    "sum": "query.frame",
+    "text": "core.schema",
+    "timestamp": "core.schema",
+    "var": "query.frame",
+    "when": "query.frame",
 }
 """The module in which each public name lives; a public name that is not here is a module itself."""
 

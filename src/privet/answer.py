@@ -17,18 +17,19 @@ from .planner.plan import Plan
 if TYPE_CHECKING:
     from rich.console import Group
 
-Ends = tuple[float | None, ...]
-
 
 @dataclass(frozen=True)
 class Series:
-    """One column of an answer. `low`, `high` and `error` are None for keys and labels, which have no interval."""
+    """One column of an answer. `low`, `high` and `error` are None for keys and labels, which have no interval.
+
+    They are NaN in a row that is NULL whatever the noise.
+    """
 
     name: str
     values: tuple[Any, ...]
-    low: Ends | None = None
-    high: Ends | None = None
-    error: Ends | None = None
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    error: tuple[float, ...] | None = None
 
     @property
     def noisy(self) -> bool:
@@ -68,17 +69,18 @@ class Answer:
         return self._only().values[0]
 
     @property
-    def interval(self) -> tuple[float | None, float | None]:
+    def interval(self) -> tuple[float, float]:
         """The interval of the one released number of a one-row answer."""
         only = self._only()
-        return (only.low or (None,))[0], (only.high or (None,))[0]
+        return (only.low or (math.nan,))[0], (only.high or (math.nan,))[0]
 
     @property
     def estimate(self) -> Estimate:
         """The one released number of a one-row answer, with its interval and what that covers."""
         only = self._only()
-        numbers = [only.values[0], *((ends or (None,))[0] for ends in (only.low, only.high, only.error))]
-        value, low, high, error = (math.nan if number is None else float(number) for number in numbers)
+        value = math.nan if only.values[0] is None else float(only.values[0])
+        low, high = self.interval
+        error = (only.error or (math.nan,))[0]
         return Estimate(
             value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers="the noise"
         )
@@ -94,7 +96,7 @@ class Answer:
                     name = f"{series.name}_{suffix}"
                     while name in columns:  # a column of the answer may have that very name
                         name += "_"
-                    columns[name] = flat[name] = list(ends)
+                    columns[name] = flat[name] = [None if math.isnan(end) else end for end in ends]
         return flat
 
     def to_json(self) -> str:
@@ -129,11 +131,12 @@ class Answer:
 
     def certificate(self) -> dict[str, Any]:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
-        from . import __version__
+        from importlib.metadata import version
+
         from .planner.explain import facts
 
         return {
-            "privet": __version__,
+            "privet": version("privet"),
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "digest": self.plan.digest,
@@ -146,7 +149,7 @@ class Answer:
         """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
         from .plots.answers import plot_answer
 
-        return plot_answer(self, path)
+        return plot_answer(self.series, confidence=self.confidence, path=path)
 
     def __rich__(self) -> Group:
         from rich.console import Group
@@ -195,7 +198,7 @@ def _cell(series: Series, index: int) -> str:
 
 
 def _short(value: Any) -> str:
-    if value is None:
+    if value is None or value != value:
         return "NULL"
     if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
         value = int(value)

@@ -11,7 +11,7 @@ from .answer import Answer, Series
 from .core.expression import Column, Expression
 from .core.receipt import Receipt
 from .engines.post import evaluate, run_step
-from .inference.bars import POINTS, Bars, noise_points, ratio_bars, simulated_bars
+from .inference.bars import Bars, noise_points, points_for, ratio_bars, simulated_bars
 from .inference.laws import Law
 from .planner.derive import columns_of, meanings
 from .planner.explain import coverage_notes
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .core.pair import Floats
 
 _ROW = "privet row"
-_MOST_SIMULATED = 4_000_000
+_DOUBT = 2.0
+"""A count below this many standard deviations of its noise says nothing about what is divided by it."""
 
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
@@ -71,6 +72,9 @@ def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
 
 def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
+    picked = _picked(step)
+    if picked is not None:
+        return {**{name: list(rows[column]) for name, column in picked.items()}, _ROW: rows[_ROW]}
     outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows)
@@ -82,6 +86,14 @@ def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
     kept = list(first.values())[step.offset :]
     kept = kept if step.limit is None else kept[: step.limit]
     return {name: [values[index] for index in kept] for name, values in found.items()}
+
+
+def _picked(step: Step) -> dict[str, str] | None:
+    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
+    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
+        return None
+    columns = {output.name: output.expression.name for output in step.outputs if isinstance(output.expression, Column)}
+    return columns if len(columns) == len(step.outputs) else None
 
 
 class _Bars:
@@ -105,7 +117,7 @@ class _Bars:
             found = self._of_reading(used[0])
         else:
             found = self._derived(meaning, used)
-        return Series(name, plain, _known(found.low), _known(found.high), _known(found.error))
+        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
 
     def _of_reading(self, reading: Reading) -> Bars:
         import numpy as np
@@ -125,10 +137,23 @@ class _Bars:
         laws = [law_of(self.plan, place) for place in reading.places]
         if isinstance(reading.aggregate, Mean):
             step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
-            scaled = (Law(laws[0].family, laws[0].scale * step), Law(laws[0].family, laws[1].scale))
+            scaled = (laws[0].times(step), Law(laws[0].family, laws[1].scale, laws[1].step))
             found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
             return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
-        return simulated_bars(reading.aggregate.read, parts, laws, tail=self.tail)
+        tails = self._tails(parts[-1], laws[-1])
+        found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
+        unknown = tails <= 0
+        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+
+    def _tails(self, count: Floats, law: Law) -> Floats:
+        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
+
+        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
+        """
+        import numpy as np
+
+        doubt = _DOUBT * law.deviation / np.maximum(count, 1e-9)
+        return np.asarray(self.tail * np.clip(1 - doubt * doubt, 0.0, 1.0))
 
     def _noise(self, place: Place) -> tuple[float, float]:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""
@@ -146,7 +171,7 @@ class _Bars:
         every = {place for reading in used for place in reading.places}
         places = sorted(place for place in every if not isinstance(place, Known))
         chosen = np.array(self.chosen)
-        points = max(199, min(POINTS, _MOST_SIMULATED // len(chosen)))
+        points = points_for(len(chosen))
         laws = [law_of(self.plan, place) for place in places]
         noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
         noise.update(zip(places, noise_points(laws, points), strict=True))
@@ -177,8 +202,8 @@ def _spread(values: Floats, tail: float) -> Bars:
     return Bars(low, high, error)
 
 
-def _known(ends: Floats) -> tuple[float | None, ...]:
-    return tuple(None if end != end else float(end) for end in ends)
+def _floats(ends: Floats) -> tuple[float, ...]:
+    return tuple(map(float, ends))
 
 
 def _tidy(value: Any) -> Any:

@@ -44,49 +44,74 @@ def test_an_unknown_command_is_refused_by_name() -> None:
     assert shown.stdout == ""
 
 
-def test_the_demo_shows_every_classical_mechanism_and_bars_without_colour_in_a_pipe() -> None:
+def test_the_demo_answers_refuses_repeats_and_runs_out_without_colour_in_a_pipe() -> None:
     shown = run("demo", COLUMNS="80")
     assert shown.returncode == 0, shown.stderr
-    for name in ("Laplace", "Gaussian", "Exponential", "RandomizedResponse", "FiniteMechanism", "90-99"):
-        assert name in shown.stdout
+    for word in ("births", "rare groups stay hidden", "cost_per_patient", "0 spent", "Unsupported", "BudgetExceeded"):
+        assert word in shown.stdout
+    assert "rarity" not in shown.stdout
     assert "\x1b" not in shown.stdout
     assert shown.stderr == ""
 
 
-def test_the_demo_draws_in_ascii_where_the_terminal_has_nothing_else() -> None:
-    shown = run("demo", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.isascii()
+def test_the_demo_speaks_json_and_its_noise_is_fresh() -> None:
+    first, second = (json.loads(run("demo", "--json").stdout)["answers"] for _ in range(2))
+    assert [answer["sql"] for answer in first] == [answer["sql"] for answer in second]
+    assert first != second
+    for answer in first:
+        for row in answer["rows"]:
+            low = [name for name in row if name.endswith("_low")]
+            assert low
+            for name in low:
+                column = name.removesuffix("_low")
+                assert row[name] <= row[column] <= row[f"{column}_high"]
 
 
-@pytest.fixture(scope="module")
-def demo() -> str:
-    return run("demo", "--json").stdout
-
-
-def test_the_demo_speaks_json(demo: str) -> None:
-    told = json.loads(demo)
-    assert [release["epsilon"] > 0 for release in told["releases"]] == [True] * 5
-    assert told["composition"]["hundred_counts"] < 10
-    assert all(bar["low"] <= bar["value"] <= bar["high"] for bar in told["histogram"]["bars"])
-
-
-def test_two_demos_differ(demo: str) -> None:
-    assert demo != run("demo", "--json").stdout
-
-
-def test_epsilon_is_told_as_a_number_on_standard_output() -> None:
+def test_epsilon_is_told_by_every_theorem_with_the_tightest_marked() -> None:
     shown = run("epsilon", "laplace", "--scale", "2", "--times", "100", "--delta", "1e-6")
     assert shown.returncode == 0
-    assert 0 < float(shown.stdout) < 50
-    assert "basic" in shown.stderr
+    lines = [line.split() for line in shown.stdout.splitlines()[2:]]
+    assert lines[0][0] == "pld"
+    assert lines[0][2:] == ["<-", "tightest"]
+    assert ["basic", "50"] in lines
+    figures = [float(line[1]) for line in lines]
+    assert figures == sorted(figures)
+    assert sum("tightest" in line for line in shown.stdout.splitlines()) == 1
+
+
+def test_epsilon_in_json_is_the_tightest_and_every_theorems() -> None:
+    told = json.loads(run("epsilon", "laplace", "--scale", "2", "--times", "100", "--delta", "1e-6", "--json").stdout)
+    assert set(told) == {"epsilon", "by"}
+    assert told["epsilon"] == min(told["by"].values())
+    assert {"basic", "advanced", "advanced-kov", "optimal", "zcdp", "renyi", "pld"} <= set(told["by"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "epsilon"),
+    [
+        (("gaussian", "--sigma", "1", "--delta", "1e-6"), 4.8865541),
+        (("gaussian", "--sigma", "1", "--rate", "0.01", "--times", "1000", "--delta", "1e-5"), 1.82824),
+        (("laplace", "--scale", "1", "--times", "100", "--delta", "1e-6"), 71.546),
+        (("laplace", "--whole", "--scale", "1", "--times", "100", "--delta", "1e-6"), 83.5307),
+        (("response", "--p", "3/4"), 1.0986123),
+        (("exponential", "--epsilon", "0.1", "--times", "50", "--delta", "1e-6"), 1.66),
+    ],
+)
+def test_the_figures_of_the_command_line_are_those_of_the_literature(
+    arguments: tuple[str, ...], epsilon: float
+) -> None:
+    told = json.loads(run("epsilon", *arguments, "--json").stdout)
+    assert told["epsilon"] <= epsilon * 1.001
+    assert told["epsilon"] >= epsilon * 0.9
 
 
 def test_what_was_calibrated_costs_no_more_than_the_budget() -> None:
     budget = ("--delta", "1e-6", "--times", "50")
-    sigma = run("calibrate", "gaussian", "--epsilon", "1", *budget).stdout.strip()
-    told = json.loads(run("epsilon", "gaussian", "--sigma", sigma, *budget, "--json").stdout)
-    assert 0.999 < told["epsilon"] <= 1
+    told = json.loads(run("calibrate", "gaussian", "--epsilon", "1", *budget, "--json").stdout)
+    assert set(told) == {"sigma", "by"}
+    assert told["sigma"] == pytest.approx(min(told["by"].values()), rel=1e-5)
+    cost = json.loads(run("epsilon", "gaussian", "--sigma", repr(told["sigma"]), *budget, "--json").stdout)
+    assert 0.999 < cost["epsilon"] <= 1
 
 
 def test_ratios_are_read_exactly() -> None:

@@ -22,7 +22,7 @@ FLOORS = (
     ("mechanisms", "local", "shuffle"),
     ("aggregates", "query", "inference", "plots"),
     ("planner", "engines", "ledger"),
-    ("release", "answer", "config", "session"),
+    ("release", "reading", "answer", "config", "session"),
     ("strategy", "synth", "learn", "stream", "audit"),
     ("cli", "server"),
 )

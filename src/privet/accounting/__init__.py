@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from privet.core.event import Composed, Event, Repeated
 
+from .amplify import Sampled
 from .calibrate import calibrate, fits
-from .compose import advanced, advanced_kov, basic, optimal, optimal_delta
+from .compose import advanced, advanced_kov, basic, optimal, optimal_bounds, optimal_delta
 from .convert import rdp_delta, rdp_epsilon, rho_delta, rho_epsilon, rho_from
 from .cost import delta, epsilon, rdp
 from .events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from .filters import Filter, Remaining, open_filter
 from .gdp import analytic_gaussian_sigma, compose_mu, gaussian_delta, gaussian_epsilon, gaussian_mu
 from .groups import Group
+from .loss import privacy_loss
 from .odometer import Odometer, open_odometer
 from .parallel import Parallel, parallel
-from .report import by_theorem
+from .pld import delta_bounds, epsilon_bounds, loss_distribution
+from .report import by_theorem, calibrate_by_theorem
+from .tradeoff import best_accuracy, in_words, posterior, region, tradeoff
 
 __all__ = [
     "ApproximateEvent",
@@ -31,30 +35,42 @@ __all__ = [
     "PureEvent",
     "Remaining",
     "Repeated",
+    "Sampled",
     "ThresholdEvent",
     "ZcdpEvent",
     "advanced",
     "advanced_kov",
     "analytic_gaussian_sigma",
     "basic",
+    "best_accuracy",
     "by_theorem",
     "calibrate",
+    "calibrate_by_theorem",
     "compose_mu",
     "delta",
+    "delta_bounds",
     "epsilon",
+    "epsilon_bounds",
     "fits",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
+    "in_words",
+    "loss_distribution",
     "open_filter",
     "open_odometer",
     "optimal",
+    "optimal_bounds",
     "optimal_delta",
     "parallel",
+    "posterior",
+    "privacy_loss",
     "rdp",
     "rdp_delta",
     "rdp_epsilon",
+    "region",
     "rho_delta",
     "rho_epsilon",
     "rho_from",
+    "tradeoff",
 ]

@@ -15,13 +15,12 @@ from .convolve import Moments, Part, Window, support
 from .discretise import Extent, extent, upper
 from .gather import Copies
 
-TOLERANCE = 2e-5
+TOLERANCE = 4e-6
 """The part of epsilon that placing losses on the lattice may add to the upper bound, by estimate."""
-_MANY = 64
-_LOOSER = 4 * TOLERANCE
-"""The same where many different pairs make every lattice point dear."""
 LARGEST = 1 << 21
 """Most lattice points in a window."""
+LONGEST = 1 << 18
+"""Most lattice points of a single pair, on either side."""
 _LEVEL = 24.0
 """The window leaves out e**-24 of the tilted mass: its error is then far below that of the lattice."""
 
@@ -31,15 +30,21 @@ class Sketch:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.moments = Moments(parts)
+        kept = sum(part.times * math.log1p(-min(part.lattice.infinite, 1 - 1e-16)) for part in parts)
+        self.cut = sum(part.times * part.lattice.truncated for part in parts)
+        self.lost = min(1.0, self.cut - math.expm1(kept))
 
-    def tilt_for_delta(self, delta: float) -> tuple[float, float]:
-        """Return the tilt at which Chernoff's bound reaches delta soonest, and the epsilon where it does."""
-        target = math.log(delta)
-        return _least(lambda tilt: (self.moments.log_moment(tilt) + _chernoff(tilt) - target) / tilt)
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """Return the tilt at which Chernoff's bound reaches delta soonest, and an upper bound on epsilon."""
+        left = delta - self.lost * (1 + 1e-6)
+        target = math.log(left if left > 0 else delta)
+        tilt, value = _least(lambda tilt: (self.moments.log_moment(tilt) + _chernoff(tilt) - target) / tilt)
+        return tilt, max(0.0, value) if left > 0 else math.inf
 
-    def tilt_for_epsilon(self, epsilon: float) -> tuple[float, float]:
-        """Return the tilt at which Chernoff's bound at epsilon is least, and the logarithm of the bound."""
-        return _least(lambda tilt: self.moments.log_moment(tilt) + _chernoff(tilt) - tilt * epsilon)
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Return the tilt at which Chernoff's bound at epsilon is least, and an upper bound on delta."""
+        tilt, value = _least(lambda tilt: self.moments.log_moment(tilt) + _chernoff(tilt) - tilt * epsilon)
+        return tilt, min(1.0, math.exp(min(0.0, value)) + self.lost * (1 + 1e-6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +88,21 @@ def aim(rough: Sketch, tilt: float, *, level: float = _LEVEL) -> Aim:
     return Aim(tilt, low, high, probes, max(min(high, most) - max(low, least), 1e-300))
 
 
-def step_for(pairs: Sequence[Copies], aimed: Aim, epsilon: float) -> float:
-    """Return a lattice step that adds about TOLERANCE to epsilon, on which large atoms fall on lattice points.
+def step_for(pairs: Sequence[Copies], reaches: Sequence[Extent], aimed: Aim, epsilon: float, tolerance: float) -> float:
+    """Return a lattice step that adds about that part to epsilon, on which large atoms fall on lattice points.
 
     Connecting the dots spreads each loss by a variance of at most step**2/4 and keeps the moments 0 and -1, so the log
     moment at `tilt` grows by about count tilt (tilt + 1) step**2/12 and epsilon by count (tilt + 1) step**2/12.
     """
     count = sum(copies.times for copies in pairs)
     width = aimed.width
-    tolerance = TOLERANCE if len(pairs) < _MANY else _LOOSER
     step = math.sqrt(12 * tolerance * max(epsilon, width / 1000) / (count * (aimed.tilt + 1)))
-    return aligned(pairs, min(max(step, width / LARGEST), width / 64))
+    return aligned(pairs, max(min(step, width / 64), width / LARGEST, longest(reaches) / LONGEST))
+
+
+def longest(reaches: Sequence[Extent]) -> float:
+    """Return the largest loss of any single pair."""
+    return max(max(reach.forward, reach.backward) for reach in reaches)
 
 
 def aligned(pairs: Sequence[Copies], step: float) -> float:
@@ -104,7 +113,12 @@ def aligned(pairs: Sequence[Copies], step: float) -> float:
         shared = _divisor(shared, end)
         if shared < step:
             return step
-    return shared / math.ceil(shared / step) if shared else step
+    if not shared:
+        return step
+    # losses of discrete noise are simple fractions of the largest one; a count with many divisors meets them too
+    cells = shared / step
+    block = 60 if cells > 120 else 12 if cells > 24 else 1
+    return shared / (block * math.ceil(cells / block))
 
 
 def _divisor(one: float, other: float) -> float:

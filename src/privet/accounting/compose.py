@@ -14,7 +14,7 @@ from privet.core.event import Event
 from privet.core.exact import Number, failure_probability
 from privet.core.rounding import float_down, float_up, inflate
 
-from .optimal import optimal, optimal_delta
+from .optimal import optimal, optimal_bounds, optimal_delta
 from .parallel import Parallel, parallel
 from .parts import Part, delta_left, parts
 
@@ -27,6 +27,7 @@ __all__ = [
     "advanced_kov_root",
     "basic",
     "optimal",
+    "optimal_bounds",
     "optimal_delta",
     "parallel",
     "parts",

@@ -179,7 +179,7 @@ def _valley(value: Callable[[float], float]) -> float:
         left, right = left - step, left + step
     while right < _MOST_ABOVE and value(right) < value(right - step):
         left, right = right - step, right + step
-    return lowest(value, left, right, steps=40)
+    return lowest(value, left, right, steps=30)
 
 
 def _probability(logarithm: float) -> float:

@@ -139,7 +139,8 @@ def compose(parts: Sequence[Part], window: Window, tilt: float, probes: tuple[fl
     output of a transform of length n is a sum of its inputs over paths of log2 n butterflies, so its error is at most
     c = log2 n times that of a level, relative to the sum of the inputs' magnitudes, which is 1 after tilting. With
     m = |f| + c a bound on a coefficient before and after, powers and products are off by at most the product of
-    m**times, times the sum of times (c/m + 3 units). By Parseval's equality that bounds the norm of the error of the result.
+    m**times, times the sum of times (c/m + 3 units). By Parseval's equality that bounds the norm of the
+    error of the result.
 
     Guarantee: the true masses differ from the returned ones by mass wrapped around, at most `above` and `below`, and
     by a vector of norm at most `rounding`.

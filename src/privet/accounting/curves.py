@@ -72,7 +72,7 @@ def response_rdp(epsilon: Exact, order: float) -> float:
     else:
         gap = math.log1p(math.exp(-loss)) - math.log1p(math.exp(-(2 * order - 1) * loss))
         curve = loss - gap / above
-    return min(loss, inflate(curve), float_up(Fraction(order) * Fraction(response_rho(epsilon))))
+    return min(loss, inflate(curve))
 
 
 def finite_pure(p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> Exact:

@@ -19,8 +19,11 @@ import numpy as np
 from privet.core.pair import Pair
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from privet.core.pair import Floats
 
+    Indices = NDArray[np.int64]
     Curve = Callable[[Floats], Floats]
 
 LONGEST = 1300.0
@@ -34,6 +37,7 @@ _NEAR = 2.0**-8
 _NOISE = 2.0**-30
 """What prolonging such a chord across its cell can make of a pair's relative error of 1e-12."""
 _ROUNDING = 2.0**-48
+_FLAT = 2.0**-42
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +146,12 @@ def _points(curve: Curve, step: float, far: float) -> tuple[Floats, Floats]:
 
 def _upper_side(curve: Curve, step: float, far: float, reach: float) -> _Side:
     values, places = _points(curve, step, far)
-    drops = (values[:-1] - values[1:]) / np.diff(places)
+    drops = (values[:-1] - values[1:]) / (places[:-1] * math.expm1(step))
     # slopes must fall; raising them from the far end on repairs rounding errors, and only ever lifts the curve
     slopes = np.maximum.accumulate(drops[::-1])[::-1]
     rest = float(values[-1])
     ended = far >= reach
-    return _side(slopes, places, rest if ended else 0.0, 0.0 if ended else rest)
+    return _side(slopes, places, step, (rest, 0.0) if ended else (0.0, rest))
 
 
 def _lower_side(curve: Curve, step: float, far: float, reach: float) -> _Side:
@@ -177,35 +181,49 @@ def _lower_side(curve: Curve, step: float, far: float, reach: float) -> _Side:
     flat[-1] = True
     left, right = np.where(flat, rest, left), np.where(flat, rest, right)
     heights = np.minimum(np.append(left, rest), np.append(left[0], right))
-    corners = _convex_corners(places, heights)
-    found = (heights[corners][:-1] - heights[corners][1:]) / np.diff(places[corners])
+    corners = _convex_corners(places, heights, step)
+    found = -_slopes(places, heights, step, corners)
     falling = np.maximum.accumulate(found[::-1])[::-1] * (1 - _ROUNDING)
-    return _side(np.repeat(falling, np.diff(corners)), places, rest, 0.0)
+    return _side(np.repeat(falling, np.diff(corners)), places, step, (rest, 0.0))
 
 
-def _convex_corners(places: Floats, heights: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _convex_corners(places: Floats, heights: Floats, step: float) -> Indices:
     """Return the indices of the corners of the greatest convex function below the points.
 
-    A point above the line between two others is no corner, so all such points may go at once; few rounds are needed.
+    A point above the line between two others is no corner, so all such points may go at once. A point that lies below
+    it by less than a rounding error goes too: that lifts the curve by less than the noise already taken off.
     """
     kept = np.arange(len(places), dtype=np.int64)
+    # the far end is often a dip with a long slope before it: go straight to where its tangent touches
+    for end in (len(kept) - 1, int(np.argmin(heights))):
+        if end > 1:
+            before = kept[kept < end]
+            rises = (heights[before] - heights[end]) / -np.expm1(step * (before - end))
+            touch = int(before[np.argmin(rises)])
+            kept = kept[(kept <= touch) | (kept >= end)]
     while len(kept) > 2:
-        slopes = np.diff(heights[kept]) / np.diff(places[kept])
+        slopes = _slopes(places, heights, step, kept)
         corner = np.ones(len(kept), dtype=np.bool_)
-        corner[1:-1] = slopes[1:] > slopes[:-1]
+        corner[1:-1] = slopes[1:] > slopes[:-1] * (1 - _FLAT)
         if corner.all():
             break
         kept = kept[corner]
     return kept
 
 
-def _side(slopes: Floats, places: Floats, infinite: float, truncated: float) -> _Side:
+def _slopes(places: Floats, heights: Floats, step: float, kept: Indices) -> Floats:
+    """Return the slopes between points that are whole steps apart; the difference of two places would lose digits."""
+    with np.errstate(over="ignore"):
+        return np.diff(heights[kept]) / (places[kept[:-1]] * np.expm1(step * np.diff(kept)))
+
+
+def _side(slopes: Floats, places: Floats, step: float, rest: tuple[float, float]) -> _Side:
     """Return the masses of a curve that falls with `slopes` between `places` and stays constant afterwards."""
     second = slopes - np.append(slopes[1:], 0.0)
     with np.errstate(under="ignore"):
         real = second * places[0]
-    at_one = infinite + truncated + float(np.sum(slopes * np.diff(places)))
-    return _Side(second * places[1:], real, infinite, truncated, at_one)
+    at_one = rest[0] + rest[1] + float(np.sum(slopes * places[:-1])) * math.expm1(step)
+    return _Side(second * places[1:], real, rest[0], rest[1], at_one)
 
 
 def _join_upper(ahead: _Side, behind: _Side, step: float) -> Lattice:

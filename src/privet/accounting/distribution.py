@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from privet.core.pair import Floats
 
 _UNIT = 2.0**-53
-_HALVINGS = 48
+_HALVINGS = 34
+_TALLEST = 600.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,29 @@ class LossDistribution:
         losses = self.step * np.arange(self.lowest + start, self.lowest + len(self.masses), dtype=np.float64)
         with np.errstate(under="ignore"):
             return float(np.sum(self.masses[start:] * -np.expm1(np.minimum(epsilon - losses, 0.0))))
+
+    def seen_and_infinite(self, epsilon: float) -> float:
+        """Return delta without the error terms: what the lattice shows, not a bound."""
+        return self.seen(epsilon) + self.infinite
+
+    def at_lattice_points(self) -> tuple[Floats, Floats]:
+        """Return all epsilons = 0, step, ... within the window and the deltas proven there.
+
+        With T(i) the sum of mass e**-loss over losses from point i on, the part that is seen falls from point i to the
+        next by (e**step - 1) e**(i step) T(i + 1): a sum of positive terms, from the far end.
+        """
+        start = max(0, -self.lowest)
+        count = min(len(self.masses) - start, math.floor(_TALLEST / self.step))
+        epsilons = self.step * np.arange(count, dtype=np.float64)
+        masses = np.zeros(count)
+        masses[max(0, self.lowest) :] = self.masses[start : start + count - max(0, self.lowest)]
+        with np.errstate(under="ignore"):
+            tails = np.cumsum((masses * np.exp(-epsilons))[::-1])[::-1]
+            falls = math.expm1(self.step) * np.exp(epsilons[:-1]) * tails[1:]
+        seen = np.append(np.cumsum(falls[::-1])[::-1], 0.0)
+        over = float(np.sum(self.masses[start + count :]))
+        terms = sum(self.errors(0.0).values())
+        return epsilons, np.minimum(1.0, (seen + self.infinite + over + terms) * (1 + MARGIN))
 
     def _factor(self, epsilon: float) -> float:
         return math.exp(min(600.0, -self.tilt * (epsilon - self.anchor)))

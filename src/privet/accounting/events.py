@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.event import Atom, Event, Exact
+from privet.core.event import Atom, Event, Exact, read_event
 from privet.core.exact import failure_probability, nonnegative, probability
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
@@ -143,6 +143,10 @@ class FinitePairEvent(Atom):
         return finite_rdp(self.p, self.q, read_order(order))
 
     def pair(self) -> Pair:
+        """Return the pair; where p and q agree on all that they share, it is nothing but a chance of failing."""
+        shared = [(here, there) for here, there in zip(self.p, self.q, strict=True) if here > 0 and there > 0]
+        if all(here == there for here, there in shared):
+            return ApproximatePair(Fraction(0), 1 - sum((here for here, _ in shared), Fraction(0)))
         return FinitePair(self.p, self.q)
 
 
@@ -159,8 +163,7 @@ class ThresholdEvent:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.event, Event):
-            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        read_event(self.event)
         object.__setattr__(self, "delta", failure_probability(self.delta))
 
     def pure(self) -> Exact:

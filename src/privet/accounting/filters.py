@@ -13,7 +13,7 @@ from typing import Protocol
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
-from privet.core.event import Event, Exact
+from privet.core.event import Event, Exact, read_event
 from privet.core.exact import Number, open_probability
 from privet.core.rounding import float_down, float_up
 
@@ -64,7 +64,7 @@ class PureFilter:
     spent: Fraction = Fraction(0)
 
     def admits(self, event: Event) -> bool:
-        return _read(event).slack() == 0 and add_exact(self.spent, event.pure()) <= self.budget.epsilon
+        return read_event(event).slack() == 0 and add_exact(self.spent, event.pure()) <= self.budget.epsilon
 
     def spend(self, event: Event) -> PureFilter:
         if not self.admits(event):
@@ -88,7 +88,7 @@ class ZcdpFilter:
     spent: Fraction = Fraction(0)
 
     def admits(self, event: Event) -> bool:
-        return _read(event).slack() == 0 and add_exact(self.spent, event.rho()) <= self.budget.rho
+        return read_event(event).slack() == 0 and add_exact(self.spent, event.rho()) <= self.budget.rho
 
     def spend(self, event: Event) -> ZcdpFilter:
         if not self.admits(event):
@@ -133,7 +133,7 @@ class RenyiFilter:
         return Fraction(max(0.0, order_budget(self.budget.epsilon, self.order, log_down(rest))))
 
     def admits(self, event: Event) -> bool:
-        if self.spent_delta + _read(event).slack() > self.keys_delta:
+        if self.spent_delta + read_event(event).slack() > self.keys_delta:
             return False
         if add_exact(self.spent, event.rdp(self.order)) <= self.allowed:
             return True
@@ -216,12 +216,6 @@ def _refusal(event: Event, measure: str, requested: Exact, left: Remaining) -> R
         remaining=float_down(left.amount),
         largest_epsilon=left.largest_epsilon,
     )
-
-
-def _read(event: Event) -> Event:
-    if not isinstance(event, Event):
-        raise RequestError(f"event must be an Event; got a {type(event).__name__}")
-    return event
 
 
 def add_exact(total: Exact, charge: Exact) -> Exact:

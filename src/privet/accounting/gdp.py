@@ -148,6 +148,25 @@ def event_epsilon(event: Event, delta: Number) -> float:
     return float_up(Fraction(gaussian_epsilon(rest, mu)) + 2 * Fraction(blur))
 
 
+def event_delta(event: Event, epsilon: Number) -> float:
+    """Return the delta of an event all of whose parts are Gaussian, rounded up; 1 for any other.
+
+    Guarantee: as `event_epsilon`.
+    Cites: [DRS22, Cor. 2], [BW18, Thm 8].
+    """
+    exact, total = nonnegative(epsilon, "epsilon"), event_mu(event)
+    if total is None:
+        return 1.0
+    mu, blur = total
+    if blur == 0:
+        return gaussian_delta(exact, mu)
+    moved = exact - 2 * Fraction(blur)
+    if moved < 0 or blur > 1:
+        return 1.0
+    inner = Fraction(gaussian_delta(moved, mu)) * exp_up(Fraction(blur))
+    return min(1.0, float_up(inner + sum(event.atoms().values()) * Fraction(1, 10**300)))
+
+
 def log_down(value: Fraction) -> float:
     """Return a double no larger than the natural logarithm of a rational above 0, and within a few units of it."""
     if Fraction(1, 2) < value < 2:

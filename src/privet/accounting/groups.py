@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
-from privet.core.errors import RequestError, Unsupported
-from privet.core.event import Event, Exact, add_up
+from privet.core.errors import Unsupported
+from privet.core.event import Event, Exact, add_up, read_event
 from privet.core.exact import Number, failure_probability, nonnegative, whole
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import exp_up, float_up
@@ -103,8 +103,7 @@ class Group:
     size: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.event, Event):
-            raise RequestError(f"event must be an Event; got a {type(self.event).__name__}")
+        read_event(self.event)
         object.__setattr__(self, "size", _size(self.size))
         for part in self.event.atoms():
             if self.size > 1 and part.slack() > 0 and math.isinf(part.pure()):

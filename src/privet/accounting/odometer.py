@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
-from privet.core.event import Event, Exact
+from privet.core.event import Event, Exact, read_event
 from privet.core.exact import Number, failure_probability
 from privet.core.rounding import float_up
 
@@ -40,8 +40,7 @@ class Odometer:
 
     def spend(self, event: Event) -> Odometer:
         """Return the odometer after one more event, chosen in any way from what came before."""
-        if not isinstance(event, Event):
-            raise RequestError(f"event must be an Event; got a {type(event).__name__}")
+        read_event(event)
         costs = (event.rdp(order) for order in self.orders)
         return replace(
             self,

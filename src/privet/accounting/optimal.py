@@ -1,7 +1,8 @@
 """The optimal composition of (epsilon, delta) mechanisms: what randomised response, which is the worst of them, costs.
 
 The losses of composed randomised responses are sums of +-epsilon_i. Equal parts make few distinct sums, and these are
-enumerated; the result is then exact up to rounding. More than that is a question for privacy loss distributions.
+enumerated; the result is then exact up to rounding. Beyond that, the privacy loss distribution of the same randomised
+responses gives a proven upper bound, and a lower one beside it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privet.core.errors import Unsupported
-from privet.core.event import Event
+from privet.core.event import Composed, Event, Repeated
 from privet.core.exact import Number, failure_probability, nonnegative
 from privet.core.rounding import float_down, float_up, inflate
 
+from . import pld
+from .events import ApproximateEvent
 from .parts import Part, delta_left, parts, survival_log
 from .search import least
 
@@ -31,20 +33,31 @@ def optimal(event: Event, delta: Number) -> float:
     """Return the least epsilon that holds for every composition of mechanisms with the parts' parameters, rounded up.
 
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance, and no
-    smaller epsilon holds for all such mechanisms. Exact where the distinct losses can be enumerated.
+    smaller epsilon holds for all such mechanisms. Exact where the distinct losses can be enumerated, and otherwise the
+    upper end of `optimal_bounds`.
     Cites: [KOV15, Thm 3.3], [MV16, Thm 1.5].
     """
+    return optimal_bounds(event, delta)[1]
+
+
+def optimal_bounds(event: Event, delta: Number) -> tuple[float, float]:
+    """Return the optimal epsilon between bounds: equal where losses can be enumerated, else within about 0.05%."""
     allowed, every = failure_probability(delta), parts(event)
     if every is None:
-        return math.inf
+        return math.inf, math.inf
     rest = delta_left(every, allowed)
     if rest < 0:
-        return math.inf
+        return math.inf, math.inf
     total = float_up(sum((part.times * part.epsilon for part in every), Fraction(0)))
     if rest == 0 or total == 0:
-        return total
-    losses = _Losses(every)
-    return least(lambda epsilon: epsilon >= total or losses.delta(epsilon) <= rest, 0.0, total)
+        return total, total
+    try:
+        losses = _Losses(every)
+    except _TooMany:
+        low, high = pld.epsilon_bounds(_responses(every), allowed)
+        return low, min(high, total)
+    exact = least(lambda epsilon: epsilon >= total or losses.delta(epsilon) <= rest, 0.0, total)
+    return exact, exact
 
 
 def optimal_delta(event: Event, epsilon: Number) -> float:
@@ -59,10 +72,21 @@ def optimal_delta(event: Event, epsilon: Number) -> float:
         return 1.0
     spent = sum((part.times * part.delta for part in every), Fraction(0))
     total = sum((part.times * part.epsilon for part in every), Fraction(0))
-    inner = 0.0 if bound >= total else _Losses(every).delta(float_down(bound))
+    try:
+        inner = 0.0 if bound >= total else _Losses(every).delta(float_down(bound))
+    except _TooMany:
+        return pld.pld_delta(_responses(every), bound)
     survive = survival_log(every)
     failed = -math.expm1(survive)
     return min(1.0, inflate(failed + math.exp(survive) * inner), float_up(spent + Fraction(inner)))
+
+
+class _TooMany(Exception):
+    """The distinct losses are too many to enumerate."""
+
+
+def _responses(every: tuple[Part, ...]) -> Composed:
+    return Composed(tuple(Repeated(ApproximateEvent(part.epsilon, part.delta), part.times) for part in every))
 
 
 class _Losses:
@@ -80,10 +104,7 @@ class _Losses:
             step, weight = _binomial(epsilon, count)
             self.infinite += _LEAST_WEIGHT * (count + 1 - step.size)
             if loss.size * step.size > _MOST_LOSSES:
-                raise Unsupported(
-                    f"{len(times)} different epsilons make more than {_MOST_LOSSES} distinct losses; "
-                    f"ask accounting.pld for a bracket of the same quantity"
-                )
+                raise _TooMany
             loss = np.add.outer(loss, step).ravel()
             probability = np.multiply.outer(probability, weight).ravel()
         count = sum(times.values())
@@ -105,7 +126,7 @@ def _binomial(epsilon: Fraction, times: int) -> tuple[Floats, Floats]:
     import numpy as np
 
     if times > _MOST_TIMES:
-        raise Unsupported(f"optimal composition enumerates up to {_MOST_TIMES} equal parts; got {times}")
+        raise _TooMany
     lie = math.exp(-float(epsilon))
     middle = min(times, math.floor((times + 1) / (1 + lie)))
     up = np.arange(middle, times)

@@ -99,7 +99,7 @@ class GaussianPair(Symmetric):
         return (0.0, 0.0) if self.mu == 0 and self.blur == 0 else (math.inf, math.inf)
 
     def gaussian(self) -> tuple[float, float]:
-        """Return mu and blur."""
+        """Return mu and blur: of noise that is its own reflection, with Renyi curve at most order mu**2/2."""
         return self.mu, self.blur
 
     def repeated(self, times: int) -> GaussianPair:

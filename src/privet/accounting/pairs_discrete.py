@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FINE = 512
 """From this many steps per standard deviation on, sums are computed as integrals with corrections."""
 _TERMS = 12
-_FINEST = 10**6
+_FINEST = 10**8
 """From here on the corrections are below a double's resolution, and are bounded instead of computed."""
 
 

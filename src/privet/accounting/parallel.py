@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from privet.core.errors import BadParameter, RequestError
-from privet.core.event import Atom, Event, Exact, Repeated, add_up
+from privet.core.errors import BadParameter
+from privet.core.event import Atom, Event, Exact, Repeated, add_up, read_event
 from privet.core.pair import NoPair, Pair
 
 Neighbors = Literal["add-remove", "change-one"]
@@ -33,10 +33,7 @@ class Parallel(Atom):
     neighbors: Neighbors
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", tuple(self.events))
-        for event in self.events:
-            if not isinstance(event, Event):
-                raise RequestError(f"events must be Events; got a {type(event).__name__}")
+        object.__setattr__(self, "events", tuple(read_event(event) for event in self.events))
         if self.neighbors not in get_args(Neighbors):
             raise BadParameter("neighbors", self.neighbors, "'add-remove' or 'change-one'")
 

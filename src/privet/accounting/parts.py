@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.core.errors import RequestError
-from privet.core.event import Event
+from privet.core.event import Event, read_event
 from privet.core.rounding import float_down, float_up
 
 
@@ -22,8 +21,7 @@ class Part:
 
 def parts(event: Event) -> tuple[Part, ...] | None:
     """Return what an event is made of, as (epsilon, delta) mechanisms; None if one has no finite epsilon."""
-    if not isinstance(event, Event):
-        raise RequestError(f"event must be an Event; got a {type(event).__name__}")
+    read_event(event)
     equal: dict[tuple[Fraction, Fraction], int] = {}
     for atom, times in event.atoms().items():
         epsilon, slack = atom.pure(), atom.slack()

@@ -7,7 +7,7 @@ with costs chosen adaptively, a composed distribution is not valid; filters serv
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -19,14 +19,15 @@ from privet.core.exact import failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
-from .aim import LARGEST, TOLERANCE, Aim, Sketch, aim, aligned, reaches_of, sketch, step_for
+from .aim import LARGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
 from .convolve import Part
 from .discretise import Extent, Lattice, lower, upper
 from .distribution import LossDistribution, OptimisticLoss, compose_lower, compose_upper
-from .gather import Copies, Gathered, gather, remaining
-from .pairs_finite import ResponsePair
+from .gather import Copies, gather, remaining
 
 _RATIO = 1.0005
+_FINEST = 1 << 19
+"""Most lattice points to which a bracket is refined; what is still open then stays open."""
 _SMALL = 1e-7
 """Tails of single events are cut where they cannot add more than this part of delta."""
 _WHOLE = 1e-20
@@ -68,15 +69,17 @@ def epsilon_bounds(event: Event, delta: float | Fraction) -> Bounds:
     epsilons. No bound below `lower` can be derived from the same dominating pairs.
     Cites: [SMM19, Thm 1], [KJPH21, Thm 10], [DGKKM22, Thm 3.3], [ZDW22, Thm 10].
     """
-    return _epsilon(event, delta, tight=True)
+    return _epsilon(event, delta, TOLERANCE, tight=True)
 
 
-def pld_epsilon(event: Event, delta: float | Fraction) -> float:
+def pld_epsilon(event: Event, delta: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `epsilon_bounds`, without the work of computing the lower one.
 
-    Guarantee: as `epsilon_bounds`; the lattice step is chosen by estimate, which affects tightness only.
+    `tolerance` is the part of epsilon that the lattice may add, by estimate; time grows with its inverse square root.
+
+    Guarantee: as `epsilon_bounds`, whatever the tolerance.
     """
-    return _epsilon(event, delta, tight=False).upper
+    return _epsilon(event, delta, tolerance, tight=False).upper
 
 
 def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
@@ -85,15 +88,15 @@ def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
     Guarantee: the event is (epsilon, upper)-DP, for both orders of neighbours.
     Cites: as `epsilon_bounds`.
     """
-    return _delta(event, epsilon, tight=True)
+    return _delta(event, epsilon, TOLERANCE, tight=True)
 
 
-def pld_delta(event: Event, epsilon: float | Fraction) -> float:
+def pld_delta(event: Event, epsilon: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `delta_bounds`, without the work of computing the lower one.
 
-    Guarantee: as `delta_bounds`.
+    Guarantee: as `delta_bounds`, whatever the tolerance.
     """
-    return _delta(event, epsilon, tight=False).upper
+    return _delta(event, epsilon, tolerance, tight=False).upper
 
 
 def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> LossBracket:
@@ -105,7 +108,7 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
     """
     gathered = gather(event)
     if not gathered.pairs:
-        gathered = Gathered((Copies(ResponsePair(0), 1),), gathered.failure)
+        return _only_failure(gathered.failure, 1.0 if step is None else float_up(positive(step, "step")))
     reaches = reaches_of(gathered.pairs, _WHOLE)
     sketches = sketch(gathered.pairs, reaches)
     aims = [aim(rough, 0.0, level=-math.log(_WHOLE)) for rough in sketches.values()]
@@ -127,122 +130,140 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
     return LossBracket(made[0], made[1])
 
 
-def _epsilon(event: Event, delta: float | Fraction, *, tight: bool) -> Bounds:
+def _epsilon(event: Event, delta: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
     allowed = failure_probability(delta)
+    positive(tolerance, "tolerance")
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
     found = Bounds(0.0, math.inf)
-    if not gathered.pairs:
-        found = Bounds(0.0, 0.0 if allowed >= Fraction(gathered.failure) else math.inf)
+    if allowed < Fraction(gathered.failure):
+        pass  # the failures alone may exceed delta, whatever the pairs say
+    elif not gathered.pairs:
+        found = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         found = _alone_epsilon(gathered.alone, left)
     elif left > 0:
-        found = _Question(gathered, left, tight, *_epsilon_readers(left)).answer()
+        found = _answer(gathered.pairs, _AtDelta(left), tolerance, tight=tight)
     if allowed >= event.slack():
         pure = event.pure()
         found = Bounds(found.lower, min(found.upper, float_up(pure)))
     return Bounds(min(found), found.upper)
 
 
-def _delta(event: Event, epsilon: float | Fraction, *, tight: bool) -> Bounds:
+def _delta(event: Event, epsilon: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
     exact = nonnegative(epsilon, "epsilon")
+    positive(tolerance, "tolerance")
     gathered, at = gather(event), -float_up(-exact)
+    if exact >= event.pure():
+        promised = float_up(event.slack())
+        return Bounds(min(gathered.failure * _ACCURACY, promised), promised)
     if not gathered.pairs:
         found = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         curve = _both(gathered.alone)
         found = Bounds(curve(at) * _ACCURACY, curve(at))
     else:
-        found = _Question(gathered, None, tight, *_delta_readers(at)).answer()
+        found = _answer(gathered.pairs, _AtEpsilon(at), tolerance, tight=tight)
     failure, kept = gathered.failure, 1 - gathered.failure
     above = min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper
     below = (failure + kept * found.lower) * _ACCURACY if failure else found.lower
-    if exact >= event.pure():
-        above = min(above, float_up(event.slack()))
     return Bounds(min(below, above), above)
 
 
-class _Reader(NamedTuple):
-    """How to ask one question: where to aim, what the estimate says, and how to read it off a distribution."""
+@dataclass(frozen=True)
+class _AtDelta:
+    """The question for the least epsilon at a delta: where to aim, and how to read the answer off."""
 
-    target: Callable[[Sketch], tuple[float, float]]
-    highest: Callable[[LossDistribution], float]
-    lowest: Callable[[OptimisticLoss, float], float]
-    about: Callable[[float], float]
-    level: Callable[[float], float]
+    delta: float
 
+    def level(self, pairs: Sequence[Copies], sides: Sequence[int]) -> float:
+        return self.delta
 
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """One question about a composition: aim at it in each direction, compute, refine until the bracket is narrow."""
+    def target(self, rough: Sketch) -> tuple[float, float]:
+        return rough.epsilon(self.delta)
 
-    gathered: Gathered
-    delta: float | None
-    tight: bool
-    reader: _Reader
-    at: float
+    def scale(self, estimate: float) -> float:
+        return estimate
 
-    def answer(self) -> Bounds:
-        pairs = self.gathered.pairs
-        sides = (0,) if all(getattr(copies.pair, "symmetric", False) for copies in pairs) else (0, 1)
-        reaches = reaches_of(pairs, 1e-290 if self.delta is None else self.delta * _SMALL)
-        sketches = sketch(pairs, reaches, sides)
-        targets = {side: self.reader.target(sketches[side]) for side in sides}
-        if self.delta is None:
-            reaches = reaches_of(pairs, max(self.reader.level(value) for _, value in targets.values()) * _SMALL)
-            sketches = sketch(pairs, reaches, sides)
-        best = Bounds(0.0, 0.0)
-        for side in sorted(sides, key=lambda side: -targets[side][1]):
-            tilt, value = targets[side]
-            # the sketch is itself an upper bound: a direction that it proves to be the better one needs no more
-            if self.reader.about(value) * (1 + 1e-6) <= best.upper:
-                continue
-            one = self._direction(side, reaches, aim(sketches[side], tilt), value)
-            best = Bounds(max(best.lower, one.lower), max(best.upper, one.upper))
-        return best
+    def highest(self, made: LossDistribution) -> float:
+        return made.epsilon(self.delta)
 
-    def _direction(self, side: int, reaches: list[Extent], aimed: Aim, value: float) -> Bounds:
-        pairs = self.gathered.pairs
-        step = step_for(pairs, aimed, value if self.delta is not None else self.at)
-        best = Bounds(0.0, math.inf)
-        while True:
-            high = _lattices(pairs, reaches, step, upper)[side]
-            above = self.reader.highest(compose_upper(high, aimed.window(high), aimed.tilt, aimed.probes))
-            if not self.tight:
-                return Bounds(0.0, above)
-            low = _lattices(pairs, reaches, step, lower)[side]
-            composed = compose_lower(low, aimed.window(low), aimed.tilt, aimed.probes)
-            best = Bounds(max(best.lower, self.reader.lowest(composed, above)), min(best.upper, above))
-            step /= 2
-            if best.upper <= _RATIO * best.lower or aimed.width / step * (1 + len(pairs) / 16) > LARGEST:
-                return best
+    def lowest(self, made: OptimisticLoss, above: float) -> float:
+        return made.epsilon(self.delta, below=above)
 
 
-def _epsilon_readers(delta: float) -> tuple[_Reader, float]:
-    reader = _Reader(
-        target=lambda rough: rough.tilt_for_delta(delta),
-        highest=lambda made: made.epsilon(delta),
-        lowest=lambda made, above: made.epsilon(delta, below=above),
-        about=lambda value: value,
-        level=lambda value: delta,
-    )
-    return reader, 0.0
+@dataclass(frozen=True)
+class _AtEpsilon:
+    """The question for the least delta at an epsilon."""
+
+    epsilon: float
+
+    def level(self, pairs: Sequence[Copies], sides: Sequence[int]) -> float:
+        rough = sketch(pairs, reaches_of(pairs, 1e-290), sides)
+        return max(1e-280, max(self.target(rough[side])[1] for side in sides))
+
+    def target(self, rough: Sketch) -> tuple[float, float]:
+        return rough.delta(self.epsilon)
+
+    def scale(self, estimate: float) -> float:
+        return self.epsilon
+
+    def highest(self, made: LossDistribution) -> float:
+        return made.delta(self.epsilon)
+
+    def lowest(self, made: OptimisticLoss, above: float) -> float:
+        return made.delta(self.epsilon)
 
 
-def _delta_readers(epsilon: float) -> tuple[_Reader, float]:
-    reader = _Reader(
-        target=lambda rough: rough.tilt_for_epsilon(epsilon),
-        highest=lambda made: made.delta(epsilon),
-        lowest=lambda made, above: made.delta(epsilon),
-        about=lambda value: math.exp(min(0.0, value)),
-        level=lambda value: math.exp(max(-600.0, min(0.0, value))),
-    )
-    return reader, epsilon
+def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, tolerance: float, *, tight: bool) -> Bounds:
+    """Return the bounds for one question about a composition, for the worse of its directions."""
+    sides = (0,) if all(getattr(copies.pair, "symmetric", False) for copies in pairs) else (0, 1)
+    reaches = reaches_of(pairs, question.level(pairs, sides) * _SMALL)
+    sketches = sketch(pairs, reaches, sides)
+    targets = {side: question.target(sketches[side]) for side in sides}
+    best: Bounds | None = None
+    for side in sorted(sides, key=lambda side: -targets[side][1]):
+        tilt, estimate = targets[side]
+        # the sketch is itself an upper bound: a direction that it proves to be the better one needs no more
+        if best is not None and estimate * (1 + 1e-6) <= best.upper:
+            continue
+        if math.isinf(estimate) or sketches[side].cut > estimate / 2:  # losses too large for any lattice
+            return Bounds(0.0, estimate)
+        aimed = aim(sketches[side], tilt)
+        step = step_for(pairs, reaches, aimed, question.scale(estimate), tolerance)
+        one = _refined(pairs, question, aimed, _Course(side, tuple(reaches), step), tight=tight)
+        best = one if best is None else Bounds(max(best.lower, one.lower), max(best.upper, one.upper))
+    return Bounds(0.0, math.inf) if best is None else best
+
+
+class _Course(NamedTuple):
+    side: int
+    reaches: tuple[Extent, ...]
+    step: float
+
+
+def _refined(
+    pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, aimed: Aim, course: _Course, *, tight: bool
+) -> Bounds:
+    """Return bounds in one direction, halving the step until they are close or the lattice has grown too large."""
+    best, step = Bounds(0.0, math.inf), course.step
+    while True:
+        high = _lattices(pairs, course.reaches, step, upper)[course.side]
+        above = question.highest(compose_upper(high, aimed.window(high), aimed.tilt, aimed.probes))
+        if not tight:
+            return Bounds(0.0, above)
+        low = _lattices(pairs, course.reaches, step, lower)[course.side]
+        made = compose_lower(low, aimed.window(low), aimed.tilt, aimed.probes)
+        best = Bounds(max(best.lower, question.lowest(made, above)), min(best.upper, above))
+        step /= 2
+        points = max(aimed.width / step * (1 + len(pairs) / 16), 2 * longest(course.reaches) / step)
+        if best.upper <= _RATIO * best.lower or points > _FINEST:
+            return best
 
 
 def _lattices(
-    pairs: tuple[Copies, ...],
-    reaches: list[Extent],
+    pairs: Sequence[Copies],
+    reaches: Sequence[Extent],
     step: float,
     make: Callable[[Pair, float, Extent], tuple[Lattice, Lattice]],
 ) -> tuple[list[Part], list[Part]]:
@@ -288,6 +309,12 @@ def _both(pair: Pair) -> Callable[[float], float]:
         return min(1.0, max(float(pair.forward(at)[0]), float(pair.backward(at)[0])))
 
     return curve
+
+
+def _only_failure(failure: float, step: float) -> LossBracket:
+    masses = np.array([1 - failure])
+    sides = OptimisticLoss(step, 0, masses, failure), LossDistribution(step, 0, masses, failure)
+    return LossBracket(sides, sides)
 
 
 def _failing(step: float, failure: float) -> Lattice:

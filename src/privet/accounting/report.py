@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from privet.core.errors import Unsupported
-from privet.core.event import Event
-from privet.core.exact import Number, failure_probability
+from privet.core.event import Event, Repeated
+from privet.core.exact import Number, failure_probability, positive
+from privet.core.rounding import float_down
 
 from . import compose, convert, gdp
+from .calibrate import HasEvent
+from .cost import loss_epsilon
+from .search import least
+
+Theorem = Callable[[Event, Fraction], float]
+"""From an event and a delta to an upper bound on epsilon; infinite where it says nothing."""
 
 
 def by_theorem(event: Event, delta: Number) -> dict[str, float]:
@@ -33,6 +41,32 @@ def by_theorem(event: Event, delta: Number) -> dict[str, float]:
     return figures
 
 
+def calibrate_by_theorem(
+    make: Callable[[float], HasEvent], epsilon: Number, delta: Number, *, times: int = 1, start: float = 1.0
+) -> dict[str, float]:
+    """Return for each theorem the least noise, to one part in a million, at which it proves (epsilon, delta)-DP.
+
+    `make` takes a number of which more means more noise. A theorem that proves nothing at 2**40 times `start` is left
+    out.
+
+    Guarantee: at each figure, its theorem bounds the cost of `times` releases by epsilon at delta.
+    """
+    bound, allowed = float_down(positive(epsilon, "epsilon")), failure_probability(delta)
+
+    def proves(theorem: Theorem, noise: float) -> bool:
+        return theorem(Repeated(make(noise).event, times), allowed) <= bound
+
+    figures: dict[str, float] = {}
+    for name, theorem in _THEOREMS.items():
+        try:
+            enough = next((x for x in (start * 2.0**k for k in range(41)) if proves(theorem, x)), None)
+            if enough is not None:
+                figures[name] = least(partial(proves, theorem), enough * 2.0**-30, enough, relative=1e-6)
+        except Unsupported:
+            continue
+    return figures
+
+
 def _zcdp(event: Event, allowed: Fraction) -> float:
     rho, rest = event.rho(), allowed - event.slack()
     return convert.rho_epsilon(rho, rest) if isinstance(rho, Fraction) and rest >= 0 else math.inf
@@ -43,7 +77,7 @@ def _renyi(event: Event, allowed: Fraction) -> float:
     return convert.rdp_epsilon(event.rdp, rest) if rest > 0 else math.inf
 
 
-_THEOREMS: dict[str, Callable[[Event, Fraction], float]] = {
+_THEOREMS: dict[str, Theorem] = {
     "basic": compose.basic,
     "advanced": compose.advanced,
     "advanced-kov": compose.advanced_kov,
@@ -51,4 +85,5 @@ _THEOREMS: dict[str, Callable[[Event, Fraction], float]] = {
     "zcdp": _zcdp,
     "renyi": _renyi,
     "gaussian": gdp.event_epsilon,
+    "pld": loss_epsilon,
 }

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean(Aggregate):
-    """The mean of x, within its bounds; the middle of the bounds where too few rows are left to tell."""
+    """The mean of x, within its bounds; the middle of the bounds where less than one row is left to tell."""
 
     argument: Argument
     name = "avg"
@@ -27,7 +27,8 @@ class Mean(Aggregate):
         import numpy as np
 
         total, count = released
-        shift = total * float(self.argument.centred().step) / np.maximum(count, 1.0)
+        known = np.where(count >= 1.0, total, 0.0)  # noise over less than one row says nothing
+        shift = known * float(self.argument.centred().step) / np.maximum(count, 1.0)
         return np.clip(float(self.argument.middle) + shift, *self.ends)
 
     @property

@@ -17,7 +17,7 @@ Form = Literal["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
 
 @dataclass(frozen=True)
 class Spread(Aggregate):
-    """The variance of x or its root, no larger than bounded values can have."""
+    """The variance of x or its root, no larger than bounded values can have; the middle of that without rows."""
 
     argument: Argument
     form: Form
@@ -31,8 +31,9 @@ class Spread(Aggregate):
         import numpy as np
 
         centred = self.argument.centred()
-        total, square, count = released
-        n = np.maximum(count, 2.0 if self.form.endswith("samp") else 1.0)
+        fewest = 2.0 if self.form.endswith("samp") else 1.0
+        total, square = (np.where(released[2] >= fewest, sums, 0.0) for sums in released[:2])
+        n = np.maximum(released[2], fewest)
         mean = total / n
         variance = (square / n + squares(centred).offset - mean * mean) * float(centred.step) ** 2
         if self.form.endswith("samp"):

@@ -1,7 +1,8 @@
-"""`privet calibrate`: the least noise with which a number of releases fits a budget."""
+"""`privet calibrate`: the least noise with which a number of releases fits a budget, by every theorem that applies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,9 @@ import click
 
 from .epsilon import delta_option, sensitivity_option, times_option
 from .numbers import number
-from .output import json_option, print_json
+from .output import json_option, print_json, print_theorems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privet.mechanisms import Mechanism
 
 epsilon_option = click.option("--epsilon", type=number, required=True, help="What all releases together may cost.")
@@ -21,7 +20,12 @@ epsilon_option = click.option("--epsilon", type=number, required=True, help="Wha
 
 @click.group()
 def command() -> None:
-    """Tell the least noise with which a number of releases fits a budget."""
+    """Tell the least noise with which a number of releases fits a budget.
+
+    \b
+    Example:
+      privet calibrate gaussian --epsilon 1 --delta 1e-6 --times 50
+    """
 
 
 @command.command()
@@ -34,7 +38,10 @@ def laplace(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: in
     """The scale of Laplace noise."""
     from privet import Laplace
 
-    _tell("scale", lambda scale: Laplace(sensitivity=sensitivity, scale=scale), epsilon, delta, times, as_json)
+    def make(scale: float) -> Laplace:
+        return Laplace(sensitivity=sensitivity, scale=scale, grid="fine")
+
+    _tell("scale", make, float(sensitivity * times / epsilon), epsilon, delta, times, as_json)
 
 
 @command.command()
@@ -47,19 +54,28 @@ def gaussian(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: i
     """The standard deviation of Gaussian noise; needs a delta above 0."""
     from privet import Gaussian
 
-    _tell("sigma", lambda sigma: Gaussian(sensitivity=sensitivity, sigma=sigma), epsilon, delta, times, as_json)
+    def make(sigma: float) -> Gaussian:
+        return Gaussian(sensitivity=sensitivity, sigma=sigma)
+
+    _tell("sigma", make, float(sensitivity * times / epsilon), epsilon, delta, times, as_json)
 
 
 def _tell(
-    name: str, make: Callable[[float], Mechanism], epsilon: Fraction, delta: Fraction, times: int, as_json: bool
+    name: str,
+    make: Callable[[float], Mechanism],
+    start: float,
+    epsilon: Fraction,
+    delta: Fraction,
+    times: int,
+    as_json: bool,
 ) -> None:
     from privet import accounting
     from privet.core.budget import Approximate, Pure
 
     budget = Approximate(epsilon=epsilon, delta=delta) if delta else Pure(epsilon=epsilon)
-    number = accounting.calibrate(make, budget, times=times)
+    figures = accounting.calibrate_by_theorem(make, epsilon, delta, times=times, start=start)
+    least = min([accounting.calibrate(make, budget, times=times, start=start), *figures.values()])
     if as_json:
-        print_json({name: number, "times": times, "budget": {"epsilon": float(epsilon), "delta": float(delta)}})
+        print_json({name: least, "by": figures})
         return
-    click.echo(f"{number!r}")
-    click.echo(f"the least {name} with which {times:,} releases fit {budget.describe()}", err=True)
+    print_theorems(f"least {name} with which {times:,} releases fit {budget.describe()}", name, figures, least)

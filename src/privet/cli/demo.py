@@ -1,191 +1,179 @@
-"""`privet demo`: the classical mechanisms at work. The data are made up, so the truth may be shown beside releases."""
+"""`privet demo`: questions about a made-up hospital, with honest error bars, under a budget that runs out.
+
+The data are made up, so the truth may be shown beside what is released. Nobody else may see it.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
+import tempfile
+import time
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .bars import ASCII, LINES, Bar, draw_bars
-from .numbers import show_cost
 from .output import json_option, print_json
 
 if TYPE_CHECKING:
-    from privet.core.event import Event
+    from rich.console import Console
 
-DELTA = Fraction(1, 10**6)
-CONFIDENCE = 0.95
+    from privet.answer import Answer
+    from privet.session import Session
 
-PATIENTS = 1874
-STAYS_IN_DAYS = 9120
-LONGEST_STAY = 30
-VISITS_BY_WARD = {"births": 212, "surgery": 505, "heart": 388, "trauma": 431, "children": 338}
-SMOKERS, SURVEYED = 540, 3000
-PAIN_LEVELS = ("none", "some", "strong")
-PATIENTS_BY_AGE = {
-    "0-9": 140, "10-19": 118, "20-29": 196, "30-39": 255, "40-49": 241,
-    "50-59": 287, "60-69": 310, "70-79": 219, "80-89": 96, "90-99": 12,
-}  # fmt: skip
+EPSILON, DELTA = 3, Fraction(1, 10**7)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """One mechanism's row: what was asked, the made-up truth, what was released and what it cost."""
+@dataclass(frozen=True)
+class Question:
+    """What is asked, what it shows, what it may cost, and the query that tells the made-up truth."""
 
-    mechanism: str
-    question: str
-    true: str
-    released: str
-    interval: str
-    epsilon: float
-    delta: float
+    shows: str
+    sql: str
+    epsilon: Fraction
+    truth: str
+
+
+QUESTIONS = (
+    Question(
+        "Each patient counts, not each visit",
+        "SELECT COUNT(DISTINCT patient_id) AS patients, COUNT(*) AS visits FROM visits",
+        Fraction(1, 4),
+        "SELECT COUNT(DISTINCT patient_id), COUNT(*) FROM visits",
+    ),
+    Question(
+        "Averages by group, for groups that are public",
+        "SELECT ward, COUNT(*) AS visits, AVG(cost) AS cost FROM visits GROUP BY ward ORDER BY ward",
+        Fraction(1, 2),
+        "SELECT ward, COUNT(*), AVG(least(cost, 2000)) FROM visits GROUP BY ward ORDER BY ward",
+    ),
+    Question(
+        "Groups that nobody declared: rare ones, which could point at a person, do not show",
+        "SELECT diagnosis, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY diagnosis ORDER BY diagnosis",
+        Fraction(1, 2),
+        "SELECT diagnosis, COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis ORDER BY diagnosis",
+    ),
+    Question(
+        "Arithmetic on released numbers is free, and keeps its error bars",
+        "SELECT SUM(cost) / COUNT(DISTINCT patient_id) AS cost_per_patient FROM visits WHERE age >= 65",
+        Fraction(1, 2),
+        "SELECT SUM(least(cost, 2000)) / COUNT(DISTINCT patient_id) FROM visits WHERE age >= 65",
+    ),
+)
 
 
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """See the mechanisms at work, on made-up data."""
-    rows, event = release_each()
-    bars, histogram_epsilon = release_histogram()
-    together, many = compose(event)
-    if as_json:
-        print_json(
-            {
-                "data": "made up",
-                "confidence": CONFIDENCE,
-                "releases": [asdict(row) for row in rows],
-                "histogram": {"epsilon": histogram_epsilon, "bars": [asdict(bar) for bar in bars]},
-                "composition": {"epsilon": together, "delta": float(DELTA), "hundred_counts": many},
-            }
-        )
-        return
-    _print(rows, bars, histogram_epsilon, together, many)
+    """See questions about a made-up hospital answered, refused and repeated for free."""
+    with tempfile.TemporaryDirectory(prefix="privet-demo-") as name:
+        folder = Path(name)
+        if as_json:
+            print_json(_answers(folder))
+        else:
+            _show(folder)
 
 
-def release_each() -> tuple[list[Shown], Event]:
-    """Return one release of each classical mechanism, and the event of all of them together."""
-    from privet import Exponential, FiniteMechanism, Gaussian, Laplace, RandomizedResponse
-    from privet.core.event import Composed
+def _open(folder: Path) -> tuple[Session, Path]:
+    from privet.core.budget import Approximate
+    from privet.session import Session
 
-    count = Laplace(sensitivity=1, epsilon=Fraction(1, 2))
-    counted = count.release(PATIENTS)
+    from .hospital import declare, make_visits
 
-    stays = Gaussian(sensitivity=LONGEST_STAY, epsilon=1, delta=DELTA)
-    stayed = stays.release(STAYS_IN_DAYS)
-
-    choice = Exponential(sensitivity=1, epsilon=Fraction(1, 2), monotone=True)
-    wards, visits = list(VISITS_BY_WARD), list(VISITS_BY_WARD.values())
-    chosen = wards[choice.release(visits)]
-    short = choice.error(CONFIDENCE, size=len(wards))
-
-    survey = RandomizedResponse(p=Fraction(3, 4))
-    reports = survey.release([1] * SMOKERS + [0] * (SURVEYED - SMOKERS))
-    share = survey.estimate(reports, confidence=CONFIDENCE)
-
-    fifth = Fraction(1, 5)
-    pain = FiniteMechanism([[3 * fifth, fifth, fifth], [fifth, 3 * fifth, fifth], [fifth, fifth, 3 * fifth]])
-    told = PAIN_LEVELS[pain.release(PAIN_LEVELS.index("some"))]
-
-    rows = [
-        Shown(
-            mechanism="Laplace",
-            question="patients",
-            true=f"{PATIENTS:,}",
-            released=f"{counted:,}",
-            interval=_range(*count.interval(counted, CONFIDENCE)),
-            epsilon=count.epsilon,
-            delta=0.0,
-        ),
-        Shown(
-            mechanism="Gaussian",
-            question="hospital days",
-            true=f"{STAYS_IN_DAYS:,}",
-            released=f"{stayed:,}",
-            interval=_range(*stays.interval(stayed, CONFIDENCE)),
-            epsilon=stays.epsilon,
-            delta=float(DELTA),
-        ),
-        Shown(
-            mechanism="Exponential",
-            question="busiest ward",
-            true=max(wards, key=VISITS_BY_WARD.__getitem__),
-            released=chosen,
-            interval=f"best, less {math.ceil(short)}",
-            epsilon=choice.epsilon,
-            delta=0.0,
-        ),
-        Shown(
-            mechanism="RandomizedResponse",
-            question="smokers",
-            true=f"{SMOKERS / SURVEYED:.1%}",
-            released=f"{share.value:.1%}",
-            interval=f"{share.low:.1%} to {share.high:.1%}",
-            epsilon=survey.epsilon,
-            delta=0.0,
-        ),
-        Shown(
-            mechanism="FiniteMechanism",
-            question="pain of one",
-            true="some",
-            released=told,
-            interval="true in 3 of 5",
-            epsilon=pain.epsilon,
-            delta=0.0,
-        ),
-    ]
-    return rows, Composed((count.event, stays.event, choice.event, survey.event, pain.event))
+    path = make_visits(folder)
+    return Session({"visits": declare(path)}, budget=Approximate(epsilon=Fraction(EPSILON), delta=DELTA)), path
 
 
-def release_histogram() -> tuple[list[Bar], float]:
-    """Return the patients by age, each count with its interval, and the epsilon that all of them cost."""
-    from privet import Laplace
-
-    mechanism = Laplace(sensitivity=1, epsilon=Fraction(1, 10))  # a patient is in one bar only
-    released = mechanism.release(list(PATIENTS_BY_AGE.values()))
-    low, high = mechanism.interval(released, CONFIDENCE)
-    bars = [
-        Bar(label=age, value=int(value), low=int(least), high=int(most))
-        for age, value, least, most in zip(PATIENTS_BY_AGE, released, low, high, strict=True)
-    ]
-    return bars, mechanism.epsilon
+def _answers(folder: Path) -> dict[str, Any]:
+    session, _ = _open(folder)
+    with session:
+        answers = [session.ask(question.sql, epsilon=question.epsilon) for question in QUESTIONS]
+        left = session.remaining().largest_epsilon
+    return {
+        "data": "made up",
+        "answers": [{"sql": q.sql, "rows": list(a)} for q, a in zip(QUESTIONS, answers, strict=True)],
+        "largest_epsilon_left": left,
+    }
 
 
-def compose(event: Event) -> tuple[float, float]:
-    """Return the epsilon at `DELTA` of an event, and of a hundred counts at epsilon 1/10 each."""
-    from privet import Laplace, accounting
-    from privet.core.event import Repeated
-
-    hundred = Repeated(Laplace(sensitivity=1, epsilon=Fraction(1, 10)).event, 100)
-    return accounting.epsilon(event, DELTA), accounting.epsilon(hundred, DELTA)
-
-
-def _print(rows: list[Shown], bars: list[Bar], histogram_epsilon: float, together: float, many: float) -> None:
-    from rich.box import SIMPLE
+def _show(folder: Path) -> None:
     from rich.console import Console
+
+    from .hospital import PATIENTS, VISITS
+
+    console = Console(highlight=False, soft_wrap=True)
+    session, path = _open(folder)
+    with session:
+        console.print(f"A made-up hospital: {VISITS:,} visits by up to {PATIENTS:,} patients, in one Parquet file.")
+        console.print(f"Protected: all visits of each patient. Budget: epsilon {EPSILON}, delta 1e-07.")
+        console.print(
+            "Each number comes with the half-width of its 95% interval; the truth is shown because it is fake.\n"
+        )
+        for question in QUESTIONS:
+            started = time.perf_counter()
+            answer = session.ask(question.sql, epsilon=question.epsilon)
+            _print_answer(console, question, answer, path, time.perf_counter() - started)
+        _print_limits(console, session)
+
+
+def _print_answer(console: Console, question: Question, answer: Answer, path: Path, seconds: float) -> None:
     from rich.table import Table
 
-    console = Console(highlight=False)
-    table = Table(title="Made-up patients, private answers", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("mechanism", "question", "true", "released", f"{CONFIDENCE:.0%} interval", "epsilon"):
-        numeric = heading in {"true", "released", "epsilon"}
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        released = f"[bold]{row.released}[/bold]"
-        table.add_row(row.mechanism, row.question, row.true, released, row.interval, show_cost(row.epsilon))
+    console.print(f"[bold]{question.shows}[/bold]")
+    console.print(f"  {question.sql}")
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    truth = _truth(question.truth, path)
+    noisy = [series for series in answer.series if series.noisy]
+    keys = [series for series in answer.series if not series.noisy]
+    for series in keys:
+        table.add_column(series.name)
+    for series in noisy:
+        table.add_column(series.name, justify="right", no_wrap=True)
+        table.add_column("truth", justify="right", style="dim", no_wrap=True)
+    for row in range(len(answer)):
+        cells = [str(series.values[row]) for series in keys]
+        true = truth[tuple(series.values[row] for series in keys)]
+        for series, right in zip(noisy, true, strict=True):
+            half = ((series.high or (0.0,))[row] - (series.low or (0.0,))[row]) / 2
+            cells += [f"{_number(series.values[row])} ± {_number(half)}", _number(right)]
+        table.add_row(*cells)
     console.print(table)
-    at = f"at delta {float(DELTA):g}"
-    console.print(f"The Gaussian's epsilon holds {at}. All five about the same people: {show_cost(together)} {at}.")
-    console.print(f"A hundred counts at epsilon 0.1 each: 10 by adding up, {show_cost(many)} {at}.\n")
-
-    console.print(f"[bold]Patients by age[/bold], epsilon {show_cost(histogram_epsilon)} for all bars together")
-    ink = LINES if console.encoding.startswith("utf") else ASCII
-    for line in draw_bars(bars, ink=ink):
-        console.print(line, style="cyan", markup=False)
-    console.print(f"Whiskers hold each true count with {CONFIDENCE:.0%} probability.")
+    hidden = len(truth) - len(answer)
+    rare = f"; {hidden} rare groups stay hidden" if hidden else ""
+    console.print(f"  epsilon {float(question.epsilon):g}, {seconds:.1f} s{rare}\n", style="dim")
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low:,.0f} to {high:,.0f}"
+def _print_limits(console: Console, session: Session) -> None:
+    from privet.core.errors import PrivetError
+
+    before = session.remaining().largest_epsilon
+    again = QUESTIONS[1]
+    session.ask(
+        "SELECT ward, AVG(cost) AS mean, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0",
+        epsilon=again.epsilon,
+    )
+    spent = before - session.remaining().largest_epsilon
+    console.print(f"[bold]The same numbers asked for in other words cost nothing more[/bold]: {spent:g} spent.\n")
+    for shows, sql, epsilon in (
+        ("What would expose people is refused, at no cost", "SELECT * FROM visits", Fraction(1, 10)),
+        ("A budget that is gone is gone", "SELECT AVG(age) FROM visits", Fraction(EPSILON)),
+    ):
+        console.print(f"[bold]{shows}[/bold]")
+        console.print(f"  {sql}")
+        try:
+            session.ask(sql, epsilon=epsilon)
+        except PrivetError as error:
+            console.print(f"  {type(error).__name__}: {error}\n", soft_wrap=True, style="dim")
+
+
+def _truth(sql: str, path: Path) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    import duckdb
+
+    rows = duckdb.connect().execute(sql.replace("FROM visits", f"FROM '{path}'")).fetchall()
+    keys = 1 if "GROUP BY" in sql else 0
+    return {row[:keys]: row[keys:] for row in rows}
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"

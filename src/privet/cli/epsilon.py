@@ -1,73 +1,102 @@
-"""`privet epsilon`: what releases cost together."""
+"""`privet epsilon`: what releases cost together, by every theorem that applies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .numbers import number, show_cost
-from .output import json_option, print_json
+from .numbers import number
+from .output import json_option, print_json, print_theorems
 
 if TYPE_CHECKING:
-    from privet.mechanisms import Mechanism
+    from privet.core.event import Event
 
-times_option = click.option("--times", type=int, default=1, show_default=True, help="How many releases.")
 sensitivity_option = click.option(
     "--sensitivity", type=number, default="1", show_default=True, help="How far one person moves an answer."
 )
+times_option = click.option("--times", type=int, default=1, show_default=True, help="How many releases.")
 delta_option = click.option("--delta", type=number, default="0", show_default=True, help="The failure probability.")
+rate_option = click.option(
+    "--rate", type=number, default="1", show_default=True, help="Each release sees a Poisson sample of this rate."
+)
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of every kind of release."""
+    for option in (json_option, rate_option, delta_option, times_option):
+        command = option(command)
+    return command
 
 
 @click.group()
 def command() -> None:
-    """Tell the epsilon of a number of releases from the same data, at a delta."""
+    """Tell the epsilon of a number of releases from the same data, at a delta.
+
+    \b
+    Example:
+      privet epsilon laplace --scale 2 --times 100 --delta 1e-6
+      privet epsilon gaussian --sigma 1 --rate 0.01 --times 1000 --delta 1e-5
+    """
 
 
 @command.command()
 @click.option("--scale", type=number, required=True, help="The scale of the noise.")
 @sensitivity_option
-@times_option
-@delta_option
-@json_option
-def laplace(scale: Fraction, sensitivity: Fraction, times: int, delta: Fraction, as_json: bool) -> None:
+@click.option("--whole", is_flag=True, help="Integer noise on whole numbers: costs more than on reals when repeated.")
+@shared_options
+def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) -> None:
     """Laplace noise of a given scale."""
     from privet import Laplace
 
-    _tell(Laplace(sensitivity=sensitivity, scale=scale), times, delta, as_json)
+    made = Laplace(sensitivity=sensitivity, scale=scale, grid="whole" if whole else "fine")
+    _tell(made.event, f"Laplace noise of scale {float(scale):g}", **shared)
 
 
 @command.command()
 @click.option("--sigma", type=number, required=True, help="The standard deviation of the noise.")
 @sensitivity_option
-@times_option
-@delta_option
-@json_option
-def gaussian(sigma: Fraction, sensitivity: Fraction, times: int, delta: Fraction, as_json: bool) -> None:
+@shared_options
+def gaussian(sigma: Fraction, sensitivity: Fraction, **shared: Any) -> None:
     """Gaussian noise of a given standard deviation."""
     from privet import Gaussian
 
-    _tell(Gaussian(sensitivity=sensitivity, sigma=sigma), times, delta, as_json)
+    made = Gaussian(sensitivity=sensitivity, sigma=sigma)
+    _tell(made.event, f"Gaussian noise of standard deviation {float(sigma):g}", **shared)
 
 
-def _tell(mechanism: Mechanism, times: int, delta: Fraction, as_json: bool) -> None:
+@command.command()
+@click.option("--epsilon", type=number, required=True, help="What one choice costs.")
+@shared_options
+def exponential(epsilon: Fraction, **shared: Any) -> None:
+    """Choices by the exponential mechanism."""
+    from privet.mechanisms import ExponentialEvent
+
+    _tell(ExponentialEvent(epsilon=epsilon), f"choices at epsilon {float(epsilon):g}", **shared)
+
+
+@command.command()
+@click.option("--p", type=number, required=True, help="The probability of a true report.")
+@click.option("--categories", type=int, default=2, show_default=True, help="How many answers there are.")
+@shared_options
+def response(p: Fraction, categories: int, **shared: Any) -> None:
+    """Randomized response."""
+    from privet.mechanisms import ResponseEvent
+
+    _tell(ResponseEvent(p=p, categories=categories), f"reports that are true with probability {float(p):g}", **shared)
+
+
+def _tell(event: Event, what: str, *, times: int, delta: Fraction, rate: Fraction, as_json: bool) -> None:
     from privet import accounting
 
-    event = accounting.Repeated(mechanism.event, times)
-    epsilon, theorems = accounting.epsilon(event, delta), accounting.by_theorem(event, delta)
+    if rate != 1:
+        event, what = accounting.Sampled(event, rate), f"{what}, on Poisson samples of rate {float(rate):g}"
+    repeated = accounting.Repeated(event, times)
+    figures = accounting.by_theorem(repeated, delta)
+    least = min([accounting.epsilon(repeated, delta), *figures.values()])
     if as_json:
-        print_json(
-            {
-                "mechanism": repr(mechanism),
-                "times": times,
-                "delta": float(delta),
-                "epsilon": epsilon,
-                "by_theorem": theorems,
-            }
-        )
+        print_json({"epsilon": least, "by": figures})
         return
-    click.echo(repr(epsilon))
-    click.echo(f"epsilon at delta {float(delta):g} of {times:,} x {mechanism!r}", err=True)
-    for name, figure in sorted(theorems.items(), key=lambda item: item[1]):
-        click.echo(f"  {name:<14}{show_cost(figure, 6):>12}", err=True)
+    print_theorems(f"epsilon at delta {float(delta):g} of {times:,} x {what}", "epsilon", figures, least)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex, cast
 
-from .errors import BadParameter
+from .errors import BadParameter, quote
 
 Number = int | float | Fraction | Decimal | SupportsIndex
 """What a caller may pass where a number is wanted; NumPy's integer and floating scalars qualify as well."""
@@ -92,11 +92,10 @@ def failure_probability(value: object, parameter: str = "delta") -> Fraction:
 
 def whole(value: object, parameter: str, *, least: int = 0, most: int | None = None) -> int:
     """Return an integer parameter, refusing floats, booleans and values outside the range."""
-    upper = "" if most is None else f" and at most {most}"
-    allowed = f"an integer of at least {least}{upper}"
     integer = _index(value)
     if integer is None or integer < least or (most is not None and integer > most):
-        raise BadParameter(parameter, value, allowed)
+        upper = "" if most is None else f" and at most {quote(most)}"
+        raise BadParameter(parameter, value, f"an integer of at least {least}{upper}")
     return integer
 
 

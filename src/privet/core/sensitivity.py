@@ -21,6 +21,7 @@ Neighbors = Literal["add-remove", "change-one"]
 
 T = TypeVar("T")
 _MOST_EVALUATIONS = 2_000_000
+_MOST_UNITS = 10**18
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Sensitivity:
     def mean(cls, low: object, high: object, *, size: int, neighbors: Neighbors) -> Sensitivity:
         """Return the sensitivity of the mean of `size` values clamped to [low, high], where `size` is public."""
         bottom, top = _bounds(low, high)
-        n = whole(size, "size", least=1)
+        n = whole(size, "size", least=1, most=_MOST_UNITS)
         if read_neighbors(neighbors) == "add-remove":
             raise RequestError(
                 "under add-remove neighbours the number of rows is private, so a mean with public size does not "
@@ -77,12 +78,12 @@ class Sensitivity:
     @classmethod
     def counts(cls, queries: int, *, neighbors: Neighbors) -> Sensitivity:
         """Return the sensitivity of that many arbitrary counting queries: a row may move each of them by 1."""
-        k = Fraction(whole(queries, "queries", least=1))
+        k = Fraction(whole(queries, "queries", least=1, most=_MOST_UNITS))
         return cls(neighbors=neighbors, l1=k, l2_squared=k)
 
     def of_group(self, size: int) -> Sensitivity:
         """Return the sensitivity towards that many units changing together: a chain of so many neighbours."""
-        k = whole(size, "size", least=1)
+        k = whole(size, "size", least=1, most=_MOST_UNITS)
         return Sensitivity(neighbors=self.neighbors, l1=self.l1 * k, l2_squared=self.l2_squared * k * k)
 
     @classmethod

@@ -22,7 +22,7 @@ from privet.query.typed import Argument, of_column, of_literal, unify
 from . import moments
 from .text import INT64, TYPES, constant, double, quoted, whole
 
-_ATOM = re.compile(r"[a-z][a-z0-9]*|\(?-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+|::BIGINT)\)?")
+_ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 """A name or a constant: as cheap to write twice as to name."""
 
 _SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif"))
@@ -111,7 +111,7 @@ Several = Sequence[Rendered]
 Method = Callable[[Renderer, str, Several, bool], str]
 
 
-def _common(name: str, several: Several) -> tuple[Kind | None, list[str]]:
+def _unified(name: str, several: Several) -> tuple[Kind | None, list[str]]:
     kind = unify(name, [rendered.argument.typed for rendered in several])
     return kind, [as_kind(rendered, kind) for rendered in several]
 
@@ -126,7 +126,7 @@ def _fit(sql: str) -> str:
 
 def _arithmetic(operator: str) -> Method:
     def method(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-        kind, (x, y) = _common(name, several)
+        kind, (x, y) = _unified(name, several)
         if kind == "integer" and not safe:  # two 64-bit numbers cannot leave 128 bits by one of these operations
             return _fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")
         return f"({x} {operator} {y})" if safe or kind is None else renderer.finite(f"({x} {operator} {y})")
@@ -140,7 +140,7 @@ def _divide(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
 
 
 def _modulo(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-    kind, (x, y) = _common(name, several)
+    kind, (x, y) = _unified(name, several)
     if kind == "number":
         return f"({x} % {y})" if safe else renderer.finite(f"({x} % {y})")
     wide = f"CAST({x} AS HUGEINT)"  # the least 64-bit number divided by -1 does not fit into 64 bits
@@ -191,7 +191,7 @@ def _real(form: str) -> Method:
 
 def _extreme(which: str) -> Method:
     def method(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-        _, values = _common(name, several)
+        _, values = _unified(name, several)
         listed = f"[{', '.join(values)}]"
         return renderer.bind(listed, lambda x: f"CASE WHEN list_count({x}) = {len(values)} THEN list_{which}({x}) END")
 
@@ -200,7 +200,7 @@ def _extreme(which: str) -> Method:
 
 def _infix(operator: str) -> Method:
     def method(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-        _, (x, y) = _common(name, several)
+        _, (x, y) = _unified(name, several)
         return f"({x} {operator} {y})"
 
     return method
@@ -214,7 +214,7 @@ def _chain(operator: str) -> Method:
 
 
 def _in(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-    _, values = _common(name, several)
+    _, values = _unified(name, several)
     return f"({values[0]} IN ({', '.join(values[1:])}))"
 
 
@@ -224,14 +224,14 @@ def _like(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
 
 
 def _case(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-    _, values = _common(name, [*several[1::2], several[-1]])
+    _, values = _unified(name, [*several[1::2], several[-1]])
     conditions = [as_kind(rendered, "boolean") for rendered in several[:-1:2]]
     when = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(conditions, values[:-1], strict=True))
     return f"CASE {when} ELSE {values[-1]} END"
 
 
 def _coalesce(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-    _, values = _common(name, several)
+    _, values = _unified(name, several)
     return f"coalesce({', '.join(values)})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -150,7 +150,7 @@ def _bounded(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> dict[Ce
 
 def _sample(several: Iterable[Any], most: int) -> list[Any]:
     listed = list(several)
-    return random.SystemRandom().sample(listed, min(most, len(listed)))
+    return secrets.SystemRandom().sample(listed, min(most, len(listed)))
 
 
 def _share(discovery: Discovery, keys: int) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Rows = Mapping[str, Sequence[Any] | Any]
 """Columns by name, all of one length: lists, or NumPy arrays of numbers or truth values."""
 
+_ARRAY_KINDS: dict[str, Kind] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
 _SERIAL = threading.Lock()
 
 
@@ -120,7 +121,7 @@ def _facts(kind: Kind | None) -> Facts:
 
 def _kind(values: Any) -> Kind:
     if _in_place(values):
-        return {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}[values.dtype.kind]  # type: ignore[return-value]
+        return _ARRAY_KINDS[values.dtype.kind]
     kinds: set[Kind] = set()
     for value in values:
         if value is None:
@@ -157,7 +158,7 @@ def _tidy(value: Any, kind: Kind) -> Any:
 
 
 def _in_place(values: Any) -> bool:
-    return type(values).__name__ == "ndarray" and values.dtype.kind in "fiub"
+    return type(values).__name__ == "ndarray" and values.dtype.kind in _ARRAY_KINDS
 
 
 def _from_array(column: str, kind: Kind) -> str:

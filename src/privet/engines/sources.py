@@ -112,6 +112,9 @@ def _cast(sql: str, stored: str, kind: Kind) -> str | None:
     if "[" in stored:
         return None
     text = plain in _TEXT
+    if text and kind != "text":
+        # a bare cast may be moved into the reader of a file, which then raises where the cast would give NULL
+        sql = f"trim(CAST({sql} AS VARCHAR))"
     rules: dict[Kind, Callable[[], str | None]] = {
         "integer": lambda: _whole(sql, plain) if plain in _WHOLE | _REAL | {"BOOLEAN"} or text else None,
         "number": lambda: sql if plain in _WHOLE | _REAL or text else None,

@@ -20,6 +20,7 @@ from privet.query.functions import mentions
 from .expressions import Rendered, Renderer
 from .text import INT64, TYPES, constant, whole
 from .values import LARGEST, clamped, given, physical, sources
+from .weights import nth_least, with_share, with_weight
 
 _INLINE = 16
 """As many public keys are written into the text; more are bound as a list, which is parsed faster."""
@@ -159,36 +160,48 @@ class _Writer:
             raise Unsupported("the bound on what one person gives does not fit into 128 bits")
         if norm.order == 1 and self.k and not self.scan.distinct and self.scan.discovery is None:
             return self._norm_of_rows(norm)
-        cells = self._cells()
         size = "n" if norm.order == 1 else self._square(norm)
+        cells, names = self._cells(norm)
+        totals = self._weighted(norm, names)
         if not self.k:
             weighed = f"SELECT *, {size} AS q FROM ({cells})"
-            totals = self._weighted(norm, [f"s{index}" for index in range(len(self.given))])
-            return f"SELECT {_listed(totals)} FROM ({_with_weight(weighed, norm)})"
+            return f"SELECT {_listed(totals)} FROM ({with_weight(weighed, norm)})"
         units = f"SELECT u, count(*) AS c, sum({size}) AS q FROM g GROUP BY u"
-        units = f"SELECT u, c, w FROM ({_with_weight(units, norm)})"
-        totals = self._weighted(norm, [f"s{index}" for index in range(len(self.given))])
-        return self._summed_cells(cells, units, totals)
+        return self._summed_cells(cells, f"SELECT u, c, w FROM ({with_weight(units, norm)})", totals)
 
     def _norm_of_rows(self, norm: Norm) -> str:
         """Return the form for order 1, whose weight needs only each unit's number of rows."""
         rows = self._rows(unit=True, values="now")
         units = f"SELECT u, count(*) AS q FROM ({self._rows(unit=True, values='now')}) GROUP BY u"
         totals = self._weighted(norm, [f"v{index}" for index in range(len(self.given))])
-        weights = f"SELECT u, w FROM ({_with_weight(units, norm)})"
+        weights = f"SELECT u, w FROM ({with_weight(units, norm)})"
         summed = f"SELECT {_listed([*self.k, *totals])} FROM ({rows}) JOIN w USING (u){self._group_by()}"
         return f"WITH w AS ({weights}) {summed}"
 
-    def _cells(self) -> str:
-        """Return what each unit gives to each group before it is weighted: u, k0, ..., its rows n, its sums s0, ..."""
+    def _cells(self, norm: Norm | None = None) -> tuple[str, list[str]]:
+        """Return what each unit gives to each group before it is weighted, and the names of its sums."""
         keys = ", ".join(["u", *self.k])
-        if self.scan.distinct:
-            totals = ["1::BIGINT AS n", *(f"max(v{index}) AS s{index}" for index in range(len(self.given)))]
-            rows = self._rows(unit=True, values="now")
-        else:
-            totals = ["count(*) AS n", *(f"{one.total} AS s{index}" for index, one in enumerate(self.given))]
-            rows = self._rows(unit=True, values="later")
-        return f"SELECT {keys}, {', '.join(totals)} FROM ({rows}) GROUP BY {keys}"
+        distinct = self.scan.distinct
+        totals, names = ["1::BIGINT AS n" if distinct else "count(*) AS n"], []
+        for index, one in enumerate(self.given):
+            if one.one and one.condition is None:
+                names.append("n")
+                continue
+            found = f"max(v{index})" if distinct else one.total
+            if norm is not None and self._narrow(norm, index):
+                found = f"TRY_CAST({found} AS BIGINT)"
+            totals.append(f"{found} AS s{index}")
+            names.append(f"s{index}")
+        rows = self._rows(unit=True, values="now" if distinct else "later")
+        return f"SELECT {keys}, {', '.join(totals)} FROM ({rows}) GROUP BY {keys}", names
+
+    def _narrow(self, norm: Norm, index: int) -> bool:
+        """Whether 64 bits hold whatever a unit may give to a group: w * |s| <= Y * (largest w * n).
+
+        A sum of rows that does not fit belongs to a unit whose weight is 0, and may be forgotten.
+        """
+        allowed = norm.limit * 2**norm.shift if norm.order == 1 else isqrt(norm.limit * 4**norm.shift)
+        return bool(self.scan.sums[index].most * max(allowed, 2**norm.shift) <= INT64[1])
 
     def _square(self, norm: Norm) -> str:
         """Return n * n; beyond the root of the limit the weight is 0 however large n is, so n is cut there."""
@@ -199,39 +212,32 @@ class _Writer:
         return f"{cut} * {cut}"
 
     def _weighted(self, norm: Norm, names: list[str]) -> list[str]:
-        """Return the weighted totals. What a unit gives to a group fits as soon as its largest allowed amount does."""
-        allowed = norm.limit * 2**norm.shift if norm.order == 1 else isqrt(norm.limit * 4**norm.shift)
-        totals = []
-        for index, (total, name) in enumerate(zip(self.scan.sums, names, strict=True)):
-            # a sum that does not fit belongs to a unit with weight 0: w * |s| <= Y * allowed
-            narrow = total.most * max(allowed, 2**norm.shift) <= INT64[1]
-            value = f"TRY_CAST({name} AS BIGINT)" if narrow else f"CAST({name} AS HUGEINT)"
-            totals.append(_total(f"sum(w * {value})", index))
-        return totals
+        """Return the weighted totals of columns that hold what a unit gives."""
+        values = [name if self._narrow(norm, index) else f"CAST({name} AS HUGEINT)" for index, name in enumerate(names)]
+        return [_total(f"sum(w * {value})", index) for index, value in enumerate(values)]
 
     def _summed_cells(self, cells: str, units: str, totals: list[str]) -> str:
+        """Return the totals over all units' cells, and with `discovery` the weights of the keys that units keep."""
         discovery = self.scan.discovery
         if discovery is None:
             summed = f"SELECT {_listed([*self.k, *totals])} FROM g JOIN w USING (u){self._group_by()}"
             return f"WITH g AS MATERIALIZED ({cells}), w AS ({units}) {summed}"
-        share = f"least(c, {whole(discovery.most)})"
-        if discovery.order == 1:
-            units = f"SELECT *, {whole(2**discovery.shift)} // {share} AS d FROM ({units})"
-        else:
-            part = f"SELECT *, {whole(4**discovery.shift)} // {share} AS p FROM ({units})"
-            units = _with_root(part, "p", "d")
+        keeps_all = f"FILTER (WHERE c <= {discovery.most})"
+        first = [*totals, f"sum(d) {keeps_all} AS d", f"count(*) {keeps_all} AS holders"]
+        summed = f"SELECT {_listed([*self.k, *first])} FROM g JOIN w USING (u){self._group_by()}"
+        # units with too many keys are few: only they are ranked. No more than `most` keys lie strictly below the
+        # next one, even if two hashes are equal
         order = self._hash(["g.u", *(f"g.{name}" for name in self.k)])
-        # fewer than `most` + 1 keys lie strictly below the next one, even if two hashes are equal
-        cut = f"list_sort(list({order}))[{discovery.most + 1}]"
-        over = (
-            f"SELECT u, {cut} AS t FROM g SEMI JOIN (SELECT u FROM w WHERE c > {discovery.most}) USING (u) GROUP BY u"
-        )
-        kept = f"(o.t IS NULL OR {order} < o.t)"
-        joined = f"SELECT g.*, w.*, {kept} AS kept FROM g JOIN w USING (u) LEFT JOIN o ON o.u = g.u"
+        cut = f"{nth_least(order, discovery.most + 1)} AS t"
+        over = f"SELECT u, d, {cut} FROM g JOIN (SELECT u, d FROM w WHERE c > {discovery.most}) USING (u) GROUP BY u, d"
+        none = [f"0 AS t{index}" for index in range(len(totals))]
+        second = [*none, "sum(d) AS d", "count(*) AS holders"]
+        kept = f"SELECT {_listed([*self.k, *second])} FROM g JOIN o USING (u) WHERE {order} < o.t{self._group_by()}"
+        both = [*(_total(f"sum(t{index})", index) for index in range(len(totals))), "CAST(sum(d) AS HUGEINT) AS d"]
         return (
-            f"WITH g AS MATERIALIZED ({cells}), w AS MATERIALIZED ({units}), o AS ({over}) "
-            f"SELECT {_listed([*self.k, *totals, 'sum(d) FILTER (WHERE kept) AS d'])} "
-            f"FROM ({joined}){self._group_by()} HAVING count(*) FILTER (WHERE kept) > 0"
+            f"WITH g AS MATERIALIZED ({cells}), w AS MATERIALIZED ({with_share(units, discovery)}), o AS ({over}) "
+            f"SELECT {_listed([*self.k, *both])} FROM ({summed} UNION ALL {kept}){self._group_by()} "
+            f"HAVING sum(holders) > 0"
         )
 
     # --- at most so many groups and rows ----------------------------------------------------------------------------
@@ -240,20 +246,21 @@ class _Writer:
         keys = ["u", *self.k]
         values = [f"v{index}" for index in range(len(self.given))]
         if self.scan.distinct:
-            cells = self._cells()
+            cells, names = self._cells()
         else:
             # rows that tie in all of these give the same, so that it does not matter which comes first
             over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(['h', *values])}"
             rows = self._rows(unit=True, values="now", every=True)
             ranked = f"SELECT *, row_number() OVER ({over}) AS i FROM ({rows})"
-            sums = [f"sum({value}) AS s{index}" for index, value in enumerate(values)]
+            names = [f"s{index}" for index in range(len(values))]
+            sums = [f"sum({value}) AS {name}" for value, name in zip(values, names, strict=True)]
             kept = f"FROM ({ranked}) WHERE i <= {truncate.rows}"
             cells = f"SELECT {_listed([*keys, *sums])} {kept} GROUP BY {', '.join(keys)}"
         if self.k:
             order = ", ".join([self._hash(keys), *self.k])
             placed = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS j FROM ({cells})"
             cells = f"SELECT * FROM ({placed}) WHERE j <= {truncate.groups}"
-        totals = [_total(f"sum(s{index})", index) for index in range(len(self.given))]
+        totals = [_total(f"sum({name})", index) for index, name in enumerate(names)]
         if self.scan.discovery is None:
             return f"SELECT {_listed([*self.k, *totals])} FROM ({cells}){self._group_by()}"
         return self._summed_cells(cells, "SELECT u, count(*) AS c FROM g GROUP BY u", totals)
@@ -312,20 +319,3 @@ def _consecutive(values: list[Key]) -> bool:
     if all(type(value) is datetime.date for value in values):
         return all(b - a == datetime.timedelta(days=1) for a, b in pairwise(values))  # type: ignore[operator]
     return False
-
-
-def _with_weight(units: str, norm: Norm) -> str:
-    """Return units with their weight w, from the size q of what they give: the largest that keeps to the limit."""
-    one = 2**norm.shift
-    if norm.order == 1:
-        return f"SELECT *, CAST(least({whole(one)}, {whole(norm.limit * one)} // q) AS BIGINT) AS w FROM ({units})"
-    # w^2 q <= L is w <= isqrt(floor(L / q))
-    largest = f"CAST(least({whole(norm.limit * one * one)} // q, {whole(one * one)}) AS BIGINT)"
-    return _with_root(f"SELECT *, {largest} AS p FROM ({units})", "p", "w")
-
-
-def _with_root(rows: str, of: str, name: str) -> str:
-    """Return rows with the whole part of a square root: a guess in doubles, corrected in integers."""
-    guess = f"SELECT *, CAST(floor(sqrt(CAST({of} AS DOUBLE))) AS BIGINT) AS e FROM ({rows})"
-    low, high = f"CAST(e * e > {of} AS BIGINT)", f"CAST((e + 1) * (e + 1) <= {of} AS BIGINT)"
-    return f"SELECT * EXCLUDE (e, {of}), e - {low} + {high} AS {name} FROM ({guess})"

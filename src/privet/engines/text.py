@@ -42,7 +42,7 @@ def identifier(name: str) -> str:
 def whole(value: int) -> str:
     """Return a whole number as SQL: BIGINT, or HUGEINT where that is too small."""
     if INT64[0] <= value <= INT64[1]:
-        return f"({value}::BIGINT)" if value < 0 else f"{value}::BIGINT"
+        return f"'{value}'::BIGINT" if value < 0 else f"{value}::BIGINT"  # -2**63 is no negated constant
     if -(2**127) < value < 2**127:
         return f"'{value}'::HUGEINT"
     raise InvariantError("a constant does not fit into 128 bits")

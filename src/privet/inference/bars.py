@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .laws import Law, half_width
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 POINTS = 4096
 """How many points simulate the noise."""
+
+_FEWEST, _MOST = 511, 4_000_000
+
+_HALVINGS = 45
+"""How often the search for the end of an interval halves its range: to the last digits of a double."""
+
+_BLOCK = 256
+"""How many rows are simulated at a time, so that memory stays small."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +49,14 @@ def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: flo
         return np.asarray(np.abs(total - theta * count) > half_width(laws[0], laws[1], theta, tail))
 
     center = np.clip(total / np.where(count > 0, count, np.inf), -most, most)
-    ends = []
-    for side in (-most, most):
-        inner, outer = center.copy(), np.full_like(center, side)
-        free = ~outside(outer)
-        for _ in range(60):
-            middle = (inner + outer) / 2
-            out = outside(middle)
-            inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
-        ends.append(np.where(free, side, outer))
+    sides = np.array([[-most], [most]]) * np.ones_like(center)  # both ends at once
+    inner, outer = np.array([center, center]), sides
+    free = ~outside(outer)
+    for _ in range(_HALVINGS):
+        middle = (inner + outer) / 2
+        out = outside(middle)
+        inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
+    ends = np.where(free, sides, outer)
     whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count says nothing
     low, high = np.where(whole, -most, ends[0]), np.where(whole, most, ends[1])
     spread = np.hypot(laws[0].deviation, center * laws[1].deviation) / np.maximum(count, 1.0)
@@ -56,20 +64,40 @@ def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: flo
 
 
 def simulated_bars(
-    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: float
+    read: Callable[..., Floats], released: Sequence[Floats], laws: Sequence[Law], *, tail: Floats
 ) -> Bars:
     """Return bars for a function of released sums, by adding their known noise again and reading each time.
 
     The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of
-    the function over it are those of the function of the true sums, given what was released.
+    the function over it are those of the function of the true sums, given what was released. Each row has its tail.
     """
     import numpy as np
 
-    noise = noise_points(laws, POINTS)
-    parts = [sums[:, None] + noise[index][None, :] for index, sums in enumerate(released)]
-    values = read(*parts)
-    low, high = np.quantile(values, [tail / 2, 1 - tail / 2], axis=1)
-    return Bars(low, high, values.std(axis=1))
+    noise = noise_points(laws, points_for(len(tail)))
+    low, high, error = (np.empty(len(tail)) for _ in range(3))
+    for start in range(0, len(tail), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        parts = [sums[rows, None] + noise[index][None, :] for index, sums in enumerate(released)]
+        values = np.sort(read(*parts), axis=1)
+        low[rows], high[rows] = _at(values, tail[rows] / 2), _at(values, 1 - tail[rows] / 2)
+        error[rows] = values.std(axis=1)
+    return Bars(low, high, error)
+
+
+def points_for(rows: int) -> int:
+    """Return how many points simulate the noise of so many rows: fewer for many, and never few."""
+    return max(_FEWEST, min(POINTS, _MOST // max(1, rows)))
+
+
+def _at(values: Floats, share: Floats) -> Floats:
+    """Return a quantile of each row of sorted values."""
+    import numpy as np
+
+    place = share * (values.shape[1] - 1)
+    first = np.floor(place).astype(np.int64)
+    rows, next_one = np.arange(len(values)), np.minimum(first + 1, values.shape[1] - 1)
+    below = values[rows, first]
+    return np.asarray(below + (place - first) * (values[rows, next_one] - below))
 
 
 def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
@@ -78,12 +106,17 @@ def noise_points(laws: Sequence[Law], points: int) -> list[Floats]:
     Hammersley's points: evenly spaced in the first direction, the digits of the index mirrored in a prime base in each
     other. No random numbers are needed to simulate noise on numbers that are already public.
     """
+    return [law.quantile(share) for law, share in zip(laws, _shares(len(laws), points), strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _shares(count: int, points: int) -> tuple[Floats, ...]:
     import numpy as np
 
     places = np.arange(points)
-    shares = [(places + 0.5) / points] if laws else []
-    shares.extend(_mirrored(places, base) for base in _primes(len(laws) - 1))
-    return [law.quantile(_inside(share)) for law, share in zip(laws, shares, strict=True)]
+    shares = [(places + 0.5) / points] if count else []
+    shares.extend(_mirrored(places, base) for base in _primes(count - 1))
+    return tuple(_inside(share) for share in shares)
 
 
 def _mirrored(places: NDArray[np.int64], base: int) -> Floats:

@@ -6,7 +6,8 @@ from privet.accounting.gdp import analytic_gaussian_sigma
 
 from .exponential import Exponential, ExponentialEvent
 from .finite import FiniteEvent, FiniteMechanism
-from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
+from .gaussian import Gaussian
+from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from .mechanism import Mapped, Mechanism
 from .randomized_response import RandomizedResponse, ResponseEvent

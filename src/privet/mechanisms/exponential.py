@@ -17,8 +17,9 @@ from privet.core.exact import nonnegative, positive, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 
-from .lattice import read_numbers, tail_of
+from .lattice import tail_of
 from .mechanism import Mechanism, shown
+from .reading import read_numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,15 +55,16 @@ class ExponentialEvent(Atom):
     def rdp(self, order: float) -> float:
         """Return the largest divergence of the two-point losses t and t - epsilon over t, rounded up.
 
-        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1). It is 1
-        at both ends, y = 1 and y = E, and largest at y = b (E - c) / ((b + 1)(1 - c)), where the bracket is
+        With y = e^t, E = e^epsilon, b = order - 1 and c = E^-b the moment is y^b [(E - c) - y(1 - c)] / (E - 1). It
+        is 1 at both ends, y = 1 and y = E, and largest at y = b (E - c) / ((b + 1)(1 - c)), where the bracket is
         (E - c) / (b + 1).
         """
         order, epsilon = read_order(order), float_up(self.epsilon)
-        b = order - 1
         bound = min(epsilon, float_up(self.rho() * Fraction(order)))
-        if not 1e-3 < epsilon < 700 or not 1e-3 < b < _LARGEST_ORDER:
+        if not 1e-3 < epsilon < 700 or order > _LARGEST_ORDER:
             return bound
+        order = max(order, 1 + 2.0**-10)  # below, digits cancel; and the curve rises with the order
+        b = order - 1
         rest = -math.expm1(-b * epsilon)  # 1 - c, and E - c as a sum of positive terms
         spread = math.expm1(epsilon) + rest
         y = b / order * (spread / rest)
@@ -148,7 +150,7 @@ class Exponential(Mechanism):
         return float_up(Fraction(inflate(deep)) / self.rate)
 
     def _read(self, scores: Any) -> NDArray[Any]:
-        numbers = read_numbers(scores, "scores")
+        numbers = read_numbers(scores, "scores", wide=True)
         if numbers.shape is None or len(numbers.shape) != 1:
             raise BadValue("scores", "something else", "a list or one-dimensional array of finite numbers")
         if numbers.size == 0:

@@ -19,8 +19,8 @@ from privet.core.event import Atom, Exact
 from privet.core.exact import nonnegative, rational, whole
 from privet.core.rounding import exp_down, float_up, log_up
 
-from .lattice import read_numbers
 from .mechanism import Mechanism
+from .reading import read_numbers
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats

@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
-from privet.accounting.curves import read_order
 from privet.accounting.gdp import gaussian_mu
-from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
+from privet.accounting.pairs import DiscreteGaussianPair
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.event import Atom, Event, Exact
-from privet.core.exact import failure_probability, nonnegative, positive, whole
+from privet.core.event import Event
+from privet.core.exact import failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
 from privet.core.sensitivity import Sensitivity
 
+from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
 from .lattice import (
     Grid,
     add,
@@ -27,101 +27,27 @@ from .lattice import (
     exponent_below,
     from_grid,
     read_grid,
-    read_numbers,
     step_of,
     tail_of,
     to_grid,
 )
 from .mechanism import Mechanism, shown
+from .reading import read_numbers
 
-_BLUR = Fraction(1, 2**30)
-_FINE_BITS = 30
+_BLUR = Fraction(1, 2**24)
+_FINE_BITS = 24
 """A fine grid's step is at least so many binary digits below the sensitivity."""
 
-_REACH = 64
-"""Standard deviations within which a fine grid's noise is compared with the continuous one."""
+_REACH = 40
+"""Standard deviations beyond its usual length within which a noise vector is compared with the continuous one."""
 
 _UNSEEN = Fraction(1, 2**900)
-"""More than the probability that any of 2**60 draws falls beyond the reach."""
+"""More than exp(-40**2 / 2), the probability that a vector falls beyond the reach."""
 
 _LEAST_DELTA = Fraction(1, 10**200)
+_SMALLEST_EPSILON = Fraction(1, 2**250)
 _SMALLEST_COST = Fraction(1, 2**300)
 _WIDEST = 2**60
-
-
-@dataclass(frozen=True, kw_only=True)
-class GaussianEvent(Atom):
-    """Gaussian noise of standard deviation sigma on answers that move by at most `sensitivity` in L2.
-
-    `blur` is 0 for the continuous law. Above 0 the noise is a discrete Gaussian on so fine a grid that both
-    densities stay within a factor e^(+-blur) of the continuous ones, outside a set of probability below 2**-900.
-
-    Guarantee: for the continuous law every curve is that of N(0, 1) against N(mu, 1), mu = sensitivity / sigma, in any
-    dimension, by rotation. For the discrete one rho and the Renyi curve hold as they stand, and
-    delta(epsilon) <= e^blur delta_continuous(epsilon - 2 blur) + 2**-900: for any set S, and its part R on which both
-    densities are so close and which misses only t < 2**-900 of P,
-    P(S) <= P(R) + t <= e^blur P_c(R) + t <= e^(epsilon - blur) Q_c(R) + e^blur d + t <= e^epsilon Q(S) + e^blur d + t.
-    Cites: [BW18, Thm 8], [CKS20, Thm 14], [Mir17, Prop. 7].
-    """
-
-    sensitivity_squared: Fraction
-    sigma_squared: Fraction
-    blur: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        for name in ("sensitivity_squared", "sigma_squared", "blur"):
-            object.__setattr__(self, name, nonnegative(getattr(self, name), name))
-
-    def pure(self) -> Exact:
-        return Fraction(0) if self.sensitivity_squared == 0 else math.inf
-
-    def rho(self) -> Exact:
-        """Return sensitivity**2 / (2 sigma**2)."""
-        return _rho(self.sensitivity_squared, self.sigma_squared)
-
-    def slack(self) -> Fraction:
-        return Fraction(0)
-
-    def rdp(self, order: float) -> float:
-        """Return order * rho, rounded up."""
-        return _linear(self.rho(), order)
-
-    def pair(self) -> GaussianPair:
-        return GaussianPair(_mu(self.sensitivity_squared, self.sigma_squared), float_up(self.blur))
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiscreteGaussianEvent(Atom):
-    """Discrete Gaussian noise on one integer that moves by at most `steps`.
-
-    Guarantee: the largest shift is the worst, because the law is log-concave (see `DiscreteGaussianPair`). Its delta is
-    larger than the continuous one's where sigma is few steps; rho is the same. For one integer only.
-    Cites: [CKS20, Thm 4 and 7].
-    """
-
-    steps: int
-    sigma_squared: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
-        object.__setattr__(self, "sigma_squared", nonnegative(self.sigma_squared, "sigma_squared"))
-
-    def pure(self) -> Exact:
-        return Fraction(0) if self.steps == 0 else math.inf
-
-    def rho(self) -> Exact:
-        """Return steps**2 / (2 sigma**2)."""
-        return _rho(Fraction(self.steps**2), self.sigma_squared)
-
-    def slack(self) -> Fraction:
-        return Fraction(0)
-
-    def rdp(self, order: float) -> float:
-        """Return order * rho, rounded up."""
-        return _linear(self.rho(), order)
-
-    def pair(self) -> DiscreteGaussianPair:
-        return DiscreteGaussianPair(self.steps, self.sigma_squared)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -135,10 +61,11 @@ class Gaussian(Mechanism):
 
     Guarantee: (epsilon, delta)-DP, exactly calibrated for every epsilon > 0 and delta in (0, 1), and
     sensitivity**2 / (2 sigma**2)-zCDP. On a grid of step g, n reals move by at most sensitivity/g + sqrt(n) steps
-    in L2; sigma is raised by that factor. A point r + u (u uniform in a cell) has a density within
-    exp((|r| + 1/4) / (2 (sigma/g)^2)) of the continuous one. Within 64 sigma of one centre, |r| from either is at most
-    (64 + mu) sigma/g for mu = sensitivity / sigma; with sigma/g >= (64 + mu) n / blur that is a factor within e^blur
-    for all n coordinates together: the event is a `GaussianEvent` with that blur.
+    in L2; sigma is raised by that factor. In steps, with s = sigma/g, a point r + u (u uniform in a cell) has a density
+    within exp((|r|_1 + n/4) / (2 s^2)) of the continuous one. Noise is longer than (sqrt(n) + 40) s with probability
+    below e^-800, by the chi-squared bound, since E[e^(t x)] <= e^(t^2 s^2 / 2) for each entry; otherwise |r|_1 from
+    either centre is at most sqrt(n) (sqrt(n) + 40 + mu) s for mu = sensitivity / sigma. With s at least
+    sqrt(n) (sqrt(n) + 40 + mu) / blur that is a factor within e^blur: the event is a `GaussianEvent` with that blur.
     Cites: [BW18, Alg. 1], [CKS20, Def. 1 and Thm 14].
     """
 
@@ -176,9 +103,9 @@ class Gaussian(Mechanism):
             wanted = positive(epsilon, "epsilon")
             if not allowed > 0:
                 raise BadParameter("delta", delta, "above 0 and below 1: no Gaussian noise is purely epsilon-DP")
-            if wanted < _SMALLEST_COST:
-                raise BadParameter("epsilon", epsilon, "at least 2**-300")
-            while blur > wanted / 2**20:
+            if wanted < _SMALLEST_EPSILON:
+                raise BadParameter("epsilon", epsilon, "at least 2**-250")
+            while blur > wanted / 2**24:
                 blur /= 2
             variance = _calibrated(squared, wanted, allowed, blur)
         if squared and not _SMALLEST_COST**2 <= squared / variance <= 1 / _SMALLEST_COST**2:
@@ -204,9 +131,11 @@ class Gaussian(Mechanism):
         Cites: [DR14, Thm A.1].
         """
         wanted, allowed = positive(epsilon, "epsilon"), _delta(delta)
-        if wanted >= 1:
+        if not _SMALLEST_EPSILON <= wanted < 1:
             raise BadParameter(
-                "epsilon", epsilon, "below 1 for the classical formula; use Gaussian(...), which has no limit"
+                "epsilon",
+                epsilon,
+                "at least 2**-250 and below 1 for the classical formula; use Gaussian(...), which has no upper limit",
             )
         if allowed == 0:
             raise BadParameter("delta", delta, "above 0 and below 1")
@@ -265,13 +194,14 @@ class Gaussian(Mechanism):
         """Return low and high that hold the true value with this probability, for each coordinate by itself."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)
-        return around(numbers, self._whole_error(tail) if numbers.whole else float_up(self._real_error(tail)))
+        on_integers = numbers.whole or self.grid == "whole"
+        return around(numbers, self._whole_error(tail) if on_integers else float_up(self._real_error(tail)))
 
     def _real_error(self, tail: float) -> Fraction:
         from scipy.special import ndtri
 
-        # The noise is raised by less than 2**-29 of itself; the grid and the rounding to it add less than 2**-29 of it.
-        return sqrt_up(self.sigma_squared) * Fraction((1 + 2.0**-28) * -float(ndtri(tail / 2)) + 2.0**-28)
+        # The noise is raised by less than 2**-23 of itself; the grid and the rounding to it add less than 2**-23 of it.
+        return sqrt_up(self.sigma_squared) * Fraction((1 + 2.0**-22) * -float(ndtri(tail / 2)) + 2.0**-22)
 
     def _whole_error(self, tail: float) -> int:
         if self.grid == "fine":  # rounded: |round(x)| <= w wherever |x| < w + 1/2
@@ -292,12 +222,13 @@ class Gaussian(Mechanism):
 
     def _fine(self, size: int) -> tuple[int, Fraction]:
         """Return a fine grid's exponent and the noise's variance in its steps, from public facts alone."""
-        reach = _REACH + math.ceil(sqrt_up(self.sensitivity_squared / self.sigma_squared))
-        bound = sqrt_down(self.sigma_squared) * self.blur / (reach * size)
+        root = math.isqrt(size - 1) + 1
+        reach = root * (root + _REACH + math.ceil(sqrt_up(self.sensitivity_squared / self.sigma_squared)))
+        bound = sqrt_down(self.sigma_squared) * self.blur / reach
         if self.sensitivity_squared == 0:
             exponent = exponent_below(bound)
             return exponent, Fraction(math.ceil(self.sigma_squared / step_of(exponent) ** 2))
-        distance, root = sqrt_down(self.sensitivity_squared), math.isqrt(size - 1) + 1
+        distance = sqrt_down(self.sensitivity_squared)
         exponent = exponent_below(min(bound, distance / (root << _FINE_BITS)))
         step = step_of(exponent)
         raised = self.sigma_squared * (1 + root * step / distance) ** 2
@@ -363,19 +294,3 @@ def _squared(sensitivity: object, *, zero: bool) -> Fraction:
             raise BadParameter("sensitivity", sensitivity, "above 0")
         return sensitivity.l2_squared
     return (nonnegative(sensitivity, "sensitivity") if zero else positive(sensitivity, "sensitivity")) ** 2
-
-
-def _rho(squared: Fraction, variance: Fraction) -> Exact:
-    if squared == 0:
-        return Fraction(0)
-    return squared / (2 * variance) if variance else math.inf
-
-
-def _mu(squared: Fraction, variance: Fraction) -> float:
-    if squared == 0:
-        return 0.0
-    return float_up(sqrt_up(squared / variance)) if variance else math.inf
-
-
-def _linear(rho: Exact, order: float) -> float:
-    return rho if isinstance(rho, float) else float_up(rho * Fraction(read_order(order)))

@@ -29,18 +29,18 @@ from .lattice import (
     exponent_below,
     from_grid,
     read_grid,
-    read_numbers,
     step_of,
     tail_of,
     to_grid,
 )
 from .mechanism import Mechanism, shown
+from .reading import read_numbers
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
 
-_FINE_BITS = 24
-"""A fine grid's step is so many binary digits below both the stated event's step and the noise, for each number."""
+_FINE_BITS, _SHARE_BITS = 24, 16
+"""A fine grid's step is so many binary digits below the stated event's step and the noise, and each number's share."""
 
 _SMALLEST_LOSS = Fraction(1, 2**900)
 _LARGEST_ORDER = 1e100
@@ -103,7 +103,7 @@ class DiscreteLaplaceEvent(Atom):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
+        object.__setattr__(self, "steps", whole(self.steps, "steps", most=2**2300))
         object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
 
     def pure(self) -> Exact:
@@ -229,8 +229,8 @@ class Laplace(Mechanism):
         return max(0, math.ceil(self.scale * Fraction(inflate(in_scales))) - 1)
 
     def _real_error(self, tail: float) -> Fraction:
-        # The noise is raised by less than 2**-23 of itself; the grid and the rounding to it add less than 2**-23 of it.
-        return self.scale * Fraction((1 + 2.0**-22) * -math.log(tail) + 2.0**-23)
+        # The noise is raised by less than 2**-15 of itself; the grid and the rounding to it add less than 2**-23 of it.
+        return self.scale * Fraction((1 + 2.0**-15) * -math.log(tail) + 2.0**-23)
 
     @property
     def _steps(self) -> int:
@@ -244,10 +244,11 @@ class Laplace(Mechanism):
         """Return a fine grid's exponent and the noise's scale in its steps, from public facts alone."""
         n = max(size, 1)
         if self.sensitivity == 0:
-            exponent = exponent_below(self.scale / (n << _FINE_BITS))
+            exponent = exponent_below(self.scale / 2**_FINE_BITS)
             return exponent, self.scale / step_of(exponent)
-        unit = self.sensitivity / self._steps  # the stated event's step, in the user's measure
-        exponent = exponent_below(min(unit, self.scale) / (n << _FINE_BITS))
+        # Rounding up to a multiple costs less than one of the event's steps; rounding n numbers, n - 1 of the grid's.
+        unit = min(self.sensitivity / self._steps, self.scale) / 2**_FINE_BITS
+        exponent = exponent_below(min(unit, self.sensitivity / (n << _SHARE_BITS)))
         moves = math.ceil(self.sensitivity / step_of(exponent)) + n - 1
         multiple = -(-moves // self._steps) * self._steps
         return exponent, multiple * self.scale / self.sensitivity

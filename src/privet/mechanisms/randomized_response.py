@@ -48,7 +48,7 @@ class ResponseEvent(Atom):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", probability(self.p, "p"))
-        object.__setattr__(self, "categories", whole(self.categories, "categories", least=2))
+        object.__setattr__(self, "categories", whole(self.categories, "categories", least=2, most=2**31))
 
     @property
     def q(self) -> Fraction:
@@ -151,15 +151,14 @@ class RandomizedResponse(Mechanism):
         import numpy as np
 
         indices = self._read(answers, "answers")
-        k = len(self.labels)
-        if k == 2:
-            yes = noise.bernoulli(self.p, indices.shape)
-            no = noise.bernoulli(self.q, indices.shape)
+        k, size = len(self.labels), indices.shape or None
+        if k == 2:  # both coins are tossed for everyone, whatever the answer
+            yes, no = noise.bernoulli(self.p, size), noise.bernoulli(self.q, size)
             reports = np.where(indices == 1, yes, no).astype(np.int64)
         else:
-            other = noise.uniform_below(k - 1, indices.shape)
+            other = noise.uniform_below(k - 1, size)
             lies = other + (other >= indices)
-            reports = np.where(noise.bernoulli(self.p, indices.shape), indices, lies).astype(np.int64)
+            reports = np.where(noise.bernoulli(self.p, size), indices, lies).astype(np.int64)
         return self._label(reports)
 
     def estimate(self, reports: Any, *, of: Any = None, confidence: object = 0.95) -> Estimate:
@@ -167,8 +166,8 @@ class RandomizedResponse(Mechanism):
 
         The value (share of reports - q) / (p - q) is unbiased and may leave [0, 1]; the interval does not.
 
-        Guarantee: the interval is exact (Clopper-Pearson on the reports) for people drawn at random, and
-        conservative for fixed people, whose count of reports varies less than a binomial one.
+        Guarantee: the interval is exact (Clopper-Pearson on the reports) for people drawn at random, and, at a
+        confidence of 1/2 or more, conservative for fixed people, whose count of reports varies less than binomially.
         Cites: [CP34], [Hoe56, Thm 4], [KBR16, Sec. 3].
         """
         from scipy.special import betainccinv, betaincinv

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
+from .exponential import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
 from .laplace import Integers
 from .lazy import LazyUniform
 from .shape import integers_of
@@ -17,7 +17,10 @@ from .source import SYSTEM, WORD_BITS, Source, bits
 Booleans = NDArray[np.bool_]
 
 _WORDS = 2**WORD_BITS
-_SLACK = BEYOND * 2.0**-53
+_BEYOND = 16
+"""An x that no lane decided in float64 reaches; larger ones are computed as this."""
+
+_SLACK = _BEYOND * 2.0**-53
 
 
 class ExponentialCoin:
@@ -30,7 +33,7 @@ class ExponentialCoin:
 
     def __init__(self, x: Fraction) -> None:
         self.x = x
-        self._rounded = float(min(x, Fraction(BEYOND)))
+        self._rounded = float(min(x, Fraction(_BEYOND)))
 
     def draw(self, source: Source = SYSTEM) -> bool:
         """Return one toss."""

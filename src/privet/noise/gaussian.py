@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .exponential import BAND, BEYOND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, Lanes, reach
+from .exponential import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
 from .laplace import Geometric, Integers
 from .lazy import LazyUniform
 from .shape import integers_of
@@ -26,16 +26,17 @@ _SMALLEST_RATIO = Fraction(1, 2**100)
 class Gaussian:
     """The distribution on the integers with P[k] proportional to exp(-k**2 / (2 sigma**2)).
 
-    With t a positive integer, a discrete Laplace variate y of scale t is accepted with probability exp(-x),
-    x = (|y| - sigma**2 / t)**2 / (2 sigma**2). The law is the same for every t; the nearest to sigma accepts most.
+    A discrete Laplace variate y of scale t is accepted with probability exp(-x),
+    x = (|y| - sigma**2 / t)**2 / (2 sigma**2). The law is the same for every t; here t is the positive multiple of
+    1/2 nearest to sigma, which accepts most.
     With r = |y| / t and q = (sigma / t)**2 that is x = (r - q)**2 / (2 q), whose computed value is within
     SLACK = 512 eps of x, or both exceed 16 (eps = 2**-53):
 
     * r is off by at most 3.01 eps r, q by eps q, and d = r - q by 3.01 eps r + eps q + eps |d|; then
-      x by (|d| / q) times that, plus 4 eps x. For sigma >= 1/2, 1/4 <= q <= 9/4. Where x <= 17,
+      x by (|d| / q) times that, plus 4 eps x. For sigma >= 1/4, 1/4 <= q <= 9/4. Where x <= 17,
       |d| <= sqrt(34 q), |d| / q <= sqrt(34 / q) and r <= q + |d|, which makes at most
       (4.01 * 34 + 4.01 sqrt(34 q)) eps + 68 eps < 240 eps.
-    * For sigma < 1/2, t = 1, r = |y| is exact and q < 1/4. y = 0 gives x = q / 2. Otherwise d > 0, and the
+    * For sigma < 1/4, t = 1/2, r = 2 |y| is exact and q < 1/4. y = 0 gives x = q / 2. Otherwise d > 0, and the
       error is at most eps d (q + d) / q + 4 eps x = eps (d + 6 x), with d <= sqrt(34 q).
     * q below 2**-100 is replaced by 2**-100: y = 0 gives x below 2**-100 either way, y != 0 more than 16.
 
@@ -43,14 +44,14 @@ class Gaussian:
     Cites: [CKS20, Alg. 3], which takes t = floor(sigma) + 1.
     """
 
-    __slots__ = ("_laplace", "_ratio", "_reciprocal", "_steps", "sigma_squared", "wide")
+    __slots__ = ("_halves", "_laplace", "_ratio", "_reciprocal", "sigma_squared", "wide")
 
     def __init__(self, sigma_squared: Fraction) -> None:
         self.sigma_squared = sigma_squared
-        self._steps = max(1, (math.isqrt(math.floor(4 * sigma_squared)) + 1) // 2)
-        self._laplace = Geometric(Fraction(self._steps))
+        self._halves = max(1, (math.isqrt(math.floor(16 * sigma_squared)) + 1) // 2)
+        self._laplace = Geometric(Fraction(self._halves, 2))
         self.wide = self._laplace.wide
-        self._ratio = float(max(sigma_squared / self._steps**2, _SMALLEST_RATIO))
+        self._ratio = float(max(4 * sigma_squared / self._halves**2, _SMALLEST_RATIO))
         self._reciprocal = 0.5 / self._ratio
 
     def draw(self, source: Source = SYSTEM) -> int:
@@ -65,30 +66,29 @@ class Gaussian:
         if self.wide:
             return integers_of(self.draw(source) for _ in range(count))
         values = np.empty(count, dtype=np.int64)
-        rejected = []
-        for start in range(0, count, BLOCK):
-            again = self._fill_block(values[start : start + BLOCK], source)
-            if again.size:
-                rejected.append(again + start)
-        if rejected:
-            lanes = np.concatenate(rejected)
-            values[lanes] = self.fill(lanes.size, source)
+        filled = 0
+        while filled < count:
+            accepted = self._attempt(min(BLOCK, 2 * (count - filled) + 8), source)[: count - filled]
+            values[filled : filled + accepted.size] = accepted
+            filled += accepted.size
         return values
 
-    def _fill_block(self, block: NDArray[np.int64], source: Source) -> Lanes:
-        """Fill a block with proposals and return the lanes that were rejected."""
-        negative_zeros = self._laplace.sign_block(block, source)
-        words = source.words(block.size)
-        accepted, open_lanes = reach(words, self.exponents(block), SLACK)
+    def _attempt(self, count: int, source: Source) -> NDArray[np.int64]:
+        """Return those of this many proposals that are accepted, in order."""
+        proposals = np.empty(count, dtype=np.int64)
+        negative_zeros = self._laplace.sign_block(proposals, source)
+        if negative_zeros.size:
+            proposals = np.delete(proposals, negative_zeros)
+        words = source.words(proposals.size)
+        accepted, open_lanes = reach(words, self.exponents(proposals), SLACK)
         for lane in open_lanes:
             uniform = LazyUniform(int(words[lane]) & MASK, UNIFORM_BITS, source)
-            accepted[lane] = uniform.reaches(self.exponent(int(block[lane])))
-        accepted[negative_zeros] = False
-        return np.flatnonzero(~accepted)
+            accepted[lane] = uniform.reaches(self.exponent(int(proposals[lane])))
+        return np.compress(accepted, proposals)
 
     def exponents(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the x of each proposal, computed."""
-        computed: NDArray[np.float64] = values / self._steps
+        computed: NDArray[np.float64] = values / (self._halves / 2)
         np.abs(computed, out=computed)
         computed -= self._ratio
         np.square(computed, out=computed)
@@ -97,14 +97,14 @@ class Gaussian:
 
     def exponent(self, value: int) -> Fraction:
         """Return the x of a proposal, exactly."""
-        return (abs(value) - self.sigma_squared / self._steps) ** 2 / (2 * self.sigma_squared)
+        return (abs(value) - self.sigma_squared / self._laplace.scale) ** 2 / (2 * self.sigma_squared)
 
     def _accepts(self, value: int, source: Source) -> bool:
         numerator = source.word() & MASK
         uniform = numerator * ULP
         if uniform >= LEAST_UNIFORM:
-            distance = abs(value) / self._steps - self._ratio
-            excess = -math.log(uniform) - min(distance * distance * self._reciprocal, BEYOND)
+            distance = 2 * abs(value) / self._halves - self._ratio
+            excess = -math.log(uniform) - distance * distance * self._reciprocal
             if abs(excess) > BAND + SLACK:
                 return excess > 0.0
         return LazyUniform(numerator, UNIFORM_BITS, source).reaches(self.exponent(value))

@@ -13,23 +13,24 @@ The error of a computed key, with eps = 2**-53, K = LOG_ACCURACY and the notatio
   once more: off by 3 eps a, taken as 4. It is computed after scaling by powers of two so that nothing that
   matters overflows or underflows: what underflows is below 2**-400 and covered by 2**-100 in the bound; what
   exceeds 2**60 is taken as 2**60, which keeps the lower bound of the key true, and gets no upper bound.
-* The sum is rounded once: eps (|ln E| + a).
+* The key and its bounds are each rounded once: 2 eps (|ln E| + a), taken with the factors 3 and 2.
 
 Lanes where h > E / 4 have no lower bound and always stay in the race. U = 0 has no upper bound either.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter, BadValue
-from privet.core.exact import Number, rational
+from privet.core.errors import BadValue
+from privet.core.exact import Number, rational, read_rational
 
-from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats
+from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .lazy import LazyUniform
 from .shape import Size, sample
 from .source import SYSTEM, Source, Words
@@ -39,6 +40,7 @@ _CAP = 2.0**60
 _TINY = 2.0**-100
 _STEP = 600
 _FAR = 400
+_STEEP = 1200
 _ALLOWED = "a one-dimensional array of finite numbers (floats, integers or Fractions), with at least one entry"
 
 
@@ -63,7 +65,7 @@ class Race:
         self._rate = abs(rate)
         self._scores = exact_scores
         self._behind = _advantages(exact_scores, self._sign, self._rate)
-        self._slack = self._behind * (5 * _EPS) + _TINY
+        self._slack = self._behind * (6 * _EPS) + _TINY
 
     def draw(self, source: Source = SYSTEM) -> int:
         """Return the winner of one race."""
@@ -86,21 +88,21 @@ class Race:
             winners[row] = self._finish(words[row], np.flatnonzero(ahead[row]), source)
         return winners
 
-    def _keys(self, words: Words) -> tuple[Floats, Floats]:
+    def _keys(self, words: Words, *, log: Log = np.log) -> tuple[Floats, Floats]:
         """Return a lower and an upper bound of each candidate's key."""
         with np.errstate(divide="ignore", invalid="ignore"):
             uniform = (words & np.uint64(MASK)).view(np.int64) * ULP
-            exponential = np.abs(np.log(uniform))  # not a minus sign: U = 1 must give 0, not -0
+            exponential = np.abs(log(uniform))  # not a minus sign: U = 1 must give 0, not -0
             error = (2 * 2.0**-UNIFORM_BITS) / uniform
             error += 2 * _EPS
             error += exponential * (2 * (LOG_ACCURACY + 1) * _EPS)
             error /= exponential
-            log = np.log(exponential, out=exponential)
+            key = log(exponential, out=exponential)
             unknown = ~(error <= 0.25)
             error *= 2.0
-            error += np.abs(log) * ((LOG_ACCURACY + 1) * _EPS)
+            error += np.abs(key) * ((LOG_ACCURACY + 3) * _EPS)
             error += self._slack
-            key = np.add(log, self._behind, out=log)
+            key += self._behind
             low, high = key - error, key + error
         low[unknown] = -np.inf
         high[unknown | (self._behind >= _CAP)] = np.inf
@@ -159,22 +161,21 @@ def _array_of(entries: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     if kinds == {int} and max(map(abs, entries)) < 2**63:
         return np.array(entries, dtype=np.int64)
     array = np.empty(len(entries), dtype=object)
-    for index, entry in enumerate(entries):
-        array[index] = _exact_score(entry)
+    array[:] = entries if kinds == {int} else [_exact_score(entry) for entry in entries]
     return array if array.size else _read(array)
 
 
 def _exact_score(entry: object) -> Fraction:
-    try:
-        if isinstance(entry, (int, Fraction)) and not isinstance(entry, bool):
-            return Fraction(entry)
-        return rational(entry, "scores")
-    except BadParameter:  # its message quotes the entry
-        raise BadValue("scores", "an entry that is not a finite number", _ALLOWED) from None
+    if isinstance(entry, (int, Fraction)) and not isinstance(entry, bool):
+        return Fraction(entry)  # however large
+    exact = read_rational(entry)
+    if exact is None:
+        raise BadValue("scores", "an entry that is not a finite number", _ALLOWED)
+    return exact
 
 
 def _fraction(score: Any) -> Fraction:
-    return score if isinstance(score, Fraction) else Fraction(score.item())
+    return Fraction(score if isinstance(score, (int, Fraction)) else score.item())
 
 
 def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
@@ -184,8 +185,15 @@ def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
     if scores.dtype == object:
         best = max(scores) if sign > 0 else min(scores)
         cap = Fraction(_CAP)
+        farthest = cap / rate
+        if 2**-_FAR < farthest < 2**_FAR and set(map(type, scores)) == {int}:
+            # Twice the farthest, so that what is cut off still exceeds the cap after rounding.
+            gaps = np.minimum(np.abs(best - scores), 2 * math.ceil(farthest))
+            whole: Floats = gaps.astype(np.float64) * float(rate)
+            return np.minimum(whole, _CAP)
         return np.array([float(min(cap, rate * abs(best - score))) for score in scores])
     values = scores
+    rate = min(rate, Fraction(2**_STEEP))  # any two doubles that differ are then further apart than the cap
     exponent = rate.numerator.bit_length() - rate.denominator.bit_length()
     shift = 0
     if scores.dtype == np.float64 and exponent < -_FAR:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from privet.accounting.gdp import gaussian_mu
 from privet.core.errors import RequestError
-from privet.core.rounding import float_down
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace
 
@@ -23,7 +21,7 @@ _ROOM = Fraction(1, 2**20)
 
 @dataclass(frozen=True)
 class Choice:
-    """A family of noise and what it leaves for each measure: epsilon for Laplace, mu for Gaussian."""
+    """A family of noise and what it leaves for each measure: epsilon for Laplace, rho for Gaussian."""
 
     family: Family
     share: Fraction
@@ -37,31 +35,27 @@ class Choice:
         """Return the noise for one measure."""
         if self.family == "laplace":
             return Laplace(sensitivity=sensitivity, epsilon=self.share)
-        return Gaussian(sensitivity=sensitivity, rho=self.share**2 / 2)
-
-    def deviation(self, norm: float) -> float:
-        """Return the standard deviation of a measure's noise for a sensitivity of this norm."""
-        return (math.sqrt(2) if self.family == "laplace" else 1.0) * norm / float(self.share)
+        return Gaussian(sensitivity=sensitivity, rho=self.share)
 
 
 def choices(spend: Spend, measures: int) -> list[Choice]:
     """Return the families that the spend allows, with the equal share of each measure.
 
-    Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon; Gaussian ones of
-    mu / sqrt(measures) compose to mu, which is exactly (epsilon, delta)-DP; their blurs add 2 blur each to epsilon and
-    a factor e**blur to delta, and mu leaves room for them.
-    Cites: [DR14, Thm 3.16], [DRS22, Cor. 2], [BW18, Thm 8].
+    Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon. Gaussian ones of rho / measures
+    compose to rho, and with rho = mu**2 / 2 to mu, which is exactly (epsilon, delta)-DP; their blurs add 2 blur each
+    to epsilon and a factor e**blur to delta, and mu leaves room for them.
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [DRS22, Cor. 2], [BW18, Thm 8].
     """
     found = []
     if spend.rho is not None:
-        found.append(Choice("gaussian", Fraction(float_down(math.sqrt(2 * float_down(spend.rho) / measures)))))
+        found.append(Choice("gaussian", spend.rho / measures))
     if spend.epsilon is not None:
         found.append(Choice("laplace", spend.epsilon / measures))
         blur = measures * Gaussian(sensitivity=1, rho=1).blur
         left = spend.epsilon * (1 - _ROOM) - 2 * blur
         if spend.delta and left > 0:
             mu = gaussian_mu(left, spend.delta * (1 - _ROOM - 2 * blur))
-            found.append(Choice("gaussian", Fraction(mu) / Fraction(math.nextafter(math.sqrt(measures), math.inf))))
+            found.append(Choice("gaussian", Fraction(mu) ** 2 / (2 * measures)))
     if not found:
         raise RequestError("say what the answer may cost: epsilon= or rho=")
     return found

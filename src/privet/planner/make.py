@@ -94,8 +94,10 @@ class Limits:
 def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
     if asked.function == "count_units" and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
-    if asked.argument is None or asked.function == "count_units":
+    if asked.function in ("count_rows", "count_units"):
         return CountRows(asked.where)
+    if asked.function not in AGGREGATES or asked.argument is None:
+        raise UnknownName("aggregate of one argument", asked.function, AGGREGATES)
     facts = typed(asked.argument, schema.columns)
     ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, facts, schema)
     argument = Argument(

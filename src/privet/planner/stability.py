@@ -25,8 +25,9 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`).
 
     Guarantee: add-remove: B, since a unit's cells appear or vanish. Change-one: the unit's old cells vanish and its
-    new ones appear: L1 2B; L2 squared 2B^2 where a unit's numbers cannot be negative (old and new differ cell by
-    cell by no more than the larger, and |a - b|^2 <= |a|^2 + |b|^2 for a, b >= 0), 4B^2 otherwise. Ungrouped, one cell
+    new ones appear: L1 2B. In L2, let a row give a number in [-d, u], and c, c' be what the unit gave and gives as
+    counts, so that each has norm at most B/Y. A cell moves by at most u c + d c' or d c + u c', and (u c + d c')^2 <=
+    (u^2 + d^2)(c^2 + c'^2): L2 squared is at most 2 (u^2 + d^2) (B/Y)^2, from 2B^2 to 4B^2. Ungrouped, one cell
     moves within [min(low, 0), max(high, 0)] times B/Y, or within [low, high] where the row always counts.
     A group of k units is a chain of k neighbours. A sum that cannot move at all is claimed to move by 1: it gets noise
     all the same, since only declared facts make a number exact.
@@ -37,7 +38,9 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     if neighbors == "change-one":
         low, high = total.ends
         if scan.keys:
-            l1, l2_squared = 2 * l1, (2 if low >= 0 else 4) * l2_squared
+            up, down = max(high, 0), max(-low, 0)
+            sides = Fraction(up**2 + down**2, total.most**2) if total.most else Fraction(1)
+            l1, l2_squared = 2 * l1, 2 * sides * l2_squared
         else:
             widest = high - low if _always_counts(total, scan) else max(high, 0) - min(low, 0)
             factor = Fraction(widest, total.most) if total.most else Fraction(0)

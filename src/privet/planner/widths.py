@@ -64,9 +64,10 @@ def law_of(plan: Plan, place: Place) -> Law:
     if isinstance(place, Known):
         return Law("gaussian", 0.0)
     measure = measure_at(plan, place)
+    step = 0.5**measure.shift
     if isinstance(measure.mechanism, Laplace):
-        return Law("laplace", float(measure.mechanism.scale) / 2**measure.shift)
-    return Law("gaussian", measure.mechanism.sigma / 2**measure.shift)
+        return Law("laplace", float(measure.mechanism.scale) * step, step)
+    return Law("gaussian", measure.mechanism.sigma * step, step)
 
 
 def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
@@ -100,8 +101,8 @@ def _of_mean(mean: Mean, reading: Reading, plan: Plan, n: int) -> float:
 
     low, high = mean.ends
     total, count = (law_of(plan, place) for place in reading.places)
-    scaled = Law(total.family, total.scale * float(mean.argument.centred().step))
-    other = Law(total.family, count.scale)
+    scaled = total.times(float(mean.argument.centred().step))
+    other = Law(total.family, count.scale, count.step)
     width = half_width(scaled, other, np.array([(high - low) / 2]), TAIL)[0]
     return min(float(width) / n, high - low)
 

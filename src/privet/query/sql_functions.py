@@ -84,7 +84,21 @@ _CASTS = {
 }
 
 NAMES = (
-    *("ABS", "AVG", "BIN", "CASE", "CAST", "CEIL", "COALESCE", "CONCAT", "CONTAINS", "COUNT", "COUNT_IF", "DATE_DIFF"),
+    *(
+        "ABS",
+        "AVG",
+        "BIN",
+        "BUCKET",
+        "CASE",
+        "CAST",
+        "CEIL",
+        "COALESCE",
+        "CONCAT",
+        "CONTAINS",
+        "COUNT",
+        "COUNT_IF",
+        "DATE_DIFF",
+    ),
     *("DATE_PART", "DATE_TRUNC", "DAY", "DAYOFWEEK", "DAYOFYEAR", "EXP", "EXTRACT", "FLOOR", "GREATEST", "HISTOGRAM"),
     *("HOUR", "IF", "IFNULL", "ISODOW", "LEAST", "LEFT", "LENGTH", "LN", "LOWER", "MINUTE", "MOD", "MONTH", "NULLIF"),
     *("POWER", "QUARTER", "ROUND", "SECOND", "SIGN", "SQRT", "STARTS_WITH", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"),

@@ -22,12 +22,14 @@ from privet.accounting import (
     basic,
     delta,
     epsilon,
+    gaussian_epsilon,
     optimal,
+    optimal_bounds,
     optimal_delta,
     parallel,
 )
 from privet.accounting.compose import advanced_kov_log, advanced_kov_root, parts
-from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.errors import BadParameter, RequestError
 from privet.core.pair import NoPair
 
 F = Fraction
@@ -108,12 +110,34 @@ def test_a_hundred_thousand_equal_parts_and_a_few_unequal_ones_stay_quick_and_or
     assert fewer < more < fewer + 1 / 7
 
 
-def test_too_many_distinct_losses_are_refused_with_the_way_out() -> None:
+def test_ten_thousand_costly_parts_do_not_overflow() -> None:
+    event = Repeated(PureEvent(F(1)), 10_000)
+    mean_loss = 10_000 * math.tanh(0.5)
+    assert mean_loss < optimal(event, 1e-6) < advanced_kov(event, 1e-6)
+
+
+def test_too_many_distinct_losses_are_bracketed_closely() -> None:
     many = Composed(tuple(PureEvent(F(1, 100 + k)) for k in range(30)))
-    with pytest.raises(Unsupported, match="a bracket"):
-        optimal(many, 1e-6)
-    with pytest.raises(Unsupported, match="equal parts"):
-        optimal(Repeated(PureEvent(F(1)), 10**9), 1e-6)
+    low, high = optimal_bounds(many, 1e-6)
+    assert low <= high <= low * 1.001
+    coarser, finer = (Repeated(PureEvent(F(1, 100 + k)), 30) for k in (0, 29))
+    assert optimal(finer, 1e-6) < low
+    assert high < optimal(coarser, 1e-6)
+    assert optimal_delta(many, high) <= 1e-6 * 1.01
+    assert optimal_delta(coarser, high) > 1e-6
+
+
+def test_a_billion_equal_parts_are_bracketed_too() -> None:
+    low, high = optimal_bounds(Repeated(PureEvent(F(1, 10**5)), 10**9), 1e-6)
+    rho = 10**9 * F(1, 10**5) ** 2 / 2
+    assert gaussian_epsilon(1e-6, math.sqrt(2 * rho)) == pytest.approx(high, rel=1e-3)
+    assert low <= high <= low * 1.001
+
+
+def test_bounds_meet_where_losses_are_enumerated() -> None:
+    event = Repeated(PureEvent(F(1, 2)), 10)
+    assert optimal_bounds(event, 1e-3) == (optimal(event, 1e-3),) * 2
+    assert optimal_bounds(ZcdpEvent(F(1)), 1e-3) == (math.inf, math.inf)
 
 
 def test_a_delta_that_the_parts_have_spent_leaves_nothing() -> None:

@@ -12,6 +12,7 @@ from privet.accounting import PureEvent, Repeated
 from privet.accounting.gdp import (
     analytic_gaussian_sigma,
     compose_mu,
+    event_delta,
     event_epsilon,
     event_mu,
     gaussian_delta,
@@ -21,6 +22,8 @@ from privet.accounting.gdp import (
 from privet.accounting.pairs import GaussianPair
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Composed
+
+F = Fraction
 
 
 def true_delta(epsilon: float, mu: float) -> mp.mpf:
@@ -55,6 +58,14 @@ def test_sigma_is_sufficient_and_the_next_smaller_one_is_not(epsilon: float, del
     with mp.workdps(50):
         assert true_delta(epsilon, float(mp.mpf(1) / mp.mpf(sigma)) * (1 - 1e-15)) <= delta * (1 + mp.mpf("1e-9"))
         assert true_delta(epsilon, 1 / (sigma * (1 - 1e-10))) > delta
+
+
+@pytest.mark.parametrize("epsilon", [0, F(1, 4), 1, 8])
+@pytest.mark.parametrize("delta", [F(1, 2), F(1, 4), F(1, 1024)])
+def test_the_largest_mu_is_not_too_large_by_even_its_last_digit(epsilon: Fraction | int, delta: Fraction) -> None:
+    mu = gaussian_mu(epsilon, delta)
+    assert true_delta(float(epsilon), mu) <= mp.mpf(delta.numerator) / delta.denominator
+    assert true_delta(float(epsilon), mu * (1 + 1e-12)) > mp.mpf(delta.numerator) / delta.denominator
 
 
 def test_sigma_scales_with_sensitivity_and_mu_is_its_inverse() -> None:
@@ -111,9 +122,14 @@ def test_gaussian_events_compose_to_one_gaussian() -> None:
     assert event_epsilon(event, 1e-6) == pytest.approx(gaussian_epsilon(1e-6, 0.5), rel=1e-12)
     assert event_mu(PureEvent(Fraction(1))) is None
     assert event_epsilon(PureEvent(Fraction(1)), 1e-6) == math.inf
+    assert event_delta(PureEvent(Fraction(1)), 1) == 1
 
 
 def test_blur_costs_and_a_little_of_it_costs_little() -> None:
     sharp, blurred = event_epsilon(_Noise(0.5), 1e-6), event_epsilon(_Noise(0.5, 1e-9), 1e-6)
-    assert sharp < blurred < sharp + 1e-7
+    assert sharp + 2e-9 <= blurred < sharp + 1e-7
+    assert event_delta(_Noise(0.5), sharp) == pytest.approx(1e-6, rel=1e-9)
+    assert 1e-6 < event_delta(_Noise(0.5, 1e-9), sharp) < 1e-6 * (1 + 1e-6)
+    assert event_delta(_Noise(0.5, 1e-9), blurred) == pytest.approx(1e-6, rel=1e-9)
+    assert event_delta(_Noise(0.5, 1e-3), 1e-4) == event_delta(_Noise(0.5, 2.0), 9) == 1
     assert event_epsilon(_Noise(0.5, 2.0), 1e-6) == math.inf

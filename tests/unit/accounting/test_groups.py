@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from privet.accounting import (
     ApproximateEvent,
     Composed,
+    FinitePairEvent,
     Group,
     PureEvent,
     Repeated,
@@ -21,6 +22,7 @@ from privet.accounting import (
     gaussian_delta,
     groups,
 )
+from privet.accounting.curves import response_rdp, response_rho
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.pair import NoPair
 
@@ -117,6 +119,16 @@ def test_slack_grows_with_each_part_s_own_epsilon() -> None:
     assert group.slack() == 10 * groups.approximate(F(1, 2), F(1, 10**6), 3)[1]
     assert group.atoms() == {Group(part, 3): 10}
     assert epsilon(group, F(1, 10**3)) <= 15
+
+
+def test_a_part_with_slack_stands_on_its_epsilon_alone() -> None:
+    # Losses of ln 10 and -ln 1.1: the range is short, so rho is well below that of randomised response.
+    narrow = FinitePairEvent((F(9, 10), F(1, 10)), (F(99, 100), F(1, 100)))
+    keys = ThresholdEvent(narrow, F(1, 10**9))
+    bare, kept = Group(narrow, 2), Group(keys, 2)
+    assert kept.rho() == response_rho(2 * narrow.pure())
+    assert bare.rho() < kept.rho()
+    assert bare.rdp(1.1) < kept.rdp(1.1) == response_rdp(2 * narrow.pure(), 1.1)
 
 
 def test_a_part_with_slack_and_no_epsilon_is_refused_with_the_way_out() -> None:

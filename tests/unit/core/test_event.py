@@ -64,7 +64,7 @@ def test_a_composition_has_no_single_pair_and_one_event_once_has_its_own() -> No
     assert Repeated(A, 1).pair() == A.pair()
 
 
-@pytest.mark.parametrize("wrong", [1, "a", None, LaplaceEvent, object(), (A,)], ids=repr)
+@pytest.mark.parametrize("wrong", [1, "a", None, LaplaceEvent, object(), (A,)], ids=lambda wrong: type(wrong).__name__)
 def test_what_is_no_event_is_refused(wrong: object) -> None:
     with pytest.raises(RequestError, match="events must be"):
         Composed((A, wrong))  # type: ignore[arg-type]

@@ -22,35 +22,130 @@ from privet.query.functions import FUNCTIONS, typed
 
 KINDS = ("integer", "number", "boolean", "text", "date", "timestamp")
 WIDTHS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32}
-WHOLE = sorted({0, 1, -1, 2, 7, 10, 12, 30, 365, -7, 1000, 2**53 + 1} | {2**w - 1 for w in WIDTHS.values()}
-               | {-(2**w) for w in (7, 15, 31, 63)})
-REAL = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1 / 3, 5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308,
-        -1.7976931348623157e308, 9.2233720368547758e18, -9.2233720368547758e18, 9007199254740993.0, math.inf, -math.inf,
-        math.nan, 1e-7, 709.8, -745.2, 3.0, 100.0]
-TEXT = ["", " ", "a", "B", "é", "e\u0301", "ẞ", "🤦🏼‍♂️", "\x00", "a\x00b", "%", "_", "a%b", "\\", "'", '"; DROP', "\n", "\t x",
-        "x" * 20_000, "9" * 400, "12", " 12 ", "+7", "-9223372036854775808", "9223372036854775808", "1e5", "1e999", ".5",
-        "5.", "nan", "inf", "0x10", "1_000", "true", "T", "0", "no", "2024-02-29", "2023-02-29", "0000-01-01", "9999-12-31",
-        "2024-01-01 23:59:59.999999", "2024-01-01 24:00:00", "2024-1-1", "infinity", "-infinity", "２"]
-DATES = ["0001-01-01", "9999-12-31", "1970-01-01", "2024-02-29", "2023-12-31", "2021-01-03", "1900-01-31", "infinity",
-         "-infinity", "5881580-07-10", "5877642-06-25 (BC)", "0001-12-31 (BC)", "10000-01-01"]
-MOMENTS = ["0001-01-01 00:00:00", "9999-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2024-02-29 12:34:56.789",
-           "1969-12-31 23:59:59.5", "2021-01-04 00:00:00", "infinity", "-infinity", "294247-01-10 04:00:54.775806",
-           "290309-12-22 (BC) 00:00:00", "10000-01-01 00:00:00"]
+WHOLE = sorted(
+    {0, 1, -1, 2, 7, 10, 12, 30, 365, -7, 1000, 2**53 + 1}
+    | {2**w - 1 for w in WIDTHS.values()}
+    | {-(2**w) for w in (7, 15, 31, 63)}
+)
+REAL = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    1 / 3,
+    5e-324,
+    -5e-324,
+    2.2250738585072014e-308,
+    1.7976931348623157e308,
+    -1.7976931348623157e308,
+    9.2233720368547758e18,
+    -9.2233720368547758e18,
+    9007199254740993.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1e-7,
+    709.8,
+    -745.2,
+    3.0,
+    100.0,
+]
+TEXT = [
+    "",
+    " ",
+    "a",
+    "B",
+    "é",
+    "e\u0301",
+    "ẞ",
+    "🤦🏼‍♂️",
+    "\x00",
+    "a\x00b",
+    "%",
+    "_",
+    "a%b",
+    "\\",
+    "'",
+    '"; DROP',
+    "\n",
+    "\t x",
+    "x" * 20_000,
+    "9" * 400,
+    "12",
+    " 12 ",
+    "+7",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "1e5",
+    "1e999",
+    ".5",
+    "5.",
+    "nan",
+    "inf",
+    "0x10",
+    "1_000",
+    "true",
+    "T",
+    "0",
+    "no",
+    "2024-02-29",
+    "2023-02-29",
+    "0000-01-01",
+    "9999-12-31",
+    "2024-01-01 23:59:59.999999",
+    "2024-01-01 24:00:00",
+    "2024-1-1",
+    "infinity",
+    "-infinity",
+    "２",
+]
+DATES = [
+    "0001-01-01",
+    "9999-12-31",
+    "1970-01-01",
+    "2024-02-29",
+    "2023-12-31",
+    "2021-01-03",
+    "1900-01-31",
+    "infinity",
+    "-infinity",
+    "5881580-07-10",
+    "5877642-06-25 (BC)",
+    "0001-12-31 (BC)",
+    "10000-01-01",
+]
+MOMENTS = [
+    "0001-01-01 00:00:00",
+    "9999-12-31 23:59:59.999999",
+    "1970-01-01 00:00:00",
+    "2024-02-29 12:34:56.789",
+    "1969-12-31 23:59:59.5",
+    "2021-01-04 00:00:00",
+    "infinity",
+    "-infinity",
+    "294247-01-10 04:00:54.775806",
+    "290309-12-22 (BC) 00:00:00",
+    "10000-01-01 00:00:00",
+]
 STORED = {"integer": WHOLE, "number": REAL, "boolean": [True, False], "text": TEXT, "date": DATES, "timestamp": MOMENTS}
 INEXACT = {"exp", "ln", "power", "sqrt"}
 
 NUMBERS = (Literal(0), Literal(3), Literal(Fraction(1, 4)))
 CONSTANTS: dict[str, list[tuple[object, ...]]] = {
     "like": [("text", Literal("a%_")), ("text", Literal("%" * 50 + "x")), ("text", Literal("a|%%"), Literal("|"))],
-    "substring": [("text", Literal(1), Literal(2)), ("text", Literal(10**6), Literal(10**6)), ("text", Literal(2), Literal(0))],
+    "substring": [("text", Literal(at), Literal(size)) for at, size in ((1, 2), (10**6, 10**6), (2, 0))],
     "round_to": [(kind, Literal(d)) for kind in ("integer", "number") for d in (-15, -2, 0, 2, 15)],
     "in": [
         ("integer", Literal(0), Literal(2**63 - 1)), ("integer", Literal(1), Literal(Fraction(5, 2))),
-        ("number", Literal(Fraction(1, 2)), Literal(3)), ("text", Literal("a"), Literal("'")), ("boolean", Literal(True)),
+        ("number", Literal(Fraction(1, 2)), Literal(3)), ("text", Literal("a"), Literal("'")),
+        ("boolean", Literal(True)),
         ("date", Literal(datetime.date(2024, 2, 29))), ("timestamp", Literal(datetime.datetime(1970, 1, 1))),
     ],
     "bin": [(kind, width) for kind in ("integer", "number")
-            for width in (Literal(1), Literal(7), Literal(2**63 - 1), Literal(Fraction(1, 3)), Literal(Fraction(1, 10**300)))],
+            for width in map(Literal, (1, 7, 2**63 - 1, Fraction(1, 3), Fraction(1, 10**300)))],
     "bucket": [(kind, *ends) for kind in ("integer", "number") for ends in (
         (Literal(0), Literal(10), Literal(4)), (Literal(-(2**63)), Literal(2**63 - 1), Literal(10_000)),
         (Literal(Fraction(1, 3)), Literal(Fraction(1, 2)), Literal(3)))],
@@ -61,7 +156,8 @@ CONSTANTS: dict[str, list[tuple[object, ...]]] = {
         *product(("day", "week", "month", "quarter", "year"), ("date", "timestamp"), ("date", "timestamp")),
         *product(("second", "minute", "hour"), ("timestamp",), ("timestamp",)))],
     "add_days": [(kind, Literal(n)) for kind in ("date", "timestamp") for n in (0, 1, -1, 10**9, -(10**9), 3652058)],
-    "add_months": [(kind, Literal(n)) for kind in ("date", "timestamp") for n in (0, 1, -1, 13, -1300, 10**9, -(10**9), 119987)],
+    "add_months": [(kind, Literal(n)) for kind in ("date", "timestamp")
+                   for n in (0, 1, -1, 13, -1300, 10**9, -(10**9), 119987)],
     "add_seconds": [("timestamp", Literal(n)) for n in (0, 1, -1, 10**9, -(10**9))],
 }  # fmt: skip
 
@@ -102,7 +198,9 @@ def engine():
         for value in [*STORED[kind], None]:
             connection.execute(f"INSERT INTO stored_{kind} VALUES (?)", [value]).fetchall()
         # three places take every value in turn, but not every combination of them
-        connection.execute(f"CREATE TABLE few_{kind} AS FROM stored_{kind} USING SAMPLE 5 ROWS (reservoir, 7)").fetchall()
+        connection.execute(
+            f"CREATE TABLE few_{kind} AS FROM stored_{kind} USING SAMPLE 5 ROWS (reservoir, 7)"
+        ).fetchall()
     yield connection
     connection.close()
 
@@ -140,7 +238,7 @@ def evaluate(engine, call: Call) -> tuple[list[dict[str, object]], list[object]]
     if not used:
         # nothing but constants
         return [{}], [engine.execute(f"SELECT {rendered.sql}").fetchone()[0]]
-    inner = f"SELECT {', '.join([*read_as, *(f'r{place}' for place in range(len(used)))])} FROM (SELECT {raw} FROM {tables})"
+    inner = f"SELECT {', '.join(read_as)} FROM (SELECT {raw} FROM {tables})"
     names = [NAMES[name] for name in used]
     rows = engine.execute(f"SELECT {', '.join(names)}, {rendered.sql} FROM ({inner})").fetchall()
     return [dict(zip(used, row[:-1], strict=True)) for row in rows], [row[-1] for row in rows]

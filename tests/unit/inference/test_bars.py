@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from privet.inference.bars import noise_points, ratio_bars, simulated_bars
 from privet.inference.laws import Law, half_width
@@ -53,7 +54,7 @@ def test_simulated_bars_cover_a_product_of_sums(family):
     generator = np.random.default_rng(13)
     laws = [Law(family, 3.0), Law(family, 4.0)]
     released = [200 + draw(laws[0], 4000, generator), 300 + draw(laws[1], 4000, generator)]
-    bars = simulated_bars(lambda a, b: a * b, released, laws, tail=0.05)
+    bars = simulated_bars(lambda a, b: a * b, released, laws, tail=np.full(4000, 0.05))
     covered = np.mean((bars.low <= 60_000) & (bars.high >= 60_000))
     assert 0.94 - 4 * np.sqrt(0.05 * 0.95 / 4000) <= covered <= 0.97
 
@@ -65,3 +66,37 @@ def test_noise_points_have_the_moments_of_their_laws_and_no_correlation():
         assert abs(values.mean()) < 0.01 * law.deviation
         assert values.std() == pytest.approx(law.deviation, rel=0.02)
     assert np.abs(np.corrcoef(points) - np.eye(3)).max() < 0.03
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_whole_noise_has_the_quantiles_of_its_exact_law(scale):
+    shares = (np.arange(100_000) + 0.5) / 100_000
+    laplace = Law("laplace", scale, 1.0).quantile(shares)
+    a = np.exp(-1 / scale)
+    gaussian = Law("gaussian", scale, 1.0).quantile(shares)
+    for k in range(-4, 5):
+        assert np.mean(laplace == k) == pytest.approx((1 - a) / (1 + a) * a ** abs(k), abs=3e-5)
+        assert np.mean(gaussian <= k) == pytest.approx(ndtr((k + 0.5) / scale), abs=3e-5)
+
+
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [0.2, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("factor", [0.0, 0.4, 1.0])
+def test_half_width_of_whole_noises_is_not_exceeded_more_often_than_it_says(family, scale, factor):
+    steps = np.arange(-200, 201)
+    if family == "laplace":
+        a = np.exp(-1 / scale)
+        chance = (1 - a) / (1 + a) * a ** np.abs(steps)
+    else:
+        chance = ndtr((steps + 0.5) / scale) - ndtr((steps - 0.5) / scale)
+    joint, moved = np.outer(chance, chance), np.abs(steps[:, None] + factor * steps[None, :])
+    one = Law(family, scale, 1.0)
+    width = half_width(one, one, np.array([factor]), 0.05)[0]
+    assert joint[moved > width].sum() <= 0.05
+
+
+def test_more_doubt_makes_simulated_bars_wider():
+    laws = [Law("gaussian", 3.0)]
+    bars = simulated_bars(lambda a: a, [np.zeros(3)], laws, tail=np.array([0.2, 0.05, 0.01]))
+    assert (np.diff(bars.high) > 0).all()
+    assert bars.high == pytest.approx(3 * -ndtri([0.1, 0.025, 0.005]), rel=0.02)

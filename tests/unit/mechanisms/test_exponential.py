@@ -105,6 +105,7 @@ def test_probabilities_are_proportional_to_the_exponential_of_the_scores() -> No
         ([0, 10**6], 1),
         ([-(2**63), 2**63 - 1], 1),
         (np.array([-(10**400), 10**400], dtype=object), 1),
+        ([-(10**400), 10**400], 1),
         ([1e308, -1e308], 0),
         ([5e-324 * 0, -1e300, -1e301], 0),
         (np.array([2**64 - 1, 0], dtype=np.uint64), 0),
@@ -190,10 +191,7 @@ def test_sizes_are_checked(name: str, given_: dict[str, int]) -> None:
         Exponential(sensitivity=1, epsilon=1).error(0.9, **given_)
 
 
-def test_a_million_candidates_take_under_a_second() -> None:
-    import time
-
-    scores = np.arange(10**6)
-    start = time.process_time()
-    Exponential(sensitivity=1, epsilon=1).release(scores)
-    assert time.process_time() - start < 1
+def test_the_best_of_a_million_candidates_is_found() -> None:
+    scores = np.zeros(10**6)
+    scores[123_456] = 100
+    assert Exponential(sensitivity=1, epsilon=2).release(scores) == 123_456

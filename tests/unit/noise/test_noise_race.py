@@ -41,6 +41,12 @@ CASES = [
     ([5e-324, 0.0, 1e-323], Fraction(2) ** 1070),
     ([5e-324, 0.0, 1e-323], Fraction(2) ** 1074),
     ([0.1, 0.2, 0.3], Fraction(-7, 3)),
+    ([0.1, 1e9, 12345.678, 987654.321], Fraction(1, 3)),
+    ([3, 10**15 + 1, 10**12], Fraction(1, 7)),
+    ([5e-324, 0.0, 1e-323], Fraction(2) ** 2200),
+    ([1.7e308, -1.7e308, 0.0], Fraction(1, 2**2200)),
+    ([2**63 - 1, -(2**63), 0], Fraction(2) ** 2200),
+    ([2**63 - 1, -(2**63), 0], Fraction(1, 2**2200)),
     ([2**63 - 1, -(2**63), 0], Fraction(1, 2**63)),
     ([2**63 - 1, -(2**63), 2**63 - 2], Fraction(-3, 2)),
     ([10**400, 10**400 + 1, 10**400 - 1], Fraction(1)),
@@ -74,6 +80,21 @@ def test_the_true_key_lies_within_its_bounds(scores, rate):
                     assert high[row, lane] >= mpmath.log(-mpmath.log(mpmath.mpf(numerator) / 2**63)) + behind
                 else:
                     assert high[row, lane] == math.inf
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_the_true_key_lies_within_its_bounds_whatever_the_logarithm(direction):
+    def poor_log(x, out=None):
+        return np.multiply(np.log(x), 1 + direction * 3.5 * 2.0**-52, out=out)
+
+    # U between 1 - 2**-10 and 1 - 2**-30, where ln E is large and E is still known well, and U far below 1
+    words = np.uint64(2**63) - (2.0 ** np.linspace(33, 53, 2000)).astype(np.uint64)
+    words = np.concatenate([words, fresh(2000) >> np.uint64(1)]).reshape(-1, 1)
+    low, high = Race([0.0], Fraction(1))._keys(words, log=poor_log)
+    with mpmath.workdps(50):
+        for word, least, most in zip(words[:, 0].tolist(), low[:, 0].tolist(), high[:, 0].tolist(), strict=True):
+            assert least <= mpmath.log(-mpmath.log(mpmath.mpf(word + 1) / 2**63))
+            assert most >= mpmath.log(-mpmath.log(mpmath.mpf(word) / 2**63))
 
 
 def test_ordinary_bounds_are_narrow():
@@ -190,8 +211,22 @@ def test_bad_scores_are_refused_without_being_quoted(scores):
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("rate", [math.nan, math.inf, "1", True, 1j, None, np.array(1.0), 10**400])
+@pytest.mark.parametrize("rate", [math.nan, math.inf, "1", True, 1j, None, np.array(1.0), 10**1000])
 def test_a_bad_rate_is_refused_by_name(rate):
     with pytest.raises(BadParameter) as caught:
         race([1.0], rate)
     assert caught.value.parameter == "rate"
+
+
+@pytest.mark.parametrize(("nudge", "winner"), [(mpmath.mpf("1e-12"), 1), (mpmath.mpf("-1e-12"), 0)])
+def test_a_near_tie_is_decided_exactly_and_not_by_the_wider_bound(nudge, winner):
+    """The trailing candidate's bounds are ten thousand times wider; it must not win because its lower one is lower."""
+    with mpmath.workdps(60):
+        trailing = mpmath.exp(-mpmath.exp(-10) * (1 + nudge))
+        leading = mpmath.exp(-1)
+        words = [int(mpmath.floor(share * 2**63)) for share in (trailing, leading)]
+    stream = Stream(np.array([*words, *fresh(64).tolist()], dtype=np.uint64))
+    runner = Race([0.0, 10.0], Fraction(1))
+    low, high = runner._keys(np.array([words], dtype=np.uint64))
+    assert low[0, 0] < low[0, 1] < high[0, 1] < high[0, 0]
+    assert runner.draw(stream) == winner

@@ -206,14 +206,19 @@ def test_an_exponential_coin_at_its_edge_follows_the_bits_that_follow(how, x):
         assert stream.used == 2
 
 
-@pytest.mark.parametrize("how", ["draw", "fill"])
-def test_a_gaussian_proposal_at_its_edge_follows_the_bits_that_follow(how):
+def test_a_gaussian_proposal_at_its_edge_follows_the_bits_that_follow():
     # sigma = 1 proposes at scale 1; the proposal 2 has x = (2 - 1)**2 / 2, and 0 is accepted by an E of 7.
     for following, value in ((ONES, 0), (ZEROS, 2)):
-        words = [cell(2.5), cell(0.5), following, cell(0.5), cell(7.0)]
-        stream = Stream(np.array(words, dtype=np.uint64))
-        sampler = Gaussian(Fraction(1))
-        assert (sampler.draw(stream) if how == "draw" else int(sampler.fill(1, stream)[0])) == value
+        words = np.array([cell(2.5), cell(0.5), following, cell(0.5), cell(7.0)], dtype=np.uint64)
+        assert Gaussian(Fraction(1)).draw(Stream(words)) == value
+        assert Gaussian(Fraction(1))._attempt(1, Stream(words)).tolist() == ([value] if value else [])
+
+
+def test_a_gaussian_proposal_of_negative_zero_is_dropped_before_it_is_judged():
+    words = np.array([cell(0.5) + 2**63, cell(0.5), cell(2.5) + 2**63, cell(7.0), cell(7.0)], dtype=np.uint64)
+    stream = Stream(words)
+    assert Gaussian(Fraction(1))._attempt(3, stream).tolist() == [0, -2]
+    assert stream.used == 5
 
 
 @pytest.mark.parametrize("how", ["draw_signed", "fill_signed"])
@@ -313,4 +318,5 @@ def test_uniform_draws_reject_the_words_that_would_favour_some():
 def test_bits_are_taken_from_the_top_of_whole_words():
     assert bits(Stream(np.array([2**63], dtype=np.uint64)), 1) == 1
     assert bits(Stream(np.array([1, 2**63], dtype=np.uint64)), 65) == 3
+    assert bits(Stream(np.array([5, 9], dtype=np.uint64)), 128) == 5 << 64 | 9
     assert bits(Stream(fresh(0)), 0) == 0

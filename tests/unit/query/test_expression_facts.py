@@ -78,6 +78,8 @@ def ends(expression: Expression) -> tuple[object, object]:
         (f("year", c("day")), 2024, 2024, "integer"),
         (f("month", c("at")), 1, 12, "integer"),
         (f("date_diff", "month", c("day"), datetime.date(2024, 3, 1)), -2, 2, "integer"),
+        (f("date_diff", "week", c("day"), datetime.date(2024, 1, 22)), -14, 1, "integer"),
+        (f("date_diff", "quarter", datetime.date(2023, 12, 31), c("day")), 1, 2, "integer"),
         (f("date_diff", "hour", c("at"), datetime.datetime(2024, 1, 2, 10)), 1, 24, "integer"),
         (f("date_trunc", "month", c("day")), datetime.date(2024, 1, 1), datetime.date(2024, 5, 1), "date"),
         (f("date_trunc", "week", c("day")), datetime.date(2024, 1, 15), datetime.date(2024, 4, 29), "date"),

@@ -111,6 +111,18 @@ def test_every_understood_part_is_met_by_the_corpus() -> None:
             "SELECT COUNT(*) FROM visits WHERE urgent AND age > 5",
         ),
         (
+            "SELECT COUNT(*) FROM (SELECT * FROM (SELECT * FROM visits WHERE urgent) WHERE age > 5) WHERE diag = 'x'",
+            "SELECT COUNT(*) FROM visits WHERE diag = 'x' AND urgent AND age > 5",
+        ),
+        (
+            "SELECT hospital, COUNT(*) AS age FROM visits GROUP BY hospital ORDER BY age",
+            "SELECT hospital, COUNT(*) AS age FROM visits GROUP BY hospital ORDER BY 2",
+        ),
+        (
+            "SELECT COUNT_IF(age > 5) FILTER (WHERE urgent) n FROM visits",
+            "SELECT COUNT(*) FILTER (WHERE urgent AND age > 5) n FROM visits",
+        ),
+        (
             "WITH a AS (SELECT age + 1 AS older FROM visits) SELECT SUM(older) AS s FROM a",
             "SELECT SUM(age + 1) AS s FROM visits",
         ),
@@ -155,6 +167,8 @@ def test_equal_aggregates_are_asked_once() -> None:
 def test_aggregates_that_differ_by_case_alone_get_names_that_differ() -> None:
     asked = ask("SELECT COUNT(*) FILTER (WHERE diag = 'a'), COUNT(*) FILTER (WHERE diag = 'A') FROM visits")
     assert [one.name for one in asked.aggregates] == ["count", "count_2"]
+    asked = ask('SELECT COUNT("x"), COUNT("X") FROM "Strange name"')
+    assert [one.name for one in asked.aggregates] == ["count_x", "count_X_2"]
 
 
 def test_released_rows_are_reshaped_step_by_step() -> None:
@@ -275,6 +289,12 @@ def test_a_refusal_says_what_is_wrong_and_what_to_write(query: str, error: type[
     assert told in str(caught.value)
 
 
+def test_the_person_is_no_measure_even_with_bounds() -> None:
+    bounded = Schema(unit=Person("id"), columns={"id": integer(0, 99), "x": integer(0, 9)})
+    with pytest.raises(Unsupported, match="whose row"):
+        parse("SELECT AVG(id) FROM t", {"t": bounded})
+
+
 def test_a_text_is_wanted() -> None:
     with pytest.raises(ParseError):
         parse(b"SELECT 1", TABLES)  # type: ignore[arg-type]
@@ -300,7 +320,7 @@ LONG = {
     "many casts": "SELECT SUM(age" + "::BIGINT" * 1000 + ") FROM visits",
     "deep functions": "SELECT SUM(" + "ABS(" * 200 + "age" + ")" * 200 + ") FROM visits",
     "deep sub-queries": "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 200 + "visits" + ")" * 200,
-    "many indexes": "SELECT SUM(age" + "[1]" * 2000 + ") FROM visits",
+    "many indexes": "SELECT SUM(age" + "[1]" * 400 + ") FROM visits",
     "many fields": "SELECT SUM(age" + ".a" * 5000 + ") FROM visits",
     "many unions": "SELECT 1" + " UNION SELECT 1" * 1200,
     "many dots": "SELECT COUNT(*) FROM " + ".".join(["a"] * 5000),
@@ -319,6 +339,26 @@ def test_long_and_deep_texts_are_refused_at_once(name: str) -> None:
             ask(LONG[name])
         spent.append(time.process_time() - start)
     assert min(spent) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("many NOTs", "24 levels"),
+        ("many minuses", "24 levels"),
+        ("deep CASE", "24 levels"),
+        ("deep functions", "24 levels"),
+        ("many casts", "80 levels"),
+        ("many indexes", "lists and structures"),
+        ("600 OR terms", "500 ANDs"),
+        ("many unions", "UNION"),
+        ("many powers", "1,500 operators"),
+        ("10 MB", "20,000 characters"),
+    ],
+)
+def test_each_limit_is_named_when_it_is_met(name: str, told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        ask(LONG[name])
 
 
 def test_what_is_allowed_is_read_from_a_deep_stack_too() -> None:

@@ -1,0 +1,85 @@
+"""SQL on ten million visits of a million people to a thousand cities: beside plain DuckDB and OpenDP's Polars path."""
+
+from __future__ import annotations
+
+from benchmark import Benchmark, Case
+
+MANY, FEWER, FEW = 10**7, 10**6, 1000
+PLAIN = {"privet": 1, "duckdb": 1}
+ALONE = {"privet": 1}
+
+BENCHMARK = Benchmark(
+    name="queries",
+    title="Private queries by city: 10 million visits, 1 million people, 1,000 cities",
+    unit="seconds",
+    cases=(
+        Case(
+            title="rows: COUNT, beside plain",
+            task="by_row",
+            units=PLAIN,
+            parameters={"question": "count", "rows": MANY},
+            targets={"duckdb": 1 / 1.3},
+        ),
+        Case(
+            title="rows: SUM, clamped by hand",
+            task="by_row",
+            units=PLAIN,
+            parameters={"question": "sum", "rows": MANY, "by_hand": True},
+            targets={"duckdb": 1 / 1.3},
+        ),
+        Case(
+            title="rows: SUM, beside plain",
+            task="by_row",
+            units=PLAIN,
+            parameters={"question": "sum", "rows": MANY},
+            targets={"duckdb": 1 / 2},
+        ),
+        Case(
+            title="people: COUNT and AVG, truncated by hand",
+            task="by_person",
+            units=PLAIN,
+            parameters={"rows": MANY},
+            settings={"privet": {"known": False}},
+            targets={"duckdb": 2.0},
+        ),
+        Case(
+            title="people: COUNT and AVG, 1 million visits",
+            task="by_person",
+            units={"privet": 1, "opendp_polars": 1},
+            parameters={"rows": FEWER},
+            settings={"opendp_polars": {"groups": [2, 3, 4, 5, 6, 7, 8, 9, 10], "each": [3, 1, 2, 5, 8, 12]}},
+            targets={"opendp_polars": 10.0},
+            figures=("count error", "average error"),
+        ),
+        Case(
+            title="1,000 rows: ask, after the first",
+            task="ask_again",
+            units=ALONE,
+            parameters={"rows": FEW},
+            limit=0.015,
+        ),
+        Case(title="1,000 rows: plan", task="plan_again", units=ALONE, parameters={"rows": FEW}, limit=0.005),
+        Case(
+            title="first ask of a process, processor time",
+            task="first_ask_apart",
+            units=ALONE,
+            parameters={"rows": FEW},
+            limit=0.6,
+        ),
+        Case(
+            title="rows: SUM, memory",
+            task="by_row_memory",
+            units=PLAIN,
+            parameters={"question": "sum", "rows": MANY},
+            most={"peak MB": 1.5},
+        ),
+        Case(
+            title="people: memory, beside GROUP BY person, city",
+            task="by_person_memory",
+            units=PLAIN,
+            parameters={"rows": MANY},
+            settings={"privet": {"known": False}, "duckdb": {"bound": "grouped"}},
+            most={"peak MB": 1.5},
+        ),
+    ),
+)

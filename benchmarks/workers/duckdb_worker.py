@@ -1,0 +1,83 @@
+"""DuckDB's side of the queries: plain SQL, and the usual bounding of contributions written by hand. Nothing private."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from serve import apart, serve
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from data import visits
+
+PLAIN = {
+    "count": "SELECT city, count(*) FROM visits GROUP BY city",
+    "sum": "SELECT city, sum(amount) FROM visits GROUP BY city",
+}
+BY_HAND = {
+    "count": PLAIN["count"],
+    "sum": "SELECT city, sum(greatest(0, least(1000, amount))) FROM visits GROUP BY city",
+}
+TRUNCATED = """
+SELECT city, count(*), sum(greatest(0, least(1000, amount))) FROM (
+    SELECT city, amount,
+        dense_rank() OVER (PARTITION BY person ORDER BY hash(city, 77)) AS place,
+        row_number() OVER (PARTITION BY person, city ORDER BY hash(amount, age, 77)) AS turn
+    FROM visits
+) WHERE place <= 5 AND turn <= 3 GROUP BY city
+"""
+"""The faster of two that were tried: at most 5 cities a person and 3 visits in each, by a hash, in one pass.
+
+The other ranks rows, sums them to cells, then ranks the cells.
+"""
+GROUPED = "SELECT city, count(*), avg(amount) FROM visits GROUP BY city"
+BY_PERSON = """
+SELECT city, sum(n), sum(s) FROM (
+    SELECT person, city, count(*) AS n, sum(amount) AS s FROM visits GROUP BY person, city
+) GROUP BY city
+"""
+
+
+def _connect(rows: int) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:", config={"preserve_insertion_order": False})
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"CREATE VIEW visits AS SELECT * FROM read_parquet('{visits(rows)}')")
+    return connection
+
+
+def by_row(question: str, rows: int, by_hand: bool = False) -> Callable[[], Any]:
+    connection, sql = _connect(rows), (BY_HAND if by_hand else PLAIN)[question]
+    connection.execute(sql).fetchall()
+
+    def call() -> dict[str, Any]:
+        connection.execute(sql).fetchall()
+        return {}
+
+    return call
+
+
+def by_person(rows: int, bound: str = "truncated") -> Callable[[], Any]:
+    connection = _connect(rows)
+    sql = {"truncated": TRUNCATED, "none": GROUPED, "grouped": BY_PERSON}[bound]
+
+    def call() -> dict[str, Any]:
+        connection.execute(sql).fetchall()
+        return {}
+
+    return call
+
+
+if __name__ == "__main__":
+    serve(
+        "duckdb",
+        {
+            "by_row": by_row,
+            "by_person": by_person,
+            "by_row_memory": apart("by_row", "peak MB"),
+            "by_person_memory": apart("by_person", "peak MB"),
+        },
+    )

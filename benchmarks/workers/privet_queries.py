@@ -1,0 +1,88 @@
+"""Privet's side of the queries: sessions over the made-up visits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from serve import Task, apart
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from data import cities, errors, truth, visits
+
+DELTA = Fraction(1, 10**6)
+ROW_LEVEL = {
+    "count": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city",
+    "sum": "SELECT city, SUM(amount) AS total FROM visits GROUP BY city",
+}
+PERSON_LEVEL = "SELECT city, COUNT(*) AS n, AVG(amount) AS mean FROM visits GROUP BY city"
+
+
+def open_session(rows: int, *, people: bool) -> Any:
+    """Return a session: people with unknown cities and a declared contribution, or rows with public cities."""
+    from privet.core.budget import Approximate
+    from privet.core.schema import Contribution, Table, category, integer, number, text
+    from privet.core.unit import Person, Rows
+    from privet.session import Session
+
+    columns = {
+        "person": integer(),
+        "city": text() if people else category(cities()),
+        "amount": number(0, 1000),
+        "age": integer(0, 120),
+    }
+    unit = Person("person") if people else Rows()
+    contribution = Contribution(groups=5, rows=3) if people else None
+    table = Table(str(visits(rows)), unit=unit, columns=columns, contribution=contribution)
+    return Session({"visits": table}, budget=Approximate(epsilon=100, delta=DELTA))
+
+
+def by_row(question: str, rows: int, by_hand: bool = False) -> Callable[[], Any]:
+    session = open_session(rows, people=False)
+    session.ask(ROW_LEVEL[question], epsilon=Fraction(1, 2))
+    return lambda: session.ask(ROW_LEVEL[question], epsilon=1)
+
+
+def by_person(rows: int, bound: str = "norm", known: bool = True) -> Callable[[], Any]:
+    session = open_session(rows, people=True)
+    true = truth(visits(rows)) if known else {}
+
+    def call() -> dict[str, Any]:
+        answer = session.ask(PERSON_LEVEL, epsilon=1, bound=bound)
+        released = {row["city"]: (row["n"], row["mean"]) for row in answer}
+        note = f"{len(released)} cities; norm of 5 cities of 3 visits, fixed in advance"
+        return {"figures": errors(released, true), "note": note} if known else {}
+
+    return call
+
+
+def ask_again(rows: int) -> Callable[[], Any]:
+    session = open_session(rows, people=False)
+    session.ask(ROW_LEVEL["sum"], epsilon=1)
+    return lambda: session.ask(ROW_LEVEL["count"], epsilon=1)
+
+
+def plan_again(rows: int) -> Callable[[], Any]:
+    session = open_session(rows, people=True)
+    session.plan(PERSON_LEVEL, epsilon=2)
+    return lambda: session.plan(PERSON_LEVEL, epsilon=1)
+
+
+def first_ask(rows: int) -> Callable[[], Any]:
+    return lambda: open_session(rows, people=False).ask(ROW_LEVEL["count"], epsilon=1)
+
+
+QUERIES: dict[str, Task] = {
+    "by_row": by_row,
+    "by_person": by_person,
+    "ask_again": ask_again,
+    "plan_again": plan_again,
+    "first_ask": first_ask,
+    "first_ask_apart": apart("first_ask", "cpu"),
+    "by_row_memory": apart("by_row", "peak MB"),
+    "by_person_memory": apart("by_person", "peak MB"),
+}

@@ -1,0 +1,190 @@
+"""What an attacker can do: false positives against false negatives, and how sure anyone can become.
+
+Every curve errs on the attacker's side: it never shows more error than the best test must make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privet.core.event import Event
+from privet.core.exact import failure_probability, nonnegative, open_probability, probability
+from privet.core.rounding import float_up
+
+from .discretise import extent
+from .gather import gather
+from .pld import loss_distribution, pld_delta
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+_POINTS = 513
+_ROUNDS = 60
+_SAFE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True)
+class Region:
+    """All pairs (p, q) of false positive and false negative rates that (epsilon, delta)-DP leaves to an attacker.
+
+    Guarantee: p + e**epsilon q >= 1 - delta and e**epsilon p + q >= 1 - delta, for every test between neighbours.
+    Cites: [WZ10, Thm 2.4], [KOV15, Thm 2.1].
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __contains__(self, rates: tuple[float, float]) -> bool:
+        p, q = rates
+        grown, left = math.exp(self.epsilon), 1 - float(self.delta)
+        return 0 <= p <= 1 and 0 <= q <= 1 and min(p + grown * q, grown * p + q) >= left * _SAFE
+
+    def least_false_negative(self, alpha: float) -> float:
+        """Return max(0, 1 - delta - e**epsilon alpha, e**-epsilon (1 - delta - alpha)), rounded down."""
+        level, left = float(probability(alpha, "alpha")), 1 - float(self.delta)
+        best = max(left - math.exp(self.epsilon) * level, math.exp(-self.epsilon) * (left - level))
+        return max(0.0, best - 2.0**-50 * (1 + math.exp(self.epsilon) * level)) * _SAFE
+
+    def corner(self) -> float:
+        """Return the rate at which both errors can be equal: (1 - delta)/(1 + e**epsilon)."""
+        return (1 - float(self.delta)) / (1 + math.exp(self.epsilon))
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """The least false negative rate beta for a false positive rate alpha, as a function: `curve(alpha)`.
+
+    It is the largest of the lines 1 - delta - e**epsilon alpha and e**-epsilon (1 - delta - alpha) over all epsilons.
+
+    Guarantee: no test between neighbours, in either order, has a smaller beta.
+    Cites: [DRS22, Prop. 2.12], [WZ10, Thm 2.4].
+    """
+
+    epsilons: Floats
+    deltas: Floats
+    profile: Callable[[Floats], Floats] | None = None
+
+    def __call__(self, alpha: float) -> float:
+        """Return the least beta at this alpha."""
+        level = float(probability(alpha, "alpha"))
+        best = 0.0
+        for line in (_steep, _shallow):
+            values = line(self.epsilons, self.deltas, level)
+            index = int(np.argmax(values))
+            best = max(best, float(values[index]))
+            if self.profile is not None:
+                best = max(best, self._refined(line, level, index))
+        return max(0.0, best - 2.0**-50) * _SAFE
+
+    def advantage(self) -> float:
+        """Return the largest 1 - alpha - beta of any test: the total variation distance, rounded up."""
+        return min(1.0, float(self.deltas[0]))
+
+    def _refined(self, line: Callable[[Floats, Floats, float], Floats], level: float, index: int) -> float:
+        if self.profile is None:
+            return 0.0
+        low, high = (float(self.epsilons[min(max(at, 0), len(self.epsilons) - 1)]) for at in (index - 1, index + 1))
+        golden = (math.sqrt(5) - 1) / 2
+        best = 0.0
+        for _ in range(_ROUNDS):
+            tried = np.array([high - golden * (high - low), low + golden * (high - low)])
+            left, right = line(tried, self.profile(tried), level)
+            best = max(best, float(left), float(right))
+            low, high = (low, float(tried[1])) if left >= right else (float(tried[0]), high)
+        return best
+
+
+def region(epsilon: float | Fraction, delta: float | Fraction = 0) -> Region:
+    """Return what (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence."""
+    return Region(nonnegative(epsilon, "epsilon"), failure_probability(delta))
+
+
+def tradeoff(event: Event) -> Tradeoff:
+    """Return the trade-off of an event between false positives and false negatives, for both orders of neighbours.
+
+    A single pair is evaluated from its own curve, a composition from the upper bound on its loss distribution.
+
+    Guarantee: see `Tradeoff`.
+    """
+    gathered = gather(event)
+    failure, kept = gathered.failure, 1 - gathered.failure
+    if not gathered.pairs:
+        return Tradeoff(np.zeros(1), np.array([failure]))
+    pair = gathered.alone
+    if pair is not None:
+
+        def profile(epsilons: Floats) -> Floats:
+            curve = np.maximum(pair.forward(epsilons), pair.backward(epsilons))
+            return np.minimum(1.0, failure + kept * curve)
+
+        reach = extent(pair, 1e-18)
+        epsilons = np.linspace(0.0, max(reach.forward, reach.backward), _POINTS)
+        return Tradeoff(epsilons, profile(epsilons), profile)
+    bracket = loss_distribution(event)
+    forward, backward = (side[1].at_lattice_points() for side in (bracket.forward, bracket.backward))
+    shorter = min(len(forward[0]), len(backward[0]))
+    return Tradeoff(forward[0][:shorter], np.maximum(forward[1][:shorter], backward[1][:shorter]))
+
+
+def best_accuracy(
+    event: Event | float | Fraction, delta: float | Fraction = 0, *, prior: float | Fraction = Fraction(1, 2)
+) -> float:
+    """Return the largest probability with which anyone can tell whether a unit is in the data, rounded up.
+
+    Give an event, or an epsilon and a delta. With prior p of presence, p <= 1/2 after exchanging the two cases, the
+    best test is right with probability 1 - p + p H(ln((1 - p)/p)).
+
+    Guarantee: no rule that sees the release does better, whatever else it knows apart from the prior.
+    Cites: [KOV15, Thm 2.1], [DRS22, Sec. 2].
+    """
+    presence = open_probability(prior, "prior")
+    rare = min(presence, 1 - presence)
+    odds = math.log((1 - rare) / rare) * _SAFE
+    if isinstance(event, Event):
+        divergence = pld_delta(event, odds)
+    else:
+        from .pairs import ApproximatePair
+
+        pair = ApproximatePair(nonnegative(event, "epsilon"), failure_probability(delta))
+        divergence = float(pair.forward(np.array([odds]))[0])
+    return min(1.0, (1 - float(rare) + float_up(rare) * divergence) * (1 + 2.0**-50))
+
+
+def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
+    """Return how sure an attacker can become that a unit is in the data, having been sure with probability `prior`.
+
+    Odds grow by at most e**epsilon: prior/(prior + (1 - prior) e**-epsilon), rounded up.
+
+    Guarantee: holds for every output of an epsilon-DP release. With a delta it can fail for improbable outputs.
+    Cites: [KS14, Sec. 3], [WZ10, Thm 2.4].
+    """
+    sure = float(open_probability(prior, "prior"))
+    grown = math.exp(-float(nonnegative(epsilon, "epsilon")))
+    return min(1.0, sure / (sure + (1 - sure) * grown) * (1 + 2.0**-50))
+
+
+def in_words(
+    epsilon: float | Fraction, delta: float | Fraction = 0, *, prior: float | Fraction = Fraction(1, 2)
+) -> str:
+    """Return the promise of (epsilon, delta)-DP as one sentence about an attacker."""
+    before, after = float(open_probability(prior, "prior")), posterior(prior, epsilon)
+    sentence = f"an attacker who is {before:.0%} sure you are in the data can become at most {after:.0%} sure"
+    chance = float(failure_probability(delta))
+    return sentence if chance == 0 else f"{sentence}, unless something happens that has a chance of {chance:g}"
+
+
+def _steep(epsilons: Floats, deltas: Floats, level: float) -> Floats:
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = 1 - deltas - (np.exp(epsilons) * level if level else 0.0)
+    return np.where(np.isfinite(values), values, -np.inf)
+
+
+def _shallow(epsilons: Floats, deltas: Floats, level: float) -> Floats:
+    with np.errstate(under="ignore"):
+        return np.exp(-epsilons) * (1 - deltas - level)

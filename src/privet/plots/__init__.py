@@ -1,0 +1,10 @@
+"""Pictures: privacy curves, trade-offs, loss distributions, what composition costs. Needs the `plot` extra.
+
+Every function returns a Matplotlib figure and saves it where a path is given. Nothing here sees data.
+"""
+
+from __future__ import annotations
+
+from .privacy import plot_composition, plot_delta, plot_loss, plot_tradeoff
+
+__all__ = ["plot_composition", "plot_delta", "plot_loss", "plot_tradeoff"]

@@ -1,0 +1,43 @@
+"""The one look of all pictures: a figure with light axes, colours that survive grey print, direct titles."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import RequestError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0b5fa5", "#d1495b", "#2e8b57", "#8d5a97", "#e08e0b", "#3d3d3d", "#00a6a6", "#9c6644")
+"""Blue, red, green, violet, orange, grey, teal, brown: distinct for most eyes and by lightness."""
+
+Path = str | PathLike[str]
+
+
+def canvas(title: str, x: str, y: str, *, width: float = 6.4, height: float = 4.2) -> tuple[Figure, Axes]:
+    """Return an empty figure and its axes, titled and labelled."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise RequestError("pictures need Matplotlib: pip install 'privet[plot]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes: Axes = figure.add_subplot()
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(True, color="#e3e3e3", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def finish(figure: Figure, path: Path | None) -> Figure:
+    """Return the figure, saved if there is somewhere to save it."""
+    if path is not None:
+        options: dict[str, Any] = {"dpi": 150}
+        figure.savefig(path, **options)
+    return figure

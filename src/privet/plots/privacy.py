@@ -1,0 +1,123 @@
+"""Pictures of what events cost: delta against epsilon, the attacker's trade-off, the loss itself, composition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from privet.accounting.cost import delta as delta_of
+from privet.accounting.loss import privacy_loss
+from privet.accounting.report import by_theorem
+from privet.accounting.tradeoff import tradeoff
+from privet.core.errors import BadParameter
+from privet.core.event import Event, Repeated
+from privet.core.exact import open_probability, positive, whole
+from privet.core.rounding import float_up
+
+from .canvas import COLOURS, Path, canvas, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from privet.core.pair import Floats
+
+Events = Event | Mapping[str, Event]
+
+
+def plot_delta(events: Events, *, most: object = 5, path: Path | None = None) -> Figure:
+    """Return delta as a function of epsilon, up to `most`, for one event or several by name."""
+    top = float_up(positive(most, "most"))
+    figure, axes = canvas("What is left beyond epsilon", "epsilon", "delta")
+    grid = [top * k / 80 for k in range(81)]
+    for (name, event), colour in zip(_named(events).items(), _colours(events), strict=False):
+        axes.plot(grid, [max(delta_of(event, epsilon), 1e-20) for epsilon in grid], color=colour, label=name, lw=1.8)
+    axes.set_yscale("log")
+    axes.set_ylim(1e-12, 1.5)
+    _legend(axes, events)
+    return finish(figure, path)
+
+
+def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
+    """Return the least miss rate of any attacker at each false-alarm rate, against guessing at random."""
+    figure, axes = canvas("What the best attacker can do", "false alarms", "misses, at least", width=4.8, height=4.6)
+    grid = [(k / 80) ** 2 for k in range(81)]
+    axes.plot([0, 1], [1, 0], color="#9a9a9a", lw=1.2, ls="--", label="random guess")
+    for (name, event), colour in zip(_named(events).items(), _colours(events), strict=False):
+        curve = tradeoff(event)
+        axes.plot(grid, [curve(alpha) for alpha in grid], color=colour, label=name, lw=1.8)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    axes.legend(frameon=False)
+    return finish(figure, path)
+
+
+def plot_loss(event: Event, *, epsilon: object = 1, path: Path | None = None) -> Figure:
+    """Return the distribution of the privacy loss, with the part beyond epsilon shaded."""
+    at = float_up(positive(epsilon, "epsilon"))
+    loss = privacy_loss(event)
+    beyond, excess = loss.exceeds(at), loss.delta(at)
+    figure, axes = canvas(
+        f"Pr[loss > {at:g}] = {beyond:.4g}, delta({at:g}) = {excess:.4g}", "privacy loss", "probability"
+    )
+    edges, heights = _bins(loss.losses, loss.masses, at)
+    colours = [COLOURS[1] if left + right > 2 * at else COLOURS[0] for left, right in pairwise(edges)]
+    axes.bar(edges[:-1], heights, width=edges[1] - edges[0], align="edge", color=colours)
+    axes.axvline(at, color="#3d3d3d", lw=1, ls=":")
+    if loss.infinite > 0:
+        axes.annotate(
+            f"infinite loss: {loss.infinite:.3g}", (0.98, 0.95), xycoords="axes fraction", ha="right", va="top"
+        )
+    return finish(figure, path)
+
+
+def plot_composition(event: Event, *, times: object = 100, delta: object = 1e-6, path: Path | None = None) -> Figure:
+    """Return epsilon against the number of repetitions, by every theorem that applies, on one picture."""
+    most, allowed = whole(times, "times", least=2, most=10**6), open_probability(delta, "delta")
+    counts = sorted({max(1, round(most * k / 24)) for k in range(25)})
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for count in counts:
+        for name, figure_at in by_theorem(Repeated(event, count), allowed).items():
+            curves.setdefault(name, []).append((count, figure_at))
+    figure, axes = canvas(f"Cost of repetition at delta = {float(allowed):g}", "repetitions", "epsilon")
+    ends = sorted(curves.items(), key=lambda item: -item[1][-1][1])
+    for (name, points), colour in zip(ends, (*COLOURS, *COLOURS), strict=False):
+        axes.plot([x for x, _ in points], [y for _, y in points], label=name, color=colour, lw=1.8)
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.legend(frameon=False)
+    return finish(figure, path)
+
+
+def _bins(losses: Floats, masses: Floats, at: float) -> tuple[Floats, Floats]:
+    """Return about eighty equal bins over the losses that matter, one of which ends at `at`, and what each holds."""
+    import numpy as np
+
+    kept = masses > 1e-9 * masses.max()
+    low, high = float(losses[kept][0]), float(losses[kept][-1])
+    width = max((high - low) / 80, 1e-6)
+    first, last = math.floor((low - at) / width), math.ceil((high - at) / width)
+    edges = at + width * np.arange(first, last + 1 + (first == last), dtype=np.float64)
+    # a loss at an edge belongs below it: losses beyond epsilon are those above epsilon
+    heights, _ = np.histogram(losses[kept], bins=edges + 1e-9 * width, weights=masses[kept])
+    return edges, heights
+
+
+def _named(events: Events) -> Mapping[str, Event]:
+    if isinstance(events, Event):
+        return {"": events}
+    if not isinstance(events, Mapping) or not events or not all(isinstance(e, Event) for e in events.values()):
+        raise BadParameter("events", type(events).__name__, "an Event, or a mapping of names to Events")
+    return events
+
+
+def _colours(events: Events) -> tuple[str, ...]:
+    return COLOURS * (1 + len(_named(events)) // len(COLOURS))
+
+
+def _legend(axes: Axes, events: Events) -> None:
+    if not isinstance(events, Event):
+        axes.legend(frameon=False)

@@ -1,0 +1,204 @@
+"""Every engine gives the same exact sums as the plain Python oracle, over random tables full of trouble."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.core import schema
+from privet.core.expression import Call, Column, Literal
+from privet.core.scan import Discovery, GroupKey, Norm, Once, Scan, Sum, Truncate
+from privet.core.unit import Person, Rows
+from privet.engines.duckdb import DuckDB
+from privet.engines.memory import Memory
+
+pa = pytest.importorskip("pyarrow")
+
+COLUMNS = {
+    "who": schema.integer(nullable=True),
+    "city": schema.category(["Ulm", "Bonn", "O'Hara"], nullable=True),
+    "shop": schema.text(nullable=True),
+    "age": schema.integer(0, 5),
+    "big": schema.integer(-(2**63), 2**63 - 1, nullable=True),
+    "pay": schema.number(Fraction(-1, 2), 10, step=Fraction(1, 100), nullable=True),
+    "free": schema.number(nullable=True),
+    "day": schema.date(datetime.date(2024, 1, 30), datetime.date(2024, 3, 2)),
+    "ok": schema.boolean(),
+}
+ARROW = pa.schema([
+    ("who", pa.int64()), ("city", pa.string()), ("shop", pa.string()), ("age", pa.int32()), ("big", pa.int64()),
+    ("pay", pa.float64()), ("free", pa.float64()), ("day", pa.date32()), ("ok", pa.bool_()),
+])  # fmt: skip
+INT64 = (-(2**63), 2**63 - 1)
+NUMBERS = st.one_of(
+    st.none(),
+    st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.005, 0.015, 9.995, -0.5, 10.0, 5e-324, 1e308]),
+    st.floats(-2, 12),
+)
+ROWS = st.lists(
+    st.fixed_dictionaries({
+        "who": st.one_of(st.none(), st.integers(1, 4), st.just(INT64[0])),
+        "city": st.sampled_from([None, "Ulm", "Bonn", "O'Hara", "elsewhere", ""]),
+        "shop": st.sampled_from([None, "", "a", "b", "A", "é"]),
+        "age": st.one_of(st.none(), st.integers(-3, 9)),
+        "big": st.one_of(st.none(), st.integers(*INT64), st.sampled_from(INT64)),
+        "pay": NUMBERS,
+        "free": NUMBERS,
+        "day": st.one_of(st.none(), st.dates(datetime.date(2023, 12, 1), datetime.date(2024, 4, 1)),
+                         st.sampled_from([datetime.date(1, 1, 1), datetime.date(9999, 12, 31)])),
+        "ok": st.sampled_from([None, True, False]),
+    }),
+    max_size=25,
+)  # fmt: skip
+
+
+def col(name: str) -> Column:
+    return Column(name)
+
+
+CITY = GroupKey(col("city"), ("Ulm", "Bonn", "O'Hara", None), True)
+CITIES = GroupKey(col("city"), ("Ulm", "Bonn"), False)
+SHOP = GroupKey(col("shop"), None, True)
+SHOPS = GroupKey(col("shop"), None, False)
+AGE = GroupKey(col("age"), (0, 1, 2, 3, 4, 5), False)
+ODD = GroupKey(col("age"), (1, 3), False)
+OK = GroupKey(col("ok"), (False, True), False)
+MONTH = GroupKey(
+    Call("date_trunc", (Literal("month"), col("day"))),
+    tuple(datetime.date(2024, month, 1) for month in (1, 2, 3)),
+    False,
+)
+BIN = GroupKey(Call("bin", (col("pay"), Literal(Fraction(5, 2)))), None, True)
+KEYS = [(), (CITY,), (CITIES,), (AGE,), (ODD,), (OK, CITY), (MONTH,), (SHOP,), (SHOPS,), (SHOP, OK), (BIN,)]
+
+COUNT = Sum(None, 1, 1)
+YOUNG = Sum(None, 1, 1, where=Call("less", (col("age"), Literal(3))))
+AGES = Sum(col("age"), 0, 5, null_as=0)
+CENTRED = Sum(col("age"), -5, 5, origin=Fraction(5, 2), step=Fraction(1, 2), null_as=-5)
+THIRDS = Sum(col("big"), -1000, 1000, origin=Fraction(1, 7), step=Fraction(10, 3))
+WIDE = Sum(col("big"), -(2**63), 2**63 - 1)
+PAY = Sum(col("pay"), -50, 1000, step=Fraction(1, 100))
+SQUARES = Sum(col("pay"), -525, 525, origin=Fraction(19, 4), step=Fraction(1, 100), power=2, offset=525**2 // 2)
+FREE = Sum(Call("multiply", (col("free"), col("age"))), -7, 9, step=Fraction(1, 3), where=col("ok"))
+OVERFLOW = Sum(Call("multiply", (col("big"), Literal(3))), -100, 100)
+SUMS = [COUNT, YOUNG, AGES, CENTRED, THIRDS, WIDE, PAY, SQUARES, FREE, OVERFLOW]
+WHERES = [
+    None,
+    Call("greater", (col("pay"), Literal(Fraction(1, 2)))),
+    Call("or", (col("ok"), Call("is_null", (col("free"),)))),
+    Call("equal", (Call("modulo", (col("big"), col("age"))), Literal(0))),
+]
+SHIFT = 7
+
+
+@st.composite
+def scans(draw) -> Scan:
+    bounding = draw(
+        st.one_of(
+            st.just(Once()),
+            st.builds(Norm, st.sampled_from([1, 2]), st.integers(1, 12), st.just(SHIFT)),
+            st.just(Truncate(10**6, 10**6)),
+        )
+    )
+    keys = draw(st.sampled_from(KEYS))
+    discovery = None
+    if any(key.values is None for key in keys) and draw(st.booleans()):
+        discovery = Discovery(10**5 if isinstance(bounding, Once) else 100, draw(st.sampled_from([1, 2])), SHIFT)
+    sums = tuple(draw(st.lists(st.sampled_from(SUMS), min_size=1, max_size=4)))
+    distinct = draw(st.booleans()) and not isinstance(bounding, Once)
+    unit = Rows() if isinstance(bounding, Once) else Person("who")
+    facts = schema.Schema(unit=unit, columns=COLUMNS, rows=draw(st.sampled_from([2**20, 2**40])))
+    return Scan("t", facts, draw(st.sampled_from(WHERES)), keys, sums, bounding, discovery, distinct)
+
+
+def answer(engine, scan: Scan) -> dict:
+    return engine.scan(scan)._groups
+
+
+def without_nothing(groups: dict) -> dict:
+    """Groups of zeros are the same as no groups, unless keys are discovered."""
+    return {key: sums for key, sums in groups.items() if any(sums)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6))
+def test_duckdb_gives_what_the_oracle_gives(rows, asked):
+    facts = asked[0].schema
+    source = pa.Table.from_pylist(rows, schema=ARROW)
+    keep = {"unit": facts.unit, "columns": COLUMNS}
+    with DuckDB({"t": schema.Table(source, **keep)}, threads=1) as engine:
+        oracle = Memory({"t": schema.Table(rows, **keep)})
+        for scan in asked:
+            got, expected = answer(engine, scan), answer(oracle, scan)
+            if scan.discovery is None:
+                got, expected = without_nothing(got), without_nothing(expected)
+            assert got == expected, scan
+            assert all(type(number) is int for sums in got.values() for number in sums)
+
+
+@pytest.mark.parametrize("make", [DuckDB, Memory])
+def test_an_empty_table_takes_the_ordinary_path(make):
+    source = pa.Table.from_pylist([], schema=ARROW) if make is DuckDB else []
+    for bounding, unit in ((Once(), Rows()), (Norm(2, 5, SHIFT), Person("who")), (Truncate(2, 2), Person("who"))):
+        table = schema.Table(source, unit=unit, columns=COLUMNS)
+        engine = make({"t": table})
+        for keys in ((), (CITY,), (SHOP,)):
+            found = answer(engine, Scan("t", table.schema, None, keys, (COUNT, PAY), bounding))
+            assert all(not any(sums) for sums in found.values())
+        engine.close()
+
+
+@pytest.mark.parametrize("make", [DuckDB, Memory])
+def test_a_unit_over_the_bound_keeps_no_more_than_it_may(make):
+    rows = [
+        dict.fromkeys(COLUMNS) | {"who": who, "shop": f"s{shop}", "age": 1} for who in (1, 2) for shop in range(9)
+        for _ in range(4)
+    ]  # fmt: skip
+    source = pa.Table.from_pylist(rows, schema=ARROW) if make is DuckDB else rows
+    table = schema.Table(source, unit=Person("who"), columns=COLUMNS)
+    engine = make({"t": table})
+    for keys, expected in (((SHOP,), 3 * 2), ((), 2)):
+        found = answer(engine, Scan("t", table.schema, None, keys, (COUNT,), Truncate(3, 2)))
+        assert sum(sums[0] for sums in found.values()) == 2 * expected
+    for bounding in (Norm(2, 5, SHIFT), Truncate(6, 3)):
+        for order, share in ((1, 128 // 4), (2, 64)):
+            found = answer(
+                engine, Scan("t", table.schema, None, (SHOP,), (COUNT,), bounding, Discovery(4, order, SHIFT))
+            )
+            assert sum(sums[1] for sums in found.values()) == 2 * 4 * share
+            assert all(sums[1] in (share, 2 * share) for sums in found.values())
+    engine.close()
+
+
+def test_which_rows_and_keys_are_kept_changes_from_query_to_query():
+    rows = [dict.fromkeys(COLUMNS) | {"who": 1, "shop": f"s{index}", "age": index % 6} for index in range(40)]
+    table = schema.Table(pa.Table.from_pylist(rows, schema=ARROW), unit=Person("who"), columns=COLUMNS)
+    with DuckDB({"t": table}) as engine:
+        one_group = Scan("t", table.schema, None, (), (AGES,), Truncate(1, 5))
+        three_keys = Scan("t", table.schema, None, (SHOP,), (COUNT,), Truncate(3, 1))
+        discovered = Scan("t", table.schema, None, (SHOP,), (COUNT,), Norm(2, 5, SHIFT), Discovery(3, 2, SHIFT))
+        for scan in (one_group, three_keys, discovered):
+            assert len({repr(sorted(answer(engine, scan).items())) for _ in range(12)}) > 1
+
+
+def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
+    from privet.engines.sql import statement
+
+    rows = [
+        dict.fromkeys(COLUMNS) | {"who": 1, "shop": f"s{index % 7}", "big": index, "age": index % 6}
+        for index in range(50)
+    ]
+    found = []
+    for ordered in (rows, rows[::-1]):
+        table = schema.Table(pa.Table.from_pylist(ordered, schema=ARROW), unit=Person("who"), columns=COLUMNS)
+        with DuckDB({"t": table}) as engine:
+            for bounding, discovery in ((Truncate(3, 2), None), (Norm(2, 5, SHIFT), Discovery(3, 2, SHIFT))):
+                scan = Scan("t", table.schema, None, (SHOP,), (AGES, THIRDS), bounding, discovery)
+                found.append(sorted(engine._fetch(statement(scan, "table0", 12345).sql)))
+    assert found[0] == found[2]
+    assert found[1] == found[3]

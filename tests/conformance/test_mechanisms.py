@@ -1,0 +1,245 @@
+"""One suite that every mechanism must pass. A new mechanism joins by one line in `MECHANISMS` and one in `CASES`."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privet.core.errors import PrivetError
+from privet.core.event import Event, Repeated
+from privet.core.rounding import float_up
+from privet.mechanisms import (
+    MECHANISMS,
+    Exponential,
+    FiniteMechanism,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    RandomizedResponse,
+)
+
+SECRET = 123456789.125
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism as its users make it, a second that differs, inputs it takes and inputs it must refuse."""
+
+    make: Callable[[], Mechanism]
+    other: Callable[[], Mechanism]
+    takes: tuple[Any, ...]
+    refuses: tuple[Any, ...]
+
+
+NUMBERS = (7, 7.25, np.array([1, 2, 3]), np.array([[0.5], [1.5]]), [1, 2], Fraction(1, 3), np.float32(2.5), 10**30)
+NOT_NUMBERS = ("secret-77", None, True, [SECRET, "secret-77"], math.nan, [math.inf], np.array([True]), 1j, {SECRET})
+CASES: dict[str, Case] = {
+    "Laplace by epsilon": Case(
+        lambda: Laplace(sensitivity=1, epsilon=1), lambda: Laplace(sensitivity=1, epsilon=2), NUMBERS, NOT_NUMBERS
+    ),
+    "Laplace by scale": Case(
+        lambda: Laplace(sensitivity=0.5, scale=3), lambda: Laplace(sensitivity=0.5, scale=4), NUMBERS, NOT_NUMBERS
+    ),
+    "Gaussian by epsilon": Case(
+        lambda: Gaussian(sensitivity=1, epsilon=1, delta=1e-6),
+        lambda: Gaussian(sensitivity=1, epsilon=1, delta=1e-7),
+        NUMBERS,
+        NOT_NUMBERS,
+    ),
+    "Gaussian by rho": Case(
+        lambda: Gaussian(sensitivity=2, rho=0.5), lambda: Gaussian(sensitivity=2, rho=0.25), NUMBERS, NOT_NUMBERS
+    ),
+    "Gaussian on the whole grid": Case(
+        lambda: Gaussian(sensitivity=2, sigma=3, delta=1e-5, grid="whole"),
+        lambda: Gaussian(sensitivity=2, sigma=3, delta=1e-5),
+        (7, np.int8(3), np.array([4]), 10**30),
+        (*NOT_NUMBERS, SECRET, [1, 2]),
+    ),
+    "Gaussian, classical": Case(
+        lambda: Gaussian.classical(sensitivity=1, epsilon=0.5, delta=1e-5),
+        lambda: Gaussian(sensitivity=1, epsilon=0.5, delta=1e-5),
+        NUMBERS,
+        NOT_NUMBERS,
+    ),
+    "Exponential": Case(
+        lambda: Exponential(sensitivity=1, epsilon=1),
+        lambda: Exponential(sensitivity=1, epsilon=1, monotone=True),
+        ([1, 2, 3], [0.5], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2)),
+        (*NOT_NUMBERS, [], SECRET, [[1, 2]]),
+    ),
+    "RandomizedResponse": Case(
+        lambda: RandomizedResponse(p=0.75),
+        lambda: RandomizedResponse(p=0.8),
+        (0, 1, True, [0, 1, 1], np.array([[0], [1]])),
+        ("secret-77", None, SECRET, [SECRET], [0, "secret-77"], 1j, {SECRET}, [[0], [1, 0]]),
+    ),
+    "RandomizedResponse with labels": Case(
+        lambda: RandomizedResponse(epsilon=1, categories=["red", "green", "blue"]),
+        lambda: RandomizedResponse(epsilon=1, categories=["red", "blue", "green"]),
+        ("red", ["red", "blue"], np.array(["green"])),
+        ("secret-77", None, SECRET, ["red", "secret-77"], {SECRET}, [["red"]]),
+    ),
+    "RandomizedResponse, two coins": Case(
+        lambda: RandomizedResponse.two_coins(yes=Fraction(1, 5)),
+        lambda: RandomizedResponse.two_coins(),
+        (0, [1, 0]),
+        ("secret-77", SECRET),
+    ),
+    "FiniteMechanism": Case(
+        lambda: FiniteMechanism([[0.5, 0.5], [0.25, 0.75]]),
+        lambda: FiniteMechanism([[0.5, 0.5], [0.125, 0.875]]),
+        (0, [0, 1], np.array([[1], [0]])),
+        (*NOT_NUMBERS, SECRET, 2, [0, 2]),
+    ),
+}
+
+every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def test_every_mechanism_is_held_to_this_suite() -> None:
+    assert {type(case.make()) for case in CASES.values()} == set(MECHANISMS)
+
+
+@every
+def test_a_mechanism_is_a_frozen_value_equal_by_what_it_is(case: Case) -> None:
+    mechanism = case.make()
+    assert mechanism == case.make()
+    assert hash(mechanism) == hash(case.make())
+    assert mechanism != case.other()
+    assert len({mechanism, case.make(), case.other()}) == 2
+    for name in (field.name for field in dataclasses.fields(mechanism)):  # type: ignore[arg-type]
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(mechanism, name, 1)
+
+
+@every
+def test_using_a_mechanism_does_not_change_it(case: Case) -> None:
+    mechanism, fresh = case.make(), case.make()
+    for value in case.takes:
+        mechanism.release(value)
+    assert mechanism.epsilon >= 0
+    assert mechanism == fresh
+    assert hash(mechanism) == hash(fresh)
+    assert repr(mechanism) == repr(fresh)
+
+
+@every
+def test_a_mechanism_can_be_copied_and_pickled(case: Case) -> None:
+    mechanism = case.make()
+    mechanism.release(case.takes[0])
+    for twin in (copy.copy(mechanism), copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+        assert twin == mechanism
+        assert twin.event == mechanism.event
+        twin.release(case.takes[0])
+
+
+@every
+def test_the_repr_is_short_names_the_class_and_says_the_cost(case: Case) -> None:
+    told = repr(case.make())
+    assert told.startswith(type(case.make()).__name__ + "(")
+    assert "epsilon=" in told or "rho=" in told
+    assert len(told) < 120
+    assert "\n" not in told
+
+
+@every
+def test_the_cost_is_that_of_the_event(case: Case) -> None:
+    mechanism = case.make()
+    assert isinstance(mechanism.event, Event)
+    assert mechanism.event is mechanism.event or mechanism.event == mechanism.event
+    pure = float_up(mechanism.event.pure())
+    if math.isfinite(pure):
+        assert mechanism.epsilon == pytest.approx(pure, rel=1e-15)
+    else:
+        delta = float(getattr(mechanism, "delta", 0) or 0) if isinstance(mechanism, Gaussian) else 0.0
+        if delta and math.isfinite(mechanism.epsilon):
+            pair = mechanism.event.pair()
+            at = np.array([mechanism.epsilon, mechanism.epsilon * (1 - 1e-6)])
+            assert pair.forward(at)[0] <= delta < pair.forward(at)[1]
+        else:
+            assert mechanism.epsilon == math.inf
+
+
+@every
+def test_the_event_is_a_ledger_entry(case: Case) -> None:
+    event = case.make().event
+    assert event == case.make().event
+    assert hash(event) == hash(case.make().event)
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert event.atoms() == {event: 1}
+    assert Repeated(event, 3).slack() == min(1, 3 * event.slack())
+
+
+@every
+def test_what_it_takes_it_releases_in_the_same_shape(case: Case) -> None:
+    mechanism = case.make()
+    for value in case.takes:
+        released = mechanism.release(value)
+        if not isinstance(mechanism, Exponential):
+            assert np.shape(released) == np.shape(value)
+
+
+@every
+def test_what_it_does_not_take_is_refused_and_not_quoted(case: Case) -> None:
+    mechanism = case.make()
+    for value in case.refuses:
+        with pytest.raises(PrivetError) as caught:
+            mechanism.release(value)
+        error: BaseException | None = caught.value
+        assert caught.value.code.startswith("request")
+        while error is not None:
+            told = f"{error} {error!r} {getattr(error, 'to_dict', dict)()}"
+            assert "secret-77" not in told
+            assert "123456789" not in told
+            error = error.__cause__ or error.__context__
+
+
+@every
+def test_a_function_of_what_was_released_costs_nothing_more(case: Case) -> None:
+    mechanism = case.make()
+    mapped = mechanism.map(str)
+    assert mapped.event == mechanism.event
+    assert mapped.epsilon == float_up(mechanism.event.pure())
+    assert isinstance(mapped.release(case.takes[0]), str)
+
+
+@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
+def test_the_docstring_states_a_guarantee_and_its_source(kind: type[Mechanism]) -> None:
+    told = inspect.getdoc(kind) or ""
+    assert "Guarantee:" in told
+    assert "Cites: [" in told
+    for name, member in vars(kind).items():
+        if not name.startswith("_"):
+            assert inspect.getdoc(member) or isinstance(member, property), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)
+def test_parameters_are_keywords(kind: type[Mechanism]) -> None:
+    parameters = list(inspect.signature(kind).parameters.values())
+    positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert positional in ([], ["matrix"])
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if hasattr(case.make(), "interval")])
+def test_error_and_interval_agree_and_grow_with_confidence(name: str) -> None:
+    mechanism: Any = CASES[name].make()
+    confidences = (0.01, 0.5, 0.9, 0.95, 0.999, 1 - 1e-12)
+    errors = [mechanism.error(confidence) for confidence in confidences]
+    assert errors == sorted(errors)
+    assert all(isinstance(error, float) and error >= 0 for error in errors)
+    for confidence, error in zip(confidences, errors, strict=True):
+        for released in (10, 10.0, np.array([10]), np.array([10.0, -10.0])):
+            low, high = mechanism.interval(released, confidence)
+            assert np.shape(low) == np.shape(high) == np.shape(released)
+            assert np.all(np.asarray(high) - np.asarray(low) <= 2 * error + 1e-9 * (1 + error))
+    assert mechanism.variance > 0

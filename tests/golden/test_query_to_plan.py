@@ -1,0 +1,182 @@
+"""Known plans: for each query and table, the sums, how far a unit moves them, the noise, and the price.
+
+Integers are in the steps of each sum's grid; weighted sums (people, bounded by a norm) in 2**-20 of a step.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from privet.core.errors import RequestError
+from privet.core.rounding import float_up
+from privet.core.scan import Norm, Once, Truncate
+from privet.core.schema import Contribution, Schema, category, integer, number, text
+from privet.core.unit import Person, Rows
+from privet.mechanisms import Gaussian, Laplace
+from privet.planner.explain import cost
+from privet.planner.make import make_plan
+from privet.planner.plan import Measure, Plan, Spend
+from privet.query.sql import parse
+
+COLUMNS = {
+    "person": integer(),
+    "age": integer(0, 120),
+    "pay": number(20_000, 200_000, step=100),
+    "score": integer(-5, 20, nullable=True),
+    "ward": category(["a", "b", "c"]),
+    "name": text(),
+}
+TYPICAL = Contribution(groups=3, rows=2)
+ROWS = Schema(unit=Rows(), columns=COLUMNS)
+CHANGE = Schema(unit=Rows(), columns=COLUMNS, neighbors="change-one")
+SIZED = Schema(unit=Rows(), columns=COLUMNS, neighbors="change-one", units=500)
+TOGETHER = Schema(unit=Rows(4), columns=COLUMNS)
+PEOPLE = Schema(unit=Person("person"), columns=COLUMNS, contribution=TYPICAL)
+
+PURE = Spend(Fraction(1), Fraction(0), None, Fraction(0))
+RHO = Spend(None, Fraction(0), Fraction(1, 2), Fraction(0))
+BOTH = Spend(Fraction(1), Fraction(99, 10**8), None, Fraction(1, 10**8))
+W = 2**20
+
+# query, table, spend: (sensitivity of each sum, scale of its noise), ...
+PLANS: list[tuple[str, Schema, Spend, list[tuple[float, float]]]] = [
+    ("SELECT COUNT(*) FROM t", ROWS, PURE, [(1, 1)]),
+    ("SELECT COUNT(*), COUNT(age), COUNT(*) + 1 FROM t", ROWS, PURE, [(1, 1)]),  # one sum, shared
+    ("SELECT COUNT(*) FROM t", CHANGE, PURE, [(1, 1)]),
+    ("SELECT COUNT(*) FROM t", SIZED, PURE, []),  # declared, so exact
+    ("SELECT COUNT(*) FROM t WHERE age > 3", SIZED, PURE, [(1, 1)]),
+    ("SELECT COUNT(*) FROM t", TOGETHER, PURE, [(4, 4)]),
+    ("SELECT SUM(pay) FROM t", ROWS, PURE, [(2000, 2000)]),
+    ("SELECT SUM(pay) FROM t", CHANGE, PURE, [(1800, 1800)]),
+    ("SELECT SUM(pay) FROM t WHERE age > 3", CHANGE, PURE, [(2000, 2000)]),
+    ("SELECT SUM(score) FROM t", ROWS, PURE, [(20, 20)]),
+    ("SELECT SUM(score) FROM t", CHANGE, PURE, [(25, 25)]),
+    ("SELECT AVG(age) FROM t", ROWS, PURE, [(120, 240), (1, 2)]),  # half steps from the middle, and the count
+    ("SELECT AVG(age) FROM t", SIZED, PURE, [(240, 240)]),  # no count needed
+    ("SELECT AVG(age), COUNT(*) FROM t", ROWS, PURE, [(120, 240), (1, 2)]),  # the count is shared
+    ("SELECT VAR_POP(age) FROM t", ROWS, PURE, [(120, 360), (7200, 21600), (1, 3)]),
+    ("SELECT ward, COUNT(*) FROM t GROUP BY ward", ROWS, PURE, [(1, 1)]),
+    ("SELECT ward, COUNT(*) FROM t GROUP BY ward", CHANGE, PURE, [(2, 2)]),
+    ("SELECT ward, COUNT(*) FROM t GROUP BY ward", CHANGE, RHO, [(sqrt(2), sqrt(2))]),
+    ("SELECT ward, SUM(score) FROM t GROUP BY ward", CHANGE, RHO, [(sqrt(850), sqrt(850))]),  # 2 (20^2 + 5^2)
+    ("SELECT COUNT(*) FROM t", PEOPLE, PURE, [(6 * W, 6 * W)]),
+    ("SELECT COUNT(DISTINCT person) FROM t", PEOPLE, PURE, [(W, W)]),
+    ("SELECT ward, SUM(age) FROM t GROUP BY ward", PEOPLE, PURE, [(6 * 120 * W, 6 * 120 * W)]),
+    ("SELECT ward, SUM(age) FROM t GROUP BY ward", PEOPLE, RHO, [(sqrt(12) * 120 * W, sqrt(12) * 120 * W)]),
+]
+
+
+def plan(sql: str, schema: Schema, spend: Spend, **options: Any) -> Plan:
+    return make_plan(parse(sql, {"t": schema}), {"t": schema}, spend=spend, **options)
+
+
+def noise(measure: Measure) -> tuple[float, float]:
+    """Return the sensitivity in the norm that matters, and the scale of the noise."""
+    if isinstance(measure.mechanism, Laplace):
+        return float(measure.sensitivity.l1), float(measure.mechanism.scale)
+    return float(measure.sensitivity.l2_squared) ** 0.5, measure.mechanism.sigma
+
+
+@pytest.mark.parametrize(("sql", "schema", "spend", "expected"), PLANS)
+def test_a_query_has_its_known_plan(
+    sql: str, schema: Schema, spend: Spend, expected: list[tuple[float, float]]
+) -> None:
+    made = plan(sql, schema, spend)
+    found = [noise(measure) for one in made.passes for measure in one.measures]
+    assert sorted(found) == [pytest.approx(pair, rel=1e-9) for pair in sorted(expected)]
+    family = Laplace if spend.rho is None else Gaussian
+    assert all(isinstance(measure.mechanism, family) for one in made.passes for measure in one.measures)
+    if spend.rho is None:
+        assert cost(made) == {"epsilon": 1.0 if expected else 0.0, "delta": 0.0}
+    else:
+        assert cost(made) == {"rho": 0.5, "delta": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "expected"),
+    [
+        (ROWS, {}, Once()),
+        (PEOPLE, {}, Norm(1, 6, 20)),
+        (PEOPLE, {"bound": "groups"}, Truncate(3, 2)),
+        (PEOPLE, {"contribution": Contribution(groups=5, rows=1)}, Norm(1, 5, 20)),
+        (Schema(unit=Person("person"), columns=COLUMNS), {}, Norm(1, 1, 20)),  # one row in one group
+    ],
+)
+def test_contributions_are_bounded_as_declared(schema: Schema, options: dict[str, Any], expected: object) -> None:
+    made = plan("SELECT ward, COUNT(*) FROM t GROUP BY ward", schema, PURE, **options)
+    assert made.passes[0].scan.bounding == expected
+
+
+def test_ungrouped_rows_may_be_as_many_as_all_groups_together() -> None:
+    assert plan("SELECT COUNT(*) FROM t", PEOPLE, PURE).passes[0].scan.bounding == Norm(1, 6, 20)
+    assert plan("SELECT COUNT(*) FROM t", PEOPLE, PURE, bound="groups").passes[0].scan.bounding == Truncate(1, 6)
+    assert plan("SELECT COUNT(*) FROM t", PEOPLE, RHO).passes[0].scan.bounding == Norm(2, 36, 20)
+
+
+def test_unknown_keys_have_their_known_threshold() -> None:
+    (one,) = plan("SELECT name, COUNT(*) FROM t GROUP BY name", PEOPLE, BOTH).passes
+    assert one.keys is not None
+    assert isinstance(one.keys.mechanism, Gaussian)
+    assert one.keys.delta == Fraction(1, 10**8)
+    # sigma is 6.0 people (mu = 0.2355 over two measures), and 5.7 of it, for one key in 1e8, lie above one person
+    assert one.keys.mechanism.sigma / W == pytest.approx(5.977, rel=1e-3)
+    assert one.keys.threshold / W == pytest.approx(35.24, rel=1e-3)
+
+
+def test_many_sums_take_gaussian_noise_and_few_take_laplace() -> None:
+    few = plan("SELECT COUNT(*) FROM t", ROWS, BOTH)
+    many = ", ".join(f"SUM(age) FILTER (WHERE age > {k})" for k in range(40))
+    assert isinstance(few.passes[0].measures[0].mechanism, Laplace)
+    assert isinstance(plan(f"SELECT {many} FROM t", ROWS, BOTH).passes[0].measures[0].mechanism, Gaussian)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.001", "0.1", "1", "7", "50"])
+@pytest.mark.parametrize("sums", [1, 3, 60])
+def test_an_answer_never_costs_more_than_was_asked_for(epsilon: str, sums: int) -> None:
+    spend = Spend(Fraction(epsilon), Fraction(99, 10**8), None, Fraction(1, 10**8))
+    listed = ", ".join(f"SUM(age) FILTER (WHERE age > {k})" for k in range(sums))
+    for sql in (f"SELECT {listed} FROM t", f"SELECT name, {listed} FROM t GROUP BY name"):
+        for schema in (ROWS, PEOPLE):
+            price = cost(plan(sql, schema, spend))
+            assert price["epsilon"] <= float_up(Fraction(epsilon))
+            assert price["delta"] <= 1.0000001e-6
+
+
+@pytest.mark.parametrize("rho", ["1e-6", "0.5", "0.3", "7"])
+def test_a_cost_in_rho_is_spent_to_the_last_digit(rho: str) -> None:
+    for sums in (1, 2, 3, 7):
+        listed = ", ".join(f"SUM(age) FILTER (WHERE age > {k})" for k in range(sums))
+        made = plan(f"SELECT {listed} FROM t", ROWS, Spend(None, Fraction(0), Fraction(rho), Fraction(0)))
+        assert made.event.rho() == Fraction(rho)
+
+
+def test_declared_keys_are_all_answered_and_too_many_are_refused() -> None:
+    two = plan("SELECT ward, age, COUNT(*) FROM t GROUP BY ward, age", ROWS, PURE).passes[0].scan
+    assert [len(key.values or ()) for key in two.keys] == [3, 121]
+    with pytest.raises(RequestError, match="1,771,561 groups"):
+        plan("SELECT age, age + 1, age + 2, COUNT(*) FROM t GROUP BY 1, 2, 3", ROWS, PURE)
+
+
+def test_null_is_a_key_only_where_it_is_declared() -> None:
+    scores = plan("SELECT score, COUNT(*) FROM t GROUP BY score", ROWS, PURE).passes[0].scan.keys[0]
+    wards = plan("SELECT ward, COUNT(*) FROM t GROUP BY ward", ROWS, PURE).passes[0].scan.keys[0]
+    assert scores.values == (*range(-5, 21), None)
+    assert wards.values == ("a", "b", "c")
+
+
+def test_the_digest_is_that_of_what_is_released() -> None:
+    first = plan("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", PEOPLE, PURE)
+    assert first.digest == plan("SELECT COUNT(*) + 1 AS m FROM t GROUP BY ward LIMIT 1", PEOPLE, PURE).digest
+    others = [
+        plan("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", PEOPLE, RHO),
+        plan("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", PEOPLE, PURE, bound="groups"),
+        plan("SELECT ward, COUNT(*) AS n FROM t WHERE age > 1 GROUP BY ward", PEOPLE, PURE),
+        plan("SELECT ward, COUNT(*) AS n FROM t WHERE age > 1.0 GROUP BY ward", PEOPLE, PURE),
+        plan("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", ROWS, PURE),
+        plan("SELECT ward, SUM(age) AS n FROM t GROUP BY ward", PEOPLE, PURE),
+    ]
+    assert len({first.digest, *(other.digest for other in others)}) == 7

@@ -1,0 +1,92 @@
+"""Breaks the code on purpose, one line at a time, and checks that some test fails each time.
+
+Each mutant is made in a copy of src, outside the repository. A mutant that survives, that no longer imports, or whose
+text is no longer found fails the run. Give parts of file names as arguments to run only those.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mutants import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLED = 1
+"""What pytest says when tests ran and some failed; a collection error or a usage error says something else."""
+
+_IMPORT = "import privet.accounting, privet.mechanisms, privet.noise, privet.core.sensitivity; print(privet.__file__)"
+
+
+def main(wanted: list[str]) -> int:
+    """Run the mutants whose file names hold one of the wanted parts, and return an exit status."""
+    chosen = [mutant for mutant in MUTANTS if not wanted or any(part in mutant.file for part in wanted)]
+    start = time.monotonic()
+    tests = sorted({test for mutant in chosen for test in mutant.tests})
+    with tempfile.TemporaryDirectory() as place:
+        clean = copy_source(Path(place))
+        if run_tests(clean, tests, stop=False).returncode != 0:
+            print("the tests fail without any mutant; mend them first")
+            return 2
+    verdicts = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for mutant, verdict in zip(chosen, pool.map(judge, chosen), strict=True):
+            verdicts.append(verdict)
+            if verdict != "killed":
+                print(f"{verdict}: {mutant.file}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
+    killed = verdicts.count("killed")
+    print(f"{killed} of {len(chosen)} mutants killed in {time.monotonic() - start:.0f} s")
+    return 0 if killed == len(chosen) else 1
+
+
+def judge(mutant: Mutant) -> str:
+    """Return what became of a mutant: killed, survived, broken or lost."""
+    with tempfile.TemporaryDirectory() as place:
+        source = copy_source(Path(place))
+        file = source / "privet" / mutant.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            return f"lost, as its text occurs {text.count(mutant.old)} times"
+        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        tried = subprocess.run(
+            [sys.executable, "-c", _IMPORT], env=environment(source), cwd=ROOT, capture_output=True, text=True
+        )
+        if tried.returncode != 0 or not tried.stdout.startswith(str(source)):
+            return "broken, as it does not import"
+        status = run_tests(source, mutant.tests, stop=True).returncode
+        return {0: "SURVIVED", KILLED: "killed"}.get(status, f"broken, as pytest said {status}")
+
+
+def copy_source(place: Path) -> Path:
+    """Return a copy of src."""
+    target = place / "src"
+    shutil.copytree(ROOT / "src", target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def run_tests(source: Path, tests: list[str] | tuple[str, ...], *, stop: bool) -> subprocess.CompletedProcess[str]:
+    """Run tests against a copy of src."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests]
+    if stop:
+        command.append("-x")
+    return subprocess.run(command, env=environment(source), cwd=ROOT, capture_output=True, text=True)
+
+
+def environment(source: Path) -> dict[str, str]:
+    """Return an environment in which `import privet` finds the copy, and leaves nothing behind."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(source),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(source / "examples"),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
