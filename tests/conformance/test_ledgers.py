@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import privet
+from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
 from privet.accounting.parallel import Parallel
@@ -614,6 +615,7 @@ SAMPLES: tuple[Event, ...] = (
     GaussianEvent(sensitivity_squared=Fraction(0.1), sigma_squared=Fraction(2)),
     ResponseEvent(p=Fraction(3**5000 - 1, 3**5000), categories=7),
     FiniteEvent((PAIR, PAIR)),
+    Sampled(GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(2)), THIRD),
 )
 
 
@@ -631,7 +633,7 @@ def event_classes() -> set[type]:
     return {
         kind
         for kind in found
-        if kind.__module__.startswith("privet.")
+        if str(kind.__module__).startswith("privet.")
         and all(callable(getattr(kind, name, None)) for name in methods)
         and not getattr(kind, "_is_protocol", False)
     }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, get_args
 
+from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
 from privet.accounting.parallel import Neighbors, Parallel
@@ -245,6 +246,7 @@ EVENTS: Mapping[str, Wire] = {
     "Pure": Wire(PureEvent, 1, {"epsilon": RATIONAL}),
     "Repeated": Wire(Repeated, 1, {"event": EVENT, "times": WHOLE}),
     "Response": Wire(ResponseEvent, 1, {"p": RATIONAL, "categories": WHOLE}),
+    "Sampled": Wire(Sampled, 1, {"event": EVENT, "rate": RATIONAL}),
     "Threshold": Wire(ThresholdEvent, 1, {"event": EVENT, "delta": RATIONAL}),
     "Zcdp": Wire(ZcdpEvent, 1, {"rho": RATIONAL}, {"rho": "rho_value"}),
 }
