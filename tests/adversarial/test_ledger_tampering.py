@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from privet.core.errors import BadParameter, LedgerError
 from privet.ledger import pages
 from privet.ledger.chain import GENESIS, canonical, link
 from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.state import rules_only
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 
@@ -205,6 +207,15 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
         assert ledger.remaining("a") == before
 
 
+def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger, ledger._writing() as page:
+        nothing_spent = replace(page.state, dataset=rules_only(page.rules()).whole)
+        pages.write_cache(page._connection, nothing_spent)
+    assert seen(path) is None
+
+
 def forge(path: Path, change: Callable[[dict[str, object]], None]) -> None:
     """Rewrite the whole chain with one entry changed, hashes and columns included: only its content gives it away."""
     connection = sqlite3.connect(path, isolation_level=None)
@@ -237,6 +248,7 @@ def alter(number: int, **fields: object) -> Callable[[dict[str, object]], None]:
     "change",
     [
         alter(3, paid=[[0, "5"], [0, "5"]]),
+        alter(3, paid=[[0, "3/2"], [0, "1/8"]]),  # within what the top-up adds, and spent before there was one
         alter(3, paid=[[0, "-1"], [0, "1/8"]]),
         alter(3, paid=[[0, "inf"], [0, "1/8"]]),
         alter(3, paid=[[0, "nan"], [0, "1/8"]]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,7 +17,7 @@ from privet.core.event import Event
 from privet.ledger.account import make_cap, open_account, open_cap
 from privet.ledger.chain import START, Head, canonical, follow, link, read_head
 from privet.ledger.codec import read_amount, read_plain, write_amount
-from privet.ledger.records import Payment, Written, read_entry, write_entry
+from privet.ledger.records import Answered, Charged, Payment, Written, read_entry, write_entry
 from privet.ledger.state import Checks
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
@@ -155,6 +156,34 @@ def test_an_entry_that_is_not_as_it_is_written_is_refused(old: str, new: str) ->
     assert BODY.count(old) == 1
     with pytest.raises(LedgerError):
         read_entry(BODY.replace(old, new))
+
+
+def test_an_answer_has_its_charge_and_there_is_one_for_each_question() -> None:
+    charge = read_entry(BODY)
+    answer = Written(4, charge.time, Answered("ana", "d", 3, 1))
+    for false in (Answered("ben", "d", 3, 1), Answered("ana", "e", 3, 1), Answered("ana", "d", 2, 1)):
+        checks = Checks()
+        checks.add(charge)
+        with pytest.raises(LedgerError, match="without its charge"):
+            checks.add(replace(answer, record=false))
+    checks.add(answer)
+    with pytest.raises(LedgerError, match="two answers"):
+        checks.add(replace(answer, number=5))
+
+
+def test_only_an_answer_that_was_paid_for_in_full_is_repeated() -> None:
+    charge = read_entry(BODY)
+    assert isinstance(charge.record, Charged)
+    answer = Written(4, charge.time, Answered("ana", "d", 3, 1))
+    repeat = Written(5, charge.time, replace(charge.record, account="ben", shared=3, by_dataset=None))
+    checks = Checks()
+    checks.add(charge)
+    with pytest.raises(LedgerError, match="before there is one"):
+        checks.add(repeat)
+    checks.add(answer)
+    checks.add(repeat)
+    with pytest.raises(LedgerError, match="nobody paid"):
+        checks.add(replace(repeat, number=6, record=replace(repeat.record, shared=5)))  # type: ignore[call-arg]
 
 
 def test_one_key_is_charged_once() -> None:
