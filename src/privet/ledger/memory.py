@@ -11,9 +11,11 @@ from fractions import Fraction
 from privet.core.budget import Budget
 from privet.core.errors import LedgerError
 
-from .bookkeeping import KEYS_SHARE, Bookkeeping, Clock, make_rules, next_time, utc_now
+from .bookkeeping import Bookkeeping
 from .chain import Head, link
-from .records import Answered, Charged, Record, Time, Written, read_entry, write_entry
+from .entries import read_entry, write_entry
+from .records import Answered, Charged, Record, Time, Written
+from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
 from .state import Checks, State
 
 

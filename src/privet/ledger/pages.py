@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 
 from privet.core.errors import LedgerError, PrivetError
 
-from .bookkeeping import Clock, next_time
 from .chain import START, Head, canonical, follow, link, read_head
-from .records import Record, Written, kind_of, read_entry, write_entry
+from .entries import kind_of, read_entry, write_entry
+from .records import Record, Written
+from .rules import Clock, next_time
 from .state import Checks, State, rules_only
 
 CACHED_EVERY = 16

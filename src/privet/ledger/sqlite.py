@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ from privet.core.errors import BadParameter, LedgerError
 from privet.core.exact import positive
 
 from . import schema
-from .bookkeeping import KEYS_SHARE, Bookkeeping, Clock, make_rules, next_time, utc_now
+from .bookkeeping import Bookkeeping
 from .chain import Head, read_head
+from .files import connect, create, new_file
 from .pages import Pages, head_at, verify_pages
-from .place import check_mode, check_place, sync_folder, told_as_ledger_errors
+from .place import check_mode, check_place, told_as_ledger_errors
 from .records import AccountOpened, Time
+from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
 from .state import State
 
 _OLDEST_SQLITE = (3, 37, 0)
@@ -77,7 +79,7 @@ class SqliteLedger(Bookkeeping):
                 budget, per_query=per_query, expires=expires, keys_share=share, ledger=secrets.token_hex(16)
             )
             try:
-                _create(self.path, clock, lambda pages: pages.append(rules))
+                create(self.path, clock, lambda pages: pages.append(rules))
             except LedgerError:
                 if not self.path.exists():  # or else somebody was quicker, and theirs is opened
                     raise
@@ -102,7 +104,7 @@ class SqliteLedger(Bookkeeping):
         target = Path(os.path.abspath(path))
         check_place(target.parent)
         pinned = None if head is None else read_head(head)
-        _create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
+        create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
         return cls(path, head=head, **options)
 
     def head(self) -> str:
@@ -135,7 +137,7 @@ class SqliteLedger(Bookkeeping):
         """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
         target = Path(os.path.abspath(path))
         check_place(target.parent)
-        with self._lock, told_as_ledger_errors(), _new_file(target) as temporary:
+        with self._lock, told_as_ledger_errors(), new_file(target) as temporary:
             copy = sqlite3.connect(temporary, isolation_level=None)
             try:
                 self._connected().backup(copy)
@@ -190,7 +192,7 @@ class SqliteLedger(Bookkeeping):
         if self._connection is None:
             check_mode(self.path)
             with told_as_ledger_errors():
-                connection = _connect(self.path, self._timeout, check=schema.read_version)
+                connection = connect(self.path, self._timeout, check=schema.read_version)
                 try:
                     schema.migrate(connection)
                 except BaseException:
@@ -240,65 +242,8 @@ class SqliteLedger(Bookkeeping):
             raise _other(f"analysts[{name!r}]", cap, held[name])
 
 
-def _create(path: Path, clock: Clock, fill: Callable[[Pages], object]) -> None:
-    """Make the whole file under another name first, so that no half-made ledger is ever seen under its own."""
-    with told_as_ledger_errors(), _new_file(path) as temporary:
-        connection = _connect(Path(temporary), 10.0, check=_anything)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            schema.create(connection)
-            fill(Pages(connection, clock, None))
-            verify_pages(connection)
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
-
-
 def _other(parameter: str, wanted: object, held: object) -> BadParameter:
     return BadParameter(parameter, wanted, f"what the ledger was opened with, which is {held}; top_up adds to a budget")
-
-
-def _anything(connection: sqlite3.Connection) -> None:
-    """Take a file as it is: it was made a moment ago."""
-
-
-def _connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
-    """Return a connection that is durable, after a check that must come before anything is written."""
-    connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
-    try:
-        check(connection)
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA recursive_triggers = ON")
-        connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")
-        connection.execute("PRAGMA checkpoint_fullfsync = ON")
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            raise LedgerError(f"the ledger needs SQLite's write-ahead log, and {str(path)!r} cannot have one there")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-@contextmanager
-def _new_file(target: Path) -> Iterator[str]:
-    """Give the name of an empty file that only its owner may read; it then appears at its target, or not at all."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        yield str(temporary)
-        os.link(temporary, target)
-        sync_folder(target.parent)
-    except FileExistsError:
-        raise LedgerError(f"there is a file {str(target)!r} already") from None
-    except OSError as error:
-        raise LedgerError(f"the ledger {str(target)!r} cannot be made: {error.strerror}") from error
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            with suppress(OSError):
-                os.unlink(f"{temporary}{suffix}")
 
 
 _WAITING: list[SqliteLedger] = []

@@ -17,7 +17,8 @@ from privet.core.event import Event
 from privet.ledger.account import make_cap, open_account, open_cap
 from privet.ledger.chain import START, Head, canonical, follow, link, read_head
 from privet.ledger.codec import read_amount, read_plain, write_amount
-from privet.ledger.records import Answered, Charged, Payment, Written, read_entry, write_entry
+from privet.ledger.entries import read_entry, write_entry
+from privet.ledger.records import Answered, Charged, Payment, Written
 from privet.ledger.state import Checks
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
