@@ -352,7 +352,11 @@ def test_another_question_or_another_cost_is_charged_again() -> None:
 
 def test_other_confidence_costs_nothing_and_gives_wider_intervals() -> None:
     made = session()
-    narrow, wide = (made.ask("SELECT SUM(age) FROM visits", epsilon=9, confidence=level) for level in (0.5, 0.99))
+    one_group = Contribution(groups=1, rows=3)
+    narrow, wide = (
+        made.ask("SELECT SUM(age) FROM visits", epsilon=9, contribution=one_group, confidence=level)
+        for level in (0.5, 0.99)
+    )
     assert narrow.value == wide.value
     assert wide.interval[0] < narrow.interval[0] < narrow.interval[1] < wide.interval[1]
     assert len(made.history()) == 1

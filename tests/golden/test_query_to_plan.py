@@ -127,6 +127,14 @@ def test_unknown_keys_have_their_known_threshold() -> None:
     assert one.keys.threshold / W == pytest.approx(35.24, rel=1e-3)
 
 
+def test_unknown_keys_are_paid_for() -> None:
+    made = plan("SELECT name, COUNT(*) FROM t GROUP BY name", PEOPLE, BOTH)
+    (one,) = made.passes
+    assert made.event.events == (one.keys.event, one.measures[0].mechanism.event)
+    assert made.event.slack() == one.keys.event.slack() == one.keys.delta
+    assert made.event.rho() == one.keys.mechanism.event.rho() + one.measures[0].mechanism.event.rho()
+
+
 def test_many_sums_take_gaussian_noise_and_few_take_laplace() -> None:
     few = plan("SELECT COUNT(*) FROM t", ROWS, BOTH)
     many = ", ".join(f"SUM(age) FILTER (WHERE age > {k})" for k in range(40))
@@ -178,5 +186,7 @@ def test_the_digest_is_that_of_what_is_released() -> None:
         plan("SELECT ward, COUNT(*) AS n FROM t WHERE age > 1.0 GROUP BY ward", PEOPLE, PURE),
         plan("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", ROWS, PURE),
         plan("SELECT ward, SUM(age) AS n FROM t GROUP BY ward", PEOPLE, PURE),
+        plan("SELECT ward, COUNT(*) AS n FROM t WHERE ward = name GROUP BY ward", PEOPLE, PURE),
+        plan("SELECT ward, COUNT(*) AS n FROM t WHERE ward = 'name' GROUP BY ward", PEOPLE, PURE),
     ]
-    assert len({first.digest, *(other.digest for other in others)}) == 7
+    assert len({first.digest, *(other.digest for other in others)}) == 9

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from privet.core.errors import BadParameter
 from privet.core.event import Event
@@ -79,12 +80,16 @@ def gaussian_mu(epsilon: Number, delta: Number) -> float:
     exact, allowed = nonnegative(epsilon, "epsilon"), failure_probability(delta)
     if allowed == 0:
         raise BadParameter("delta", delta, "above 0 and below 1: Gaussian noise never reaches delta 0")
-    bound, target = float_down(exact), log_down(allowed)
+    return _largest_mu(float_down(exact), log_down(allowed))
+
+
+@lru_cache(maxsize=1024)  # queries under one budget ask for the same few figures again and again
+def _largest_mu(epsilon: float, log_delta: float) -> float:
     # As mu grows delta tends to 1, and at mu = 0 it is 0: both ends are certain.
     enough = 1.0
-    while _log_delta(bound, enough) <= target:
+    while _log_delta(epsilon, enough) <= log_delta:
         enough *= 2
-    return most(lambda mu: mu == 0 or _log_delta(bound, mu) <= target, 0.0, enough)
+    return most(lambda mu: mu == 0 or _log_delta(epsilon, mu) <= log_delta, 0.0, enough)
 
 
 def analytic_gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> float:

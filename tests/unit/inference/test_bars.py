@@ -95,6 +95,15 @@ def test_half_width_of_whole_noises_is_not_exceeded_more_often_than_it_says(fami
     assert joint[moved > width].sum() <= 0.05
 
 
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+def test_noise_that_is_nearly_always_zero_does_not_hide_the_other(family):
+    still, moving = Law(family, 0.05, 1.0), Law(family, 2.0, 1.0)
+    alone = half_width(moving, still, np.array([0.0]), 0.05)[0]
+    assert half_width(still, moving, np.array([1.0]), 0.05)[0] >= alone
+    assert half_width(moving, still, np.array([1.0]), 0.05)[0] >= alone
+    assert half_width(still, still, np.array([1.0]), 0.05)[0] < 0.01
+
+
 def test_more_doubt_makes_simulated_bars_wider():
     laws = [Law("gaussian", 3.0)]
     bars = simulated_bars(lambda a: a, [np.zeros(3)], laws, tail=np.array([0.2, 0.05, 0.01]))
