@@ -6,19 +6,20 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any, cast
 
-from .accounting.filters import Remaining
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
+from .core.entry import Entry, Plain
 from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName
 from .core.exact import open_probability, positive
-from .core.ports import Engine
+from .core.ports import Engine, Ledger, Left
 from .core.receipt import Receipt
 from .core.rounding import float_down
 from .core.scan import Exact, Scan
 from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
-from .ledger.memory import Entry, MemoryLedger
+from .ledger.memory import MemoryLedger
 from .planner.make import make_plan
 from .planner.plan import Plan, Spend
 from .planner.stability import Rule
@@ -51,8 +52,8 @@ class Session:
         self,
         tables: Mapping[str, Table],
         *,
-        budget: Budget,
-        ledger: MemoryLedger[Released] | None = None,
+        budget: Budget | None = None,
+        ledger: Ledger | None = None,
         account: str = "session",
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
@@ -60,16 +61,18 @@ class Session:
         for name, table in tables.items():
             if not isinstance(name, str) or not name or not isinstance(table, Table):
                 raise BadParameter("tables", name, "a mapping of names to Tables, such as {'visits': Table(...)}")
-        if not isinstance(budget, (Pure, Approximate, Zcdp)):
+        if (budget is not None or ledger is None) and not isinstance(budget, (Pure, Approximate, Zcdp)):
             raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
-        if ledger is not None and (not isinstance(ledger, MemoryLedger) or ledger.budget != budget):
-            raise BadParameter("ledger", type(ledger).__name__, "a ledger that was opened with the session's budget")
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise BadParameter("ledger", type(ledger).__name__, "a ledger, such as SqliteLedger(path)")
         if not isinstance(account, str) or not account:
             raise BadParameter("account", account, "a name")
+        self._ledger: Ledger = MemoryLedger(budget) if ledger is None and budget is not None else cast(Ledger, ledger)
+        self._budget = self._ledger.budget_of(account)
+        if budget not in (None, self._budget):
+            raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
         self._schemas = {name: table.schema for name, table in tables.items()}
-        self._budget = budget
         self._account = account
-        self._ledger = MemoryLedger[Released](budget) if ledger is None else ledger
         self._engine: Engine = DuckDB(tables)
         self._asking = threading.Lock()
 
@@ -109,12 +112,16 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
         confidence: object = 0.95,
+        key: str | None = None,
     ) -> Answer:
-        """Return a private answer, charged first; the same question again costs nothing."""
+        """Return a private answer, charged first; the same question again costs nothing.
+
+        Trying again with the same `key` after a failure is charged once.
+        """
         open_probability(confidence, "confidence")
         plan = self.plan(question, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
         try:
-            return self.run(plan, confidence=confidence)
+            return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
             largest = self._largest_epsilon(plan, bound, contribution)
             raise BudgetExceeded(
@@ -124,29 +131,44 @@ class Session:
                 largest_epsilon=refused.largest_epsilon if largest is None else largest,
             ) from None
 
-    def run(self, plan: Plan, *, confidence: object = 0.95) -> Answer:
+    def run(self, plan: Plan, *, confidence: object = 0.95, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw."""
         level = float(open_probability(confidence, "confidence"))
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
         verify(plan, self._schemas)
         with self._asking:  # or the same question, asked twice at once, would be paid for twice
-            receipt, released = self._ledger.find(plan.digest) or self._release(plan)
+            receipt, released = self._find(plan) or self._release(plan, key)
         return read_answer(released, plan, receipt, confidence=level)
 
-    def remaining(self) -> Remaining:
+    def remaining(self) -> Left:
         """Return what is left of the budget."""
-        return self._ledger.remaining()
+        return self._ledger.remaining(self._account)
 
     def history(self) -> tuple[Entry, ...]:
         """Return every charge, oldest first."""
         return self._ledger.history()
 
-    def _release(self, plan: Plan) -> tuple[Receipt, Released]:
-        receipt = self._ledger.charge(plan.event, plan.digest, account=self._account)
-        # a pass whose sums are all known has nothing to ask of the data
-        exacts = [self._scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
-        return receipt, self._ledger.store(receipt, release(exacts, plan, receipt))
+    def _find(self, plan: Plan) -> tuple[Receipt, Released] | None:
+        found = self._ledger.find(plan.digest, self._account)
+        return None if found is None else (found[0], _unpacked(found[1]))
+
+    def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
+        versions = {one.scan.table: one.scan.schema.version for one in plan.passes}
+        receipt = self._ledger.charge(
+            plan.event, plan.digest, account=self._account, key=key, versions=versions, text=plan.explain()
+        )
+        stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
+        if stored is not None:
+            return receipt, stored[1]
+        try:
+            # a pass whose sums are all known has nothing to ask of the data
+            exacts = [self._scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
+        except EngineError:
+            self._ledger.fail(receipt)
+            raise
+        released = release(exacts, plan, receipt)
+        return receipt, _unpacked(self._ledger.store(receipt, (released.keys, released.sums)))
 
     def close(self) -> None:
         """Close the engine's connection."""
@@ -174,7 +196,7 @@ class Session:
         def fits(epsilon: float) -> bool:
             spend = replace(plan.spend, epsilon=Fraction(epsilon))
             again = make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
-            return self._ledger.admits(again.event)
+            return self._ledger.admits(again.event, account=self._account)
 
         high = float_down(plan.spend.epsilon)
         low = 0.0
@@ -213,3 +235,8 @@ class Session:
                     return Spend(None, Fraction(0), positive(rho, "rho"), keys)
                 wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
                 return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
+
+
+def _unpacked(stored: Plain) -> Released:
+    keys, sums = cast(Any, stored)
+    return Released(keys, sums)

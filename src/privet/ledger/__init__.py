@@ -1,1 +1,1 @@
-"""Where charges are recorded. The one in memory lasts as long as its process."""
+"""Where charges and answers are recorded: in memory, as long as the process lasts, or in a file that survives it."""

@@ -2,82 +2,104 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
-from typing import Generic, TypeVar
 
-from privet.accounting.filters import Filter, Remaining, open_filter
 from privet.core.budget import Budget
 from privet.core.errors import LedgerError
-from privet.core.event import Event
-from privet.core.receipt import Receipt
 
-T = TypeVar("T")
-
-KEYS_SHARE = Fraction(1, 2)
-"""The part of an account's delta that may be spent on discovering keys, over all of its queries."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One charge: what was done, for which plan, by whom."""
-
-    number: int
-    event: Event
-    digest: str
-    account: str
+from .bookkeeping import Bookkeeping
+from .chain import Head, link
+from .entries import read_entry, write_entry
+from .records import Answered, Charged, Record, Time, Written
+from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
+from .state import Checks, State
 
 
-class MemoryLedger(Generic[T]):
-    """An append-only list of charges against one budget, and what they released.
+class MemoryLedger(Bookkeeping):
+    """An append-only list of entries that lasts as long as the process."""
 
-    Guarantee: whatever was charged keeps the budget's promise, however the events were chosen; see `open_filter`.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self._filter: Filter = open_filter(budget, keys_share=KEYS_SHARE)
-        self._entries: list[Entry] = []
-        self._stored: dict[str, tuple[Receipt, T]] = {}
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        analysts: Mapping[str, Budget] | None = None,
+        per_query: Budget | None = None,
+        expires: Time | None = None,
+        keys_share: Fraction = KEYS_SHARE,
+        clock: Clock = utc_now,
+    ) -> None:
+        rules = make_rules(
+            budget, per_query=per_query, expires=expires, keys_share=keys_share, ledger=secrets.token_hex(16)
+        )
+        self._clock = clock
         self._lock = threading.Lock()
+        self._page = _Pages(clock)
+        self._page.append(rules)
+        for name, cap in (analysts or {}).items():
+            self.open_account(name, cap)
 
-    def charge(self, event: Event, digest: str, *, account: str) -> Receipt:
-        """Record an event and return the receipt, or raise `BudgetExceeded` and record nothing."""
+    @contextmanager
+    def _writing(self) -> Iterator[_Pages]:
         with self._lock:
-            self._filter = self._filter.spend(event)
-            entry = Entry(len(self._entries) + 1, event, digest, account)
-            self._entries.append(entry)
-            return Receipt(entry.number, digest, account)
+            yield self._page
 
-    def admits(self, event: Event) -> bool:
-        """Return whether an event would fit now. Charges nothing."""
+    def _now(self, state: State) -> Time:
+        return next_time(self._clock, state)
+
+    _reading = _writing
+
+    def verify(self) -> None:
+        """Raise `LedgerError` unless the record is whole and what it shows was allowed."""
         with self._lock:
-            return self._filter.admits(event)
+            state, checks = State(), Checks()
+            for body in self._page.bodies:
+                written = read_entry(body)
+                state = state.apply(Head(state.head.number + 1, link(state.head.hash, body)), written)
+                checks.add(written)
+            state.check_spent()
+            if not state.agrees(self._page.state):
+                raise LedgerError("the balance is not what the history adds up to")
 
-    def store(self, receipt: Receipt, released: T) -> T:
-        """Keep what a charge released, before it is shown, and return what the plan's digest now stands for.
 
-        The first release of a plan is kept: whoever asks the same again sees the same numbers.
-        """
-        with self._lock:
-            place = receipt.entry - 1
-            paid = self._entries[place] if 0 <= place < len(self._entries) else None
-            if paid is None or (paid.digest, paid.account) != (receipt.digest, receipt.account):
-                raise LedgerError("this receipt is not from this ledger")
-            return self._stored.setdefault(receipt.digest, (receipt, released))[1]
+class _Pages:
+    """The entries, and where to find them. Each method either does all it says or nothing."""
 
-    def find(self, digest: str) -> tuple[Receipt, T] | None:
-        """Return what the same plan released before, with its receipt."""
-        with self._lock:
-            return self._stored.get(digest)
+    def __init__(self, clock: Clock) -> None:
+        self.state = State()
+        self.bodies: list[str] = []
+        self._clock = clock
+        self._charges: dict[tuple[str, str], int] = {}
+        self._keys: dict[tuple[str, str], int] = {}
+        self._answers: dict[str, int] = {}
 
-    def history(self) -> tuple[Entry, ...]:
-        """Return every charge, oldest first."""
-        with self._lock:
-            return tuple(self._entries)
+    def append(self, record: Record) -> int:
+        written = Written(self.state.head.number + 1, next_time(self._clock, self.state), record)
+        body = write_entry(written.number, written.time, record)
+        self.state = self.state.apply(Head(written.number, link(self.state.head.hash, body)), written)
+        self.bodies.append(body)
+        if isinstance(record, Charged):
+            self._charges.setdefault((record.digest, record.account), written.number)
+            if record.key is not None:
+                self._keys[record.key, record.account] = written.number
+        if isinstance(record, Answered):
+            self._answers[record.digest] = written.number
+        return written.number
 
-    def remaining(self) -> Remaining:
-        """Return what is left of the budget."""
-        with self._lock:
-            return self._filter.remaining()
+    def read(self, number: int) -> Written:
+        return read_entry(self.bodies[number - 1])
+
+    def charge_of(self, digest: str, account: str) -> int | None:
+        return self._charges.get((digest, account))
+
+    def charge_with(self, key: str, account: str) -> int | None:
+        return self._keys.get((key, account))
+
+    def answer_to(self, digest: str) -> int | None:
+        return self._answers.get(digest)
+
+    def entries(self) -> Iterator[Written]:
+        return map(read_entry, self.bodies)

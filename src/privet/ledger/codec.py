@@ -1,0 +1,262 @@
+"""Values and versioned JSON, both ways: events, budgets, answers. A later version must read what this one wrote.
+
+What is written is exact: rationals are strings, never floats. What is read is refused unless it is known, whole and
+spelt the one way in which it is written. Nothing here looks up a class by a name that a file supplies.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn, get_args
+
+from privet.accounting.amplify import Sampled
+from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
+from privet.accounting.groups import Group
+from privet.accounting.parallel import Neighbors, Parallel
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.entry import Plain
+from privet.core.errors import InvariantError, LedgerError, PrivetError, RequestError
+from privet.core.event import Composed, Event, Exact, Repeated
+from privet.mechanisms import (
+    DiscreteGaussianEvent,
+    DiscreteLaplaceEvent,
+    ExponentialEvent,
+    FiniteEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ResponseEvent,
+)
+
+Json = Any
+
+_RATIONAL = re.compile(r"(0|-?[1-9][0-9]*|-?0x[1-9a-f][0-9a-f]*)(?:/([1-9][0-9]*|0x[1-9a-f][0-9a-f]*))?")
+_LONGEST_DECIMAL = 4096
+"""Integers of more bits are written in base 16, which Python reads at any length."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a field is written and read."""
+
+    write: Callable[[Any], Json]
+    read: Callable[[Json], Any]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An event's class as it is written: a name and a version for good, and its fields with their kinds.
+
+    A field is the constructor's keyword; `attributes` says where a value is found that has another name there.
+    """
+
+    kind: type[Any]
+    version: int
+    fields: Mapping[str, Kind]
+    attributes: Mapping[str, str] | None = None
+
+
+def write_rational(value: object) -> str:
+    """Return an exact rational as text, such as 1/3."""
+    if type(value) is not Fraction:
+        _cannot(value, "a Fraction")
+    return _digits(value.numerator) + ("" if value.denominator == 1 else f"/{_digits(value.denominator)}")
+
+
+def read_rational(text: Json) -> Fraction:
+    """Return the rational that a text spells, refusing any other spelling of it."""
+    found = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
+    if found is not None:
+        above, below = found.groups()
+        top, bottom = _integer(above), 1 if below is None else _integer(below)
+        value = Fraction(top, bottom)
+        if value.denominator == bottom and value.numerator == top and below != "1":
+            return value
+    raise LedgerError("a number in the ledger is not an exact rational as Privet writes it")
+
+
+def write_amount(amount: Exact) -> str:
+    """Return what was taken as text: an exact rational, or inf in a measure that puts no bound on it."""
+    return "inf" if amount == math.inf else write_rational(Fraction(amount))
+
+
+def read_amount(text: Json) -> Exact:
+    """Return the amount that a text spells; none is negative, and none is not a number."""
+    amount: Exact = math.inf if text == "inf" else read_rational(text)
+    if amount < 0:
+        raise LedgerError("an amount in the ledger is negative")
+    return amount
+
+
+def write_event(event: Event) -> Json:
+    """Return an event as plain data, with the name and the version of its class."""
+    name = _NAMES.get(type(event))
+    if name is None:
+        raise RequestError(f"a {type(event).__name__} cannot be charged: no ledger knows how to write it down")
+    wire = EVENTS[name]
+    elsewhere = wire.attributes or {}
+    fields = {field: kind.write(getattr(event, elsewhere.get(field, field))) for field, kind in wire.fields.items()}
+    return {"type": name, "v": wire.version, **fields}
+
+
+def read_event(data: Json) -> Event:
+    """Return the event that was written, or raise `LedgerError` if this version does not know it."""
+    if not isinstance(data, dict):
+        raise LedgerError("an event in the ledger is not an object")
+    wire = EVENTS.get(str(data.get("type")))
+    if wire is None or type(data.get("v")) is not int or data["v"] != wire.version:
+        raise LedgerError(
+            "the ledger holds an event that this version of Privet does not know; open it with a newer version"
+        )
+    if data.keys() != {"type", "v", *wire.fields}:
+        raise LedgerError(f"a {data['type']} in the ledger does not have the fields that it should")
+    try:
+        event: Event = wire.kind(**{field: kind.read(data[field]) for field, kind in wire.fields.items()})
+    except LedgerError:
+        raise
+    except (PrivetError, TypeError, ValueError):
+        raise LedgerError(f"a {data['type']} in the ledger is not a possible one") from None
+    return event
+
+
+def write_budget(budget: Budget) -> Json:
+    """Return a budget as plain data."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            return {"epsilon": write_rational(epsilon)}
+        case Approximate(epsilon=epsilon, delta=delta):
+            return {"delta": write_rational(delta), "epsilon": write_rational(epsilon)}
+        case Zcdp(rho=rho):
+            return {"rho": write_rational(rho)}
+
+
+def read_budget(data: Json) -> Budget:
+    """Return the budget that was written."""
+    if isinstance(data, dict):
+        try:
+            amounts = {name: read_rational(value) for name, value in data.items()}
+            match sorted(amounts):
+                case ["epsilon"]:
+                    return Pure(**amounts)
+                case ["delta", "epsilon"]:
+                    return Approximate(**amounts)
+                case ["rho"]:
+                    return Zcdp(**amounts)
+        except RequestError:
+            pass
+    raise LedgerError("a budget in the ledger is not a possible one")
+
+
+def write_plain(value: Plain) -> Json:
+    """Return a released value as data that JSON holds; what JSON has no word for goes into an object of one key."""
+    if value is None or type(value) in (bool, str):
+        return value
+    if type(value) is int:
+        return value if value.bit_length() <= 63 else {"integer": _digits(value)}
+    if type(value) is tuple:
+        return [write_plain(item) for item in value]
+    if type(value) is Fraction:
+        return {"rational": write_rational(value)}
+    if type(value) is datetime.datetime and value.tzinfo is None:
+        return {"timestamp": value.isoformat()}
+    if type(value) is datetime.date:
+        return {"date": value.isoformat()}
+    raise InvariantError(f"a {type(value).__name__} has no place in an answer that a ledger keeps")
+
+
+def read_plain(data: Json) -> Plain:
+    """Return the released value that was written."""
+    if data is None or isinstance(data, (bool, int, str)):
+        return data
+    if isinstance(data, list):
+        return tuple(read_plain(item) for item in data)
+    if isinstance(data, dict) and len(data) == 1:
+        ((kind, text),) = data.items()
+        try:
+            if kind in _PLAIN and write_plain(value := _PLAIN[kind](text)) == data:
+                return value
+        except (TypeError, ValueError):
+            pass
+    raise LedgerError("an answer in the ledger holds a value that this version of Privet does not know")
+
+
+def _digits(integer: int) -> str:
+    return str(integer) if integer.bit_length() <= _LONGEST_DECIMAL else hex(integer)
+
+
+def _integer(text: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = 0
+    if ("x" in text) != (value.bit_length() > _LONGEST_DECIMAL):
+        raise LedgerError("a number in the ledger is not an exact rational as Privet writes it")
+    return value
+
+
+def _cannot(value: object, wanted: str) -> NoReturn:
+    raise RequestError(f"an event holds a {type(value).__name__} where {wanted} belongs, and cannot be charged")
+
+
+def _write_whole(value: object) -> str:
+    return _digits(value) if type(value) is int else _cannot(value, "an integer")
+
+
+def _read_whole(text: Json) -> int:
+    value = read_rational(text)
+    if value.denominator != 1:
+        raise LedgerError("a count in the ledger is not whole")
+    return value.numerator
+
+
+def _write_choice(value: object) -> str:
+    return str(value) if value in get_args(Neighbors) else _cannot(value, "a neighbouring relation")
+
+
+def _several(one: Kind) -> Kind:
+    def read(data: Json) -> tuple[Any, ...]:
+        if not isinstance(data, list):
+            raise LedgerError("an event in the ledger does not list what it should")
+        return tuple(map(one.read, data))
+
+    return Kind(lambda values: [one.write(value) for value in values], read)
+
+
+RATIONAL = Kind(write_rational, read_rational)
+WHOLE = Kind(_write_whole, _read_whole)
+CHOICE = Kind(_write_choice, lambda data: data)
+EVENT = Kind(write_event, read_event)
+
+EVENTS: Mapping[str, Wire] = {
+    "Approximate": Wire(ApproximateEvent, 1, {"epsilon": RATIONAL, "delta": RATIONAL}),
+    "Composed": Wire(Composed, 1, {"events": _several(EVENT)}),
+    "DiscreteGaussian": Wire(DiscreteGaussianEvent, 1, {"steps": WHOLE, "sigma_squared": RATIONAL}),
+    "DiscreteLaplace": Wire(DiscreteLaplaceEvent, 1, {"steps": WHOLE, "scale": RATIONAL}),
+    "Exponential": Wire(ExponentialEvent, 1, {"epsilon": RATIONAL}),
+    "Finite": Wire(FiniteEvent, 1, {"pairs": _several(EVENT)}),
+    "FinitePair": Wire(FinitePairEvent, 1, {"p": _several(RATIONAL), "q": _several(RATIONAL)}),
+    "Gaussian": Wire(GaussianEvent, 1, {"sensitivity_squared": RATIONAL, "sigma_squared": RATIONAL, "blur": RATIONAL}),
+    "Group": Wire(Group, 1, {"event": EVENT, "size": WHOLE}),
+    "Laplace": Wire(LaplaceEvent, 1, {"sensitivity": RATIONAL, "scale": RATIONAL}),
+    "Parallel": Wire(Parallel, 1, {"events": _several(EVENT), "neighbors": CHOICE}),
+    "Pure": Wire(PureEvent, 1, {"epsilon": RATIONAL}),
+    "Repeated": Wire(Repeated, 1, {"event": EVENT, "times": WHOLE}),
+    "Response": Wire(ResponseEvent, 1, {"p": RATIONAL, "categories": WHOLE}),
+    "Sampled": Wire(Sampled, 1, {"event": EVENT, "rate": RATIONAL}),
+    "Threshold": Wire(ThresholdEvent, 1, {"event": EVENT, "delta": RATIONAL}),
+    "Zcdp": Wire(ZcdpEvent, 1, {"rho": RATIONAL}, {"rho": "rho_value"}),
+}
+"""Every event of the package, by the name that it has in ledgers for good."""
+
+_NAMES = {wire.kind: name for name, wire in EVENTS.items()}
+
+_PLAIN: Mapping[str, Callable[[Any], Plain]] = {
+    "integer": lambda text: _read_whole(text),
+    "rational": read_rational,
+    "timestamp": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat,
+}

@@ -1,0 +1,199 @@
+"""One transaction on a ledger's file: reads entries, checking each against the chain, and appends.
+
+The balance comes from the history. A cached one is used only at the head it was made for, and may be lost at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+from privet.core.errors import LedgerError, PrivetError
+
+from .chain import START, Head, canonical, follow, link, read_head
+from .entries import kind_of, read_entry, write_entry
+from .records import Record, Written
+from .rules import Clock, next_time
+from .state import Checks, State, rules_only
+
+CACHED_EVERY = 16
+"""How many entries there are between two cached balances; a new process reads at most so many again."""
+
+
+class Pages:
+    """The entries of a file inside one transaction, up to date with its head."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, known: State | None) -> None:
+        self._connection = connection
+        self._clock = clock
+        state = known or cached_state(connection) or State()
+        if state.head.number and head_at(connection, state.head.number) != state.head:
+            raise LedgerError(
+                f"entry {state.head.number} of the ledger is gone or another one: an old copy of the file was put back"
+            )
+        for head, written in self._following(state.head):
+            state = state.apply(head, written)
+        self.state = state
+
+    def append(self, record: Record) -> int:
+        """Write one more entry and return its number."""
+        written = Written(self.state.head.number + 1, next_time(self._clock, self.state), record)
+        body = write_entry(written.number, written.time, record)
+        head = Head(written.number, link(self.state.head.hash, body))
+        state = self.state.apply(head, written)
+        self._insert(head, body, record)
+        self.state = state
+        if written.number % CACHED_EVERY == 0:
+            write_cache(self._connection, state)
+        return written.number
+
+    def read(self, number: int) -> Written:
+        """Return an entry by its number."""
+        head = head_at(self._connection, number - 1) if number > 1 else START
+        row = self._connection.execute("SELECT number, body, hash FROM entries WHERE number = ?", (number,)).fetchone()
+        if head is None or row is None:
+            raise LedgerError(f"the ledger has no entry {number}")
+        follow(head, *row)
+        return read_entry(row[1])
+
+    def head_at(self, number: int) -> Head | None:
+        """Return the head as it was after an entry."""
+        return head_at(self._connection, number)
+
+    def charge_of(self, digest: str, account: str) -> int | None:
+        """Return the number of the account's first charge for a plan."""
+        return self._number("min(number)", "kind = 'charge' AND digest = ? AND account = ?", digest, account)
+
+    def charge_with(self, key: str, account: str) -> int | None:
+        """Return the number of the account's charge with a key."""
+        return self._number("number", "kind = 'charge' AND key = ? AND account = ?", key, account)
+
+    def answer_to(self, digest: str) -> int | None:
+        """Return the number of the entry with a plan's answer."""
+        return self._number("number", "kind = 'answer' AND digest = ?", digest)
+
+    def entries(self) -> Iterator[Written]:
+        """Return every entry, oldest first."""
+        return (written for _, written in self._following(START))
+
+    def rules(self) -> Iterator[Record]:
+        """Return the first entry, and those that opened accounts or added to a budget."""
+        return rules_up_to(self._connection, self.state.head.number)
+
+    def add_lines(self, lines: Iterable[str], pinned: Head | None) -> None:
+        """Write the entries that an export holds into an empty ledger."""
+        head, met = START, pinned is None
+        for line in lines:
+            body, digest = read_line(line)
+            head = follow(head, head.number + 1, body, digest)
+            self._insert(head, body, read_entry(body).record)
+            met = met or head == pinned
+        if not met:
+            raise LedgerError("the exported ledger does not hold the pinned entry: it is too old, or of another ledger")
+
+    def lines(self) -> Iterator[str]:
+        """Return every entry with its hash, each as a line of JSON."""
+        head = START
+        for number, body, digest in self._rows(0):
+            head = follow(head, number, body, digest)
+            yield f'{{"entry":{body},"hash":"{head.hash.hex()}"}}'
+
+    def _insert(self, head: Head, body: str, record: Record) -> None:
+        self._connection.execute(
+            "INSERT INTO entries (number, kind, account, digest, key, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (head.number, *_about(record), body, head.hash),
+        )
+
+    def _following(self, head: Head) -> Iterator[tuple[Head, Written]]:
+        for number, body, digest in self._rows(head.number):
+            head = follow(head, number, body, digest)
+            yield head, read_entry(body)
+
+    def _rows(self, after: int) -> Iterator[tuple[object, ...]]:
+        return self._connection.execute(
+            "SELECT number, body, hash FROM entries WHERE number > ? ORDER BY number", (after,)
+        )
+
+    def _number(self, what: str, where: str, *values: str) -> int | None:
+        row = self._connection.execute(f"SELECT {what} FROM entries WHERE {where}", values).fetchone()
+        return None if row is None else row[0]
+
+
+def verify_pages(connection: sqlite3.Connection) -> State:
+    """Return the balance of a file after checking every entry from the first, and the columns and cache beside them."""
+    state, checks = State(), Checks()
+    cached = cached_state(connection, strict=True)
+    rows = connection.execute("SELECT number, kind, account, digest, key, body, hash FROM entries ORDER BY number")
+    for number, kind, account, digest, key, body, entry_hash in rows:
+        head = follow(state.head, number, body, entry_hash)
+        written = read_entry(body)
+        if (kind, account, digest, key) != _about(written.record):
+            raise LedgerError(f"entry {number} of the ledger is filed under what it is not about")
+        state = state.apply(head, written)
+        checks.add(written)
+        if cached is not None and cached.head.number == number and not cached.agrees(state):
+            raise LedgerError("the ledger's cached balance is not what its history adds up to")
+    state.check_spent()
+    return state
+
+
+def head_at(connection: sqlite3.Connection, number: int) -> Head | None:
+    """Return the head as it was after an entry."""
+    row = connection.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
+    return None if row is None else Head(number, row[0])
+
+
+def write_cache(connection: sqlite3.Connection, state: State) -> None:
+    """Keep a balance for the next process, with a checksum that covers the head it belongs to."""
+    head, body = str(state.head), canonical(state.snapshot())
+    connection.execute("INSERT OR REPLACE INTO cache VALUES (1, ?, ?, ?)", (head, body, _checksum(head, body)))
+
+
+def cached_state(connection: sqlite3.Connection, *, strict: bool = False) -> State | None:
+    """Return the cached balance if there is one that can be used; with `strict`, raise where one is damaged."""
+    row = connection.execute("SELECT head, state, hash FROM cache").fetchone()
+    if row is None:
+        return None
+    try:
+        return _restored(connection, *row)
+    except (PrivetError, TypeError, ValueError):
+        if strict:
+            raise LedgerError("the ledger's cached balance is damaged") from None
+        return None
+
+
+def _restored(connection: sqlite3.Connection, text: str, body: str, checksum: bytes) -> State:
+    head = read_head(text)
+    row = connection.execute("SELECT body, hash FROM entries WHERE number = ?", (head.number,)).fetchone()
+    if _checksum(text, body) != checksum or row is None or row[1] != head.hash:
+        raise LedgerError("the ledger's cached balance is for another history")
+    rules = rules_only(rules_up_to(connection, head.number))
+    return rules.restore(head, read_entry(row[0]).time, json.loads(body))
+
+
+def rules_up_to(connection: sqlite3.Connection, number: int) -> Iterator[Record]:
+    """Return the entries that say what may be spent, up to one entry."""
+    written = "SELECT body FROM entries WHERE kind IN ('open', 'account', 'top-up') AND number <= ? ORDER BY number"
+    return (read_entry(body).record for (body,) in connection.execute(written, (number,)))
+
+
+def read_line(line: str) -> tuple[str, bytes]:
+    """Return the text and the hash of an entry from a line of an export."""
+    try:
+        data = json.loads(line)
+        if data.keys() == {"entry", "hash"}:
+            return canonical(data["entry"]), bytes.fromhex(data["hash"])
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        pass
+    raise LedgerError("a line is not an entry of an exported ledger")
+
+
+def _about(record: Record) -> tuple[str | None, ...]:
+    """Return what an entry is filed under: its kind, account, digest and key."""
+    return (kind_of(record), *(getattr(record, name, None) for name in ("account", "digest", "key")))
+
+
+def _checksum(head: str, body: str) -> bytes:
+    return hashlib.sha256(f"privet cache 1\n{head}\n{body}".encode()).digest()

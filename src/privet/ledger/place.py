@@ -1,0 +1,100 @@
+"""Where a ledger's file may lie, and what to say when the disk or the database under it fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from privet.core.errors import LedgerError
+
+_NETWORK = re.compile(
+    r"9p|afs|beegfs|ceph|cifs|coda|davfs|glusterfs|gpfs|lustre|ncpfs|nfs4?|orangefs|pvfs2|smb(2|3|fs)"
+)
+_NETWORK_OVER_FUSE = re.compile(r"fuse\.(sshfs|s3fs|rclone|glusterfs|ceph|gcsfuse|goofys|davfs2?|smbnetfs|blobfuse2?)")
+
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "it is locked by another process for too long; try again, or look for one that hangs",
+    sqlite3.SQLITE_LOCKED: "it is locked by another process for too long; try again, or look for one that hangs",
+    sqlite3.SQLITE_FULL: "the disk is full; make room and try again",
+    sqlite3.SQLITE_READONLY: "it cannot be written to; check who owns the file and whether its disk is read-only",
+    sqlite3.SQLITE_PERM: "it cannot be written to; check who owns the file and whether its disk is read-only",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the path and who may write to its folder",
+    sqlite3.SQLITE_IOERR: "the disk failed to read or write it; check the disk and the room that is left on it",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; put back a copy and compare its head",
+    sqlite3.SQLITE_NOTADB: "the file is not a ledger, or it is damaged",
+    sqlite3.SQLITE_CONSTRAINT: "entries are only ever added, each after the last; something else changed the file",
+}
+
+
+@contextmanager
+def told_as_ledger_errors() -> Iterator[None]:
+    """Turn what SQLite raises into `LedgerError`s that say what to do. Nothing was released when one is raised."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        advice = _ADVICE.get(-1 if code is None else code & 0xFF, "the database under it failed")
+        raise LedgerError(f"the ledger cannot be used: {advice}") from error
+    except UnicodeDecodeError as error:
+        raise LedgerError("the ledger cannot be used: the file is damaged; put back a copy") from error
+
+
+def check_place(folder: Path) -> None:
+    """Raise `LedgerError` if a folder is missing or lies on a network drive, where locks cannot be relied on."""
+    try:
+        there = folder.is_dir()
+    except OSError:
+        there = False
+    if not there:
+        raise LedgerError(f"there is no folder {str(folder)!r} to keep a ledger in, or it may not be entered")
+    mounts = Path("/proc/self/mounts")
+    if not mounts.exists():
+        return
+    kind = mount_kind(os.path.realpath(folder), mounts.read_text(encoding="utf-8", errors="surrogateescape"))
+    if _NETWORK.fullmatch(kind) or _NETWORK_OVER_FUSE.fullmatch(kind):
+        raise LedgerError(
+            f"a ledger cannot lie on a network drive ({kind}), where two machines could both spend the last of it; "
+            "keep the file on a local disk"
+        )
+
+
+def mount_kind(folder: str, mounts: str) -> str:
+    """Return the kind of file system that holds a folder, from the text of /proc/mounts; the last mount on top wins."""
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
+        inside = point == "/" or folder == point or folder.startswith(point + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind
+
+
+def check_mode(path: Path) -> None:
+    """Raise `LedgerError` if a ledger's file is no plain file, or if others than its owner may read or write it."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        raise LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it") from None
+    if not stat.S_ISREG(mode):
+        raise LedgerError(f"{str(path)!r} is not a file")
+    if os.name == "posix" and mode & 0o077:
+        raise LedgerError(f"others may read or write the ledger {str(path)!r}; run: chmod 600 {path}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    if os.name != "posix":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,152 @@
+"""What a ledger can say: one frozen value for each kind of entry.
+
+How each is written down is in `entries`; what it means for the balance is worked out in `state`, and nowhere here.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privet.core.budget import Budget
+from privet.core.entry import Entry, Plain
+from privet.core.errors import LedgerError
+from privet.core.event import Event, Exact
+
+from . import codec
+
+Time = datetime.datetime
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A budget as an account holds it, with what was fixed when it was opened: the order, and the part for keys."""
+
+    budget: Budget
+    order: float | None
+    keys_share: Fraction
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The first entry: the data set's cap, the most that one query may cost, and when spending ends."""
+
+    ledger: str
+    cap: Cap
+    per_query: Budget | None
+    expires: Time | None
+
+
+@dataclass(frozen=True)
+class AccountOpened:
+    """An analyst may spend, up to a cap of their own."""
+
+    account: str
+    cap: Cap
+    expires: Time | None
+
+
+@dataclass(frozen=True)
+class ToppedUp:
+    """More budget for an account, or for the data set where no account is named."""
+
+    account: str | None
+    cap: Cap
+    reason: str
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What one filter took for an event, in its own measures, each exact: its number, and amounts in a fixed order."""
+
+    filter: int
+    amounts: tuple[Exact, ...]
+
+
+@dataclass(frozen=True)
+class Charged:
+    """An event that is about to happen, as it is written, and what the data set's and the account's filters took.
+
+    Balances add up what was taken, so that no other machine and no later version comes to another sum.
+    """
+
+    account: str
+    digest: str
+    event_data: codec.Json
+    key: str | None = None
+    shared: int | None = None
+    by_dataset: Payment | None = None
+    by_account: Payment | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+
+    @property
+    def event(self) -> Event:
+        """The event itself."""
+        return codec.read_event(self.event_data)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a charge released, as it is written."""
+
+    account: str
+    digest: str
+    charge: int
+    released_data: codec.Json
+
+    @property
+    def released(self) -> Plain:
+        """The released values themselves."""
+        return codec.read_plain(self.released_data)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The engine failed after a charge."""
+
+    account: str
+    charge: int
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """A frozen account may spend again."""
+
+    account: str
+    reason: str
+
+
+Record = Opened | AccountOpened | ToppedUp | Charged | Answered | Failed | Cleared
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record in its place: the number and the time of its entry."""
+
+    number: int
+    time: Time
+    record: Record
+
+    def entry(self) -> Entry:
+        """Return a charge as callers see it."""
+        charge = self.record
+        if not isinstance(charge, Charged):
+            raise LedgerError(f"entry {self.number} of the ledger is not a charge")
+        return Entry(
+            self.number,
+            write_time(self.time),
+            charge.account,
+            charge.digest,
+            charge.event,
+            charge.key,
+            charge.shared,
+            charge.versions,
+            charge.text,
+        )
+
+
+def write_time(time: Time) -> str:
+    """Return a point in time as text, in UTC and to the microsecond, so that texts sort as times do."""
+    return time.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -1,0 +1,112 @@
+"""The rules that a ledger is opened with, and the checks that need no history: names, times, the cost of one query."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from privet.accounting.cost import epsilon as epsilon_at
+from privet.accounting.cost import within
+from privet.accounting.filters import open_filter
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported
+from privet.core.event import Event, Exact
+from privet.core.exact import open_probability
+from privet.core.rounding import float_down, float_up
+
+from .account import make_cap
+from .records import Opened, Time
+from .state import State
+
+KEYS_SHARE = Fraction(1, 2)
+"""The part of an account's delta that may be spent on discovering keys, over all of its queries."""
+
+LARGEST_STEP_BACK = datetime.timedelta(minutes=1)
+"""How far a machine's clock may be behind the last entry, which another machine may have written."""
+
+_LONGEST_NAME = 200
+
+Clock = Callable[[], Time]
+
+
+def utc_now() -> Time:
+    """Return the time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def next_time(clock: Clock, state: State) -> Time:
+    """Return the time for the next entry: never before the last one's, and refused where the clocks are apart."""
+    now = clock()
+    if state.time is None or now >= state.time:
+        return now
+    if state.time - now > LARGEST_STEP_BACK:
+        raise LedgerError(
+            "the ledger's last entry lies in this machine's future, so one clock is wrong; "
+            "set the clocks of all machines that share the ledger"
+        )
+    return state.time
+
+
+def make_rules(
+    budget: object,
+    *,
+    per_query: Budget | None = None,
+    expires: Time | None = None,
+    keys_share: object = KEYS_SHARE,
+    ledger: str,
+) -> Opened:
+    """Return the first entry of a new ledger."""
+    share = open_probability(keys_share, "keys_share")
+    if per_query is not None and not isinstance(per_query, (Pure, Approximate, Zcdp)):
+        raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
+    return Opened(ledger, make_cap(budget, share), per_query, read_expiry(expires))
+
+
+def read_name(value: object, parameter: str) -> str:
+    """Return a name, a digest, a key or a reason: text that is not empty and not long."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
+        raise BadParameter(parameter, value, f"text of 1 to {_LONGEST_NAME} characters")
+    return value
+
+
+def read_text(value: object) -> str:
+    """Return text of any length."""
+    if not isinstance(value, str):
+        raise BadParameter("text", value, "text")
+    return value
+
+
+def read_expiry(expires: object) -> Time | None:
+    """Return when spending ends, to the microsecond, in UTC."""
+    if expires is None:
+        return None
+    if not isinstance(expires, datetime.datetime) or expires.tzinfo is None:
+        raise BadParameter("expires", expires, "a datetime.datetime with a time zone")
+    return expires.astimezone(datetime.UTC)
+
+
+def check_query(event: Event, most: Budget | None) -> None:
+    """Raise unless one query by itself stays within the most that one may cost."""
+    cost: Exact
+    match most:
+        case None:
+            return
+        case Pure(epsilon=cap):
+            measure, cost = "epsilon", event.pure()
+        case Zcdp(rho=cap):
+            measure, cost = "rho", event.rho()
+        case Approximate(epsilon=cap, delta=delta):
+            if within(event, cap, delta):
+                return
+            measure, cost = "epsilon", epsilon_at(event, delta)
+    if math.isinf(cost) or (event.slack() > 0 and not isinstance(most, Approximate)):
+        raise Unsupported(f"the cost of this cannot be put as that of one query may be, which is {most.describe()}")
+    if cost > cap:
+        raise BudgetExceeded(
+            measure=f"the {measure} that one query may cost",
+            requested=float_up(cost),
+            remaining=float_down(cap),
+            largest_epsilon=open_filter(most).remaining().largest_epsilon,
+        )

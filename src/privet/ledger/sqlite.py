@@ -1,0 +1,265 @@
+"""The durable ledger: one SQLite file that survives the process and is shared by all processes of one machine.
+
+A charge or an answer is on the disk before its method returns. The file is only ever added to.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from privet.core.budget import Budget
+from privet.core.errors import BadParameter, LedgerError
+from privet.core.exact import positive
+
+from . import schema
+from .bookkeeping import Bookkeeping
+from .chain import Head, read_head
+from .files import connect, create, new_file
+from .pages import Pages, head_at, verify_pages
+from .place import check_mode, check_place, told_as_ledger_errors
+from .records import AccountOpened, Time
+from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
+from .state import State
+
+_OLDEST_SQLITE = (3, 37, 0)
+
+_OPEN: weakref.WeakSet[SqliteLedger] = weakref.WeakSet()
+"""The ledgers of this process, which let go of their files before it forks.
+
+SQLite remembers, for each file, which locks its process holds. A child inherits the memory and not the locks: it would
+write without them, and lose what it wrote when its parent closes the file.
+"""
+
+
+class SqliteLedger(Bookkeeping):
+    """A ledger in a file.
+
+    With a `budget` the file is made if there is none; an existing one must have been opened with the same budget, and
+    keeps its own rules. `analysts` get accounts with caps of their own under the budget, `per_query` bounds what one
+    question may cost, and after `expires` nothing can be spent. `head`, as `head()` returned it earlier, shows whether
+    an old copy of the file was put back.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        budget: Budget | None = None,
+        *,
+        analysts: Mapping[str, Budget] | None = None,
+        per_query: Budget | None = None,
+        expires: Time | None = None,
+        keys_share: object = None,
+        head: str | None = None,
+        timeout: object = 10,
+        clock: Clock = utc_now,
+    ) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
+        self.path = Path(os.path.abspath(path))
+        self._timeout = float(positive(timeout, "timeout"))
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._state: State | None = None
+        self._closed = False
+        _OPEN.add(self)
+        pinned = None if head is None else read_head(head)
+        check_place(self.path.parent)
+        if not self.path.exists() and budget is not None and pinned is None:
+            share = KEYS_SHARE if keys_share is None else keys_share
+            rules = make_rules(
+                budget, per_query=per_query, expires=expires, keys_share=share, ledger=secrets.token_hex(16)
+            )
+            try:
+                create(self.path, clock, lambda pages: pages.append(rules))
+            except LedgerError:
+                if not self.path.exists():  # or else somebody was quicker, and theirs is opened
+                    raise
+        elif not self.path.exists():
+            raise LedgerError(f"there is no ledger {str(self.path)!r}; check the path, or give a budget to open one")
+        try:
+            self._check_rules(budget, per_query, expires, keys_share, pinned)
+            for name, cap in (analysts or {}).items():
+                self._agree_on(name, cap)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def restore(
+        cls, path: str | os.PathLike[str], lines: Iterable[str], *, head: str | None = None, **options: Any
+    ) -> SqliteLedger:
+        """Return a new ledger in a new file, from the lines that `export` gave, checked from the first to the last.
+
+        `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
+        """
+        target = Path(os.path.abspath(path))
+        check_place(target.parent)
+        pinned = None if head is None else read_head(head)
+        create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
+        return cls(path, head=head, **options)
+
+    def head(self) -> str:
+        """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""
+        with self._reading() as page:
+            return str(page.state.head)
+
+    def verify(self) -> None:
+        """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend."""
+        with self._lock, told_as_ledger_errors():
+            connection = self._connected()
+            connection.execute("BEGIN")
+            try:
+                schema.check_tables(connection)
+                state = verify_pages(connection)
+                known = self._state
+                if known is not None and head_at(connection, known.head.number) != known.head:
+                    raise LedgerError("the ledger has lost entries that this process has seen")
+            finally:
+                connection.execute("ROLLBACK")
+            self._state = state
+
+    def export(self) -> Iterator[str]:
+        """Return every entry with its hash, oldest first, each as a line of JSON without its line end."""
+        with self._reading() as page:
+            lines = list(page.lines())
+        return iter(lines)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
+        target = Path(os.path.abspath(path))
+        check_place(target.parent)
+        with self._lock, told_as_ledger_errors(), new_file(target) as temporary:
+            copy = sqlite3.connect(temporary, isolation_level=None)
+            try:
+                self._connected().backup(copy)
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._closed = True
+            self._let_go()
+
+    def __enter__(self) -> SqliteLedger:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Pages]:
+        with self._transaction("BEGIN IMMEDIATE") as pages:
+            yield pages
+
+    @contextmanager
+    def _reading(self) -> Iterator[Pages]:
+        with self._transaction("BEGIN") as pages:
+            yield pages
+
+    def _now(self, state: State) -> Time:
+        return next_time(self._clock, state)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Pages]:
+        with self._lock, told_as_ledger_errors():
+            connection = self._connected()
+            connection.execute(begin)
+            try:
+                pages = Pages(connection, self._clock, self._state)
+                self._state = pages.state
+                yield pages
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+            self._state = pages.state
+
+    def _connected(self) -> sqlite3.Connection:
+        """Return the connection to the file, opening one where there is none."""
+        if self._closed:
+            raise LedgerError("the ledger was closed")
+        if self._connection is None:
+            check_mode(self.path)
+            with told_as_ledger_errors():
+                connection = connect(self.path, self._timeout, check=schema.read_version)
+                try:
+                    schema.migrate(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+            self._connection = connection
+        return self._connection
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _check_rules(
+        self, budget: Budget | None, per_query: Budget | None, expires: Time | None, share: object, pinned: Head | None
+    ) -> None:
+        with self._reading() as page:
+            held = page.state.opened
+            if pinned is not None and page.head_at(pinned.number) != pinned:
+                raise LedgerError(
+                    f"the ledger does not hold the pinned entry {pinned.number}: an old copy of the file was put back, "
+                    "or it is another ledger"
+                )
+        if budget is None:
+            return
+        wanted = make_rules(
+            budget,
+            per_query=per_query,
+            expires=expires,
+            keys_share=held.cap.keys_share if share is None else share,
+            ledger=held.ledger,
+        )
+        for name in ("budget", "keys_share"):
+            if getattr(wanted.cap, name) != getattr(held.cap, name):
+                raise _other(name, getattr(wanted.cap, name), getattr(held.cap, name))
+        for name in ("per_query", "expires"):
+            if getattr(wanted, name) != getattr(held, name):
+                raise _other(name, getattr(wanted, name), getattr(held, name))
+
+    def _agree_on(self, name: str, cap: Budget) -> None:
+        """Open an analyst's account, unless it is open already with that very cap."""
+        with self._reading() as page:
+            held = {rule.account: rule.cap.budget for rule in page.rules() if isinstance(rule, AccountOpened)}
+        if name not in held:
+            self.open_account(name, cap)
+        elif held[name] != cap:
+            raise _other(f"analysts[{name!r}]", cap, held[name])
+
+
+def _other(parameter: str, wanted: object, held: object) -> BadParameter:
+    return BadParameter(parameter, wanted, f"what the ledger was opened with, which is {held}; top_up adds to a budget")
+
+
+_WAITING: list[SqliteLedger] = []
+
+
+def _before_fork() -> None:
+    for ledger in list(_OPEN):
+        ledger._lock.acquire()
+        _WAITING.append(ledger)
+        ledger._let_go()
+
+
+def _after_fork() -> None:
+    while _WAITING:
+        _WAITING.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,231 @@
+"""What a history of entries amounts to: accounts, what they have spent, which are frozen. A fold over records.
+
+A state is never trusted beyond the head it belongs to, and can always be made again from the first entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from privet.core.budget import Approximate, Budget, Pure
+from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, UnknownName
+
+from .account import Account, open_account
+from .chain import START, Head
+from .records import AccountOpened, Answered, Charged, Cleared, Failed, Opened, Record, Time, ToppedUp, Written
+
+FREEZES = 3
+"""How many engine failures in a row freeze an account."""
+
+
+@dataclass(frozen=True)
+class State:
+    """The balance after some entry: the head, the rules, and every account."""
+
+    head: Head = START
+    time: Time | None = None
+    rules: Opened | None = None
+    dataset: Account | None = None
+    accounts: Mapping[str, Account] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def opened(self) -> Opened:
+        """The rules that the first entry laid down."""
+        if self.rules is None:
+            raise LedgerError("the ledger has no first entry")
+        return self.rules
+
+    @property
+    def whole(self) -> Account:
+        """The data set's own account."""
+        if self.dataset is None:
+            raise LedgerError("the ledger has no first entry")
+        return self.dataset
+
+    def own(self, account: str) -> Account | None:
+        """Return an analyst's own account; None where the ledger keeps no accounts but the data set's."""
+        if not self.accounts:
+            return None
+        if account not in self.accounts:
+            raise UnknownName("account", account, (), advice="the custodian can open one")
+        return self.accounts[account]
+
+    def budget_of(self, account: str | None) -> Budget:
+        """Return the promise that bounds an account."""
+        own = None if account is None else self.own(account)
+        return (own or self.whole).budget()
+
+    def check_open(self, account: str, now: Time) -> None:
+        """Raise unless the account may spend at all at this time."""
+        own = self.own(account)
+        if self.failures.get(account, 0) >= FREEZES:
+            raise BudgetError(
+                f"the account {account!r} is frozen, because the database failed {FREEZES} times in a row; "
+                "the custodian can find out why and clear it"
+            )
+        if any(one is not None and one.expires is not None and now >= one.expires for one in (self.whole, own)):
+            raise BudgetError(
+                f"the budget of the account {account!r} has expired, and what was left of it with it; "
+                "answers that were paid for stay free"
+            )
+
+    def check_under(self, budget: Budget) -> None:
+        """Raise unless a cap of this kind can be spent under the data set's."""
+        held = self.opened.cap.budget
+        fits = isinstance(held, Approximate) or isinstance(budget, Pure) or type(budget) is type(held)
+        if not fits:
+            allowed = f"a budget that fits under the data set's, which is {held.describe()}"
+            raise BadParameter("budget", budget.describe(), allowed)
+
+    def apply(self, head: Head, written: Written) -> State:
+        """Return the state after one more entry; raise `LedgerError` if the entry could not have been written."""
+        if written.number != head.number or (self.time is not None and written.time < self.time):
+            raise LedgerError(f"entry {head.number} of the ledger is out of order")
+        try:
+            after = self._after(written.record)
+        except LedgerError:
+            raise
+        except PrivetError:
+            raise LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules") from None
+        return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures)
+
+    def _after(self, record: Record) -> State:
+        if isinstance(record, Opened) != (self.rules is None):
+            raise LedgerError("the ledger's rules must be its first entry, and only that")
+        if isinstance(record, ToppedUp):
+            self.check_spent()  # before there is more to spend
+        match record:
+            case Opened(cap=cap, expires=expires):
+                return replace(self, rules=record, dataset=open_account(cap, expires))
+            case AccountOpened(account=name, cap=cap, expires=expires):
+                if name in self.accounts:
+                    raise LedgerError("the ledger opens an account twice")
+                self.check_under(cap.budget)
+                return self._with(name, open_account(cap, expires))
+            case ToppedUp(account=None, cap=cap):
+                return replace(self, dataset=self.whole.top_up(cap))
+            case ToppedUp(account=str(name), cap=cap):
+                return self._with(name, self._known(name).top_up(cap))
+            case Charged():
+                return self._charged(record)
+            case Answered(account=name) | Cleared(account=name):
+                return replace(self, failures={**self.failures, name: 0}) if self.failures.get(name) else self
+            case Failed(account=name):
+                return replace(self, failures={**self.failures, name: self.failures.get(name, 0) + 1})
+        raise LedgerError("the ledger holds an entry that this version of Privet does not know")
+
+    def _charged(self, charge: Charged) -> State:
+        dataset, own = charge.by_dataset, self.own(charge.account)
+        if (dataset is None) != (charge.shared is not None) or (charge.by_account is None) != (own is None):
+            raise LedgerError("a charge in the ledger must count against the data set's budget and the account's own")
+        whole = self.whole if dataset is None else self.whole.pay(dataset)
+        accounts = self.accounts
+        if own is not None and charge.by_account is not None:
+            accounts = {**accounts, charge.account: own.pay(charge.by_account)}
+        return State(self.head, self.time, self.rules, whole, accounts, self.failures)
+
+    def check_spent(self) -> None:
+        """Raise `LedgerError` if more was spent than there was."""
+        self.whole.check_spent()
+        for account in self.accounts.values():
+            account.check_spent()
+
+    def check_cost(self, charge: Charged) -> None:
+        """Raise `LedgerError` unless the filters took as much for a charge as its event costs, priced here and now."""
+        for account, payment in ((self.whole, charge.by_dataset), (self.own(charge.account), charge.by_account)):
+            if account is not None and payment is not None and not account.covers(payment, charge.event):
+                raise LedgerError("the ledger took less for a charge than it costs")
+
+    def _known(self, name: str) -> Account:
+        if name not in self.accounts:
+            raise UnknownName("account", name, self.accounts)
+        return self.accounts[name]
+
+    def _with(self, name: str, account: Account) -> State:
+        return replace(self, accounts={**self.accounts, name: account})
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was spent and who is frozen, as plain data."""
+        return {
+            "dataset": self.whole.snapshot(),
+            "accounts": {name: account.snapshot() for name, account in self.accounts.items()},
+            "failures": {name: times for name, times in self.failures.items() if times},
+        }
+
+    def restore(self, head: Head, time: Time, data: Any) -> State:
+        """Return the state at a head from its snapshot, where this state has the rules of that head."""
+        try:
+            failures = {str(name): int(times) for name, times in data["failures"].items()}
+            accounts = {name: account.restore(data["accounts"][name]) for name, account in self.accounts.items()}
+            dataset = self.whole.restore(data["dataset"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise LedgerError("the cached balance does not fit the ledger's rules") from None
+        return replace(self, head=head, time=time, dataset=dataset, accounts=accounts, failures=failures)
+
+    def agrees(self, other: State) -> bool:
+        """Return whether two states stand for the same balance."""
+        return (
+            self.head == other.head
+            and self.whole.agrees(other.whole)
+            and self.accounts.keys() == other.accounts.keys()
+            and all(account.agrees(other.accounts[name]) for name, account in self.accounts.items())
+            and all(
+                self.failures.get(name, 0) == other.failures.get(name, 0) for name in {*self.failures, *other.failures}
+            )
+        )
+
+
+def rules_only(history: Iterable[Record]) -> State:
+    """Return the state of a history in which nothing was spent: its rules, accounts and top-ups."""
+    state = State()
+    for record in history:
+        if isinstance(record, (Opened, AccountOpened, ToppedUp)):
+            state = state._after(record)
+    return state
+
+
+class Checks:
+    """What one entry can only be checked against all others: answers to their charges, keys, repeats."""
+
+    def __init__(self) -> None:
+        self.charges: dict[int, Charged] = {}
+        self.answers: dict[str, int] = {}
+        self.keys: set[tuple[str, str]] = set()
+
+    def add(self, written: Written) -> None:
+        """Take one more entry into account, or raise `LedgerError`."""
+        match written.record:
+            case Charged() as charge:
+                if charge.shared is not None:
+                    self._repeats(charge, charge.shared)
+                if charge.key is not None:
+                    if (charge.account, charge.key) in self.keys:
+                        raise LedgerError("the ledger charges one key twice")
+                    self.keys.add((charge.account, charge.key))
+                self.charges[written.number] = charge
+            case Answered(digest=digest) as answer:
+                self._paid(answer.charge, answer.account, digest)
+                if digest in self.answers:
+                    raise LedgerError("the ledger holds two answers to one question")
+                self.answers[digest] = answer.charge
+            case Failed() as failure:
+                self._paid(failure.charge, failure.account, None)
+
+    def _paid(self, number: int, account: str, digest: str | None) -> None:
+        charge = self.charges.get(number)
+        if charge is None or charge.account != account or digest not in (None, charge.digest):
+            raise LedgerError("the ledger holds an answer without its charge")
+
+    def _repeats(self, charge: Charged, number: int) -> None:
+        paid = self.charges.get(number)
+        if (
+            paid is None
+            or paid.shared is not None
+            or (paid.digest, paid.event_data) != (charge.digest, charge.event_data)
+        ):
+            raise LedgerError("the ledger repeats an answer that nobody paid for")
+        if self.answers.get(charge.digest) != number:
+            raise LedgerError("the ledger repeats an answer before there is one")

@@ -1,0 +1,311 @@
+"""Disks fill up, files are locked or read-only, drives are far away: a clear `LedgerError`, and nothing is released."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from privet.accounting.events import PureEvent
+from privet.core.budget import Pure
+from privet.core.errors import LedgerError
+from privet.ledger import place
+from privet.ledger.place import mount_kind
+from privet.ledger.sqlite import SqliteLedger
+
+STEP = PureEvent(Fraction(1, 1000))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    where = tmp_path / "ledger"
+    SqliteLedger(where, Pure(epsilon=1)).close()
+    return where
+
+
+def run(program: str, *arguments: object, around: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*around, sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+PREAMBLE = """
+import os, sys
+from fractions import Fraction
+from privet.accounting.events import PureEvent
+from privet.core.errors import LedgerError
+from privet.ledger.sqlite import SqliteLedger
+STEP = PureEvent(Fraction(1, 1000))
+path = sys.argv[1]
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits on the size of files are those of POSIX")
+def test_a_full_disk_stops_charges_and_answers_and_harms_nothing(path: Path) -> None:
+    program = PREAMBLE + textwrap.dedent(
+        """
+        import resource
+        ledger = SqliteLedger(path)
+        receipt = ledger.charge(STEP, "first", account="ana")
+        size = os.stat(path + "-wal").st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        for attempt in (lambda: ledger.charge(STEP, "second", account="ana"), lambda: ledger.store(receipt, (1,))):
+            try:
+                attempt()
+            except LedgerError as error:
+                print(error)
+            else:
+                print("granted")
+        print(ledger.find("first", "ana"), len(ledger.history()))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        print(ledger.store(receipt, (2,)), ledger.charge(STEP, "second", account="ana").entry)
+        ledger.verify()
+        """
+    )
+    told = run(program, path)
+    assert told.returncode == 0, told.stderr
+    charge, store, between, after = told.stdout.splitlines()
+    assert "the ledger cannot be used" in charge
+    assert "disk" in charge
+    assert "the ledger cannot be used" in store
+    assert between == "None 1"
+    assert after == "(2,) 4"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
+@pytest.mark.parametrize("locked", ["file", "folder"])
+def test_a_read_only_ledger_grants_nothing(locked: str) -> None:
+    folder = tempfile.mkdtemp()  # pytest's own folders may not be entered by others than root, if that is who we are
+    path = Path(folder) / "ledger"
+    SqliteLedger(path, Pure(epsilon=1)).close()
+    program = PREAMBLE + textwrap.dedent(
+        """
+        os.chdir(os.path.dirname(path))
+        if os.geteuid() == 0:
+            for name in (".", "ledger"):
+                os.chown(name, 65534, 65534)
+            os.setgid(65534)
+            os.setuid(65534)
+        os.chmod("ledger" if sys.argv[2] == "file" else ".", 0o400 if sys.argv[2] == "file" else 0o500)
+        try:
+            SqliteLedger("ledger").charge(STEP, "plan", account="ana")
+        except LedgerError as error:
+            print(error)
+        else:
+            print("granted")
+        os.chmod("." if sys.argv[2] == "folder" else "ledger", 0o700)
+        """
+    )
+    told = run(program, path, locked)
+    assert told.returncode == 0, told.stderr
+    assert "the ledger cannot be used" in told.stdout
+    path.chmod(0o600)
+    with SqliteLedger(path) as ledger:
+        assert ledger.history() == ()
+    shutil.rmtree(folder)
+
+
+def test_a_locked_ledger_says_so_after_its_timeout(path: Path) -> None:
+    holder = sqlite3.connect(path, isolation_level=None)
+    with SqliteLedger(path, timeout=0.05) as ledger:
+        receipt = ledger.charge(STEP, "before", account="ana")
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="locked"):
+            ledger.charge(STEP, "plan", account="ana")
+        with pytest.raises(LedgerError, match="locked"):
+            ledger.store(receipt, (1,))
+        assert ledger.find("before", "ana") is None
+        holder.execute("ROLLBACK")
+        holder.close()
+        ledger.charge(STEP, "plan", account="ana")
+
+
+def test_a_damaged_ledger_grants_nothing(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 3000)
+    with pytest.raises(LedgerError):
+        SqliteLedger(path)
+
+
+def test_a_file_that_vanished_is_not_made_anew(path: Path) -> None:
+    with SqliteLedger(path) as ledger:
+        ledger.charge(STEP, "plan", account="ana")
+    path.unlink()
+    with pytest.raises(LedgerError, match="no ledger"):
+        SqliteLedger(path)
+
+
+def test_a_ledger_needs_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="folder"):
+        SqliteLedger(tmp_path / "nowhere" / "ledger", Pure(epsilon=1))
+    with pytest.raises(LedgerError):
+        SqliteLedger(tmp_path, Pure(epsilon=1))
+
+
+def test_a_closed_ledger_grants_nothing(path: Path) -> None:
+    ledger = SqliteLedger(path)
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.charge(STEP, "plan", account="ana")
+
+
+def test_an_error_inside_a_charge_leaves_nothing_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privet.ledger import pages
+
+    with SqliteLedger(path) as ledger:
+        real = pages.Pages._insert
+
+        def interrupted(self: pages.Pages, *arguments: object) -> None:
+            real(self, *arguments)  # type: ignore[arg-type]
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pages.Pages, "_insert", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ledger.charge(STEP, "plan", account="ana")
+        assert ledger.history() == ()
+        assert ledger.remaining().amount == 1
+        ledger.charge(STEP, "plan", account="ana")
+        ledger.verify()
+
+
+# Files and folders
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
+def test_only_the_owner_may_read_a_ledger_and_what_lies_beside_it(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with SqliteLedger(path) as ledger:
+            ledger.charge(STEP, "plan", account="ana")
+            ledger.backup(path.with_name("copy"))
+            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes.keys() >= {"ledger", "ledger-wal", "ledger-shm", "copy"}
+    assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
+def test_a_ledger_that_others_may_read_is_refused(path: Path) -> None:
+    path.chmod(0o640)
+    with pytest.raises(LedgerError, match="chmod 600"):
+        SqliteLedger(path)
+
+
+MOUNTS = r"""sysfs /sys sysfs rw 0 0
+/dev/sda1 / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/sdb1 /home/local\040disk xfs rw 0 0
+//host/share /mnt/share cifs rw 0 0
+tmpfs /mnt/share/quick tmpfs rw 0 0
+ana@host: /mnt/ssh fuse.sshfs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("/", "ext4"),
+        ("/homes", "ext4"),
+        ("/home", "nfs4"),
+        ("/home/ana", "nfs4"),
+        ("/home/local disk/x", "xfs"),
+        ("/mnt/share", "cifs"),
+        ("/mnt/share/quick/x", "tmpfs"),
+        ("/mnt/ssh/x", "fuse.sshfs"),
+    ],
+)
+def test_the_kind_of_drive_is_that_of_the_nearest_mount(folder: str, kind: str) -> None:
+    assert mount_kind(folder, MOUNTS) == kind
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "lustre", "fuse.sshfs", "fuse.s3fs"])
+def test_a_network_drive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(place, "mount_kind", lambda folder, mounts: kind)
+    if not Path("/proc/self/mounts").exists():
+        pytest.skip("needs /proc/mounts, which Linux has")
+    with pytest.raises(LedgerError, match="network"):
+        SqliteLedger(tmp_path / "ledger", Pure(epsilon=1))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs", "fuse.ntfs", ""])
+def test_a_local_drive_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(place, "mount_kind", lambda folder, mounts: kind)
+    SqliteLedger(tmp_path / "ledger", Pure(epsilon=1)).close()
+
+
+def test_a_ledger_is_made_once_by_however_many_want_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    heads: list[str] = []
+
+    def want() -> None:
+        with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+            heads.append(ledger.head())
+
+    threads = [threading.Thread(target=want) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(heads) == 8
+    assert len(set(heads)) == 1
+    assert {file.name for file in tmp_path.iterdir()} == {"ledger"}
+
+
+# Durability
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt install strace, or dnf install strace")
+def test_a_receipt_and_an_answer_are_on_the_disk_before_they_are_seen(path: Path, tmp_path: Path) -> None:
+    program = PREAMBLE + textwrap.dedent(
+        """
+        def say(what):
+            os.write(1, what.encode())
+        ledger = SqliteLedger(path)
+        for index in range(5):
+            say("(charge")
+            receipt = ledger.charge(STEP, str(index), account="ana")
+            say("charge)")
+            say("(store")
+            ledger.store(receipt, (index,))
+            say("store)")
+        say("(find")
+        ledger.find("0", "ana")
+        say("find)")
+        """
+    )
+    log = tmp_path / "calls"
+    told = run(program, path, around=("strace", "-f", "-o", str(log), "-e", "trace=fsync,fdatasync,write"))
+    if "ptrace" in told.stderr and told.returncode != 0:
+        pytest.skip("strace may not trace here: allow ptrace (--cap-add=SYS_PTRACE in a container)")
+    assert told.returncode == 0, told.stderr
+    synced, counts = 0, {"charge": [], "store": [], "find": []}
+    for line in log.read_text().splitlines():
+        if "fsync(" in line or "fdatasync(" in line:
+            synced += line.rstrip().endswith("= 0")
+        for name in counts:
+            if f'"({name}"' in line:
+                synced = 0
+            elif f'"{name})"' in line:
+                counts[name].append(synced)
+    assert len(counts["charge"]) == len(counts["store"]) == 5
+    assert min(counts["charge"]) >= 1
+    assert min(counts["store"]) >= 1
+    assert counts["find"] == [0]

@@ -1,0 +1,356 @@
+"""Whoever changes a ledger's file is found out, by `verify` or by a head that was kept elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from privet.accounting.events import PureEvent
+from privet.core.budget import Pure
+from privet.core.errors import BadParameter, LedgerError
+from privet.ledger import pages
+from privet.ledger.chain import GENESIS, canonical, link
+from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.state import rules_only
+
+SOAK = bool(os.environ.get("PRIVET_SOAK"))
+
+
+def small_ledger(path: Path) -> None:
+    """Make a ledger with an entry of every kind and a cached balance, in one file without a log beside it."""
+    with SqliteLedger(path, Pure(epsilon=1), analysts={"a": Pure(epsilon=1)}, per_query=Pure(epsilon=1)) as ledger:
+        ledger.store(ledger.charge(PureEvent(Fraction(1, 8)), "p", account="a", key="k"), (("x", 1),))
+        ledger.top_up(Pure(epsilon=1), reason="r")
+        ledger.fail(ledger.charge(PureEvent(Fraction(1, 8)), "q", account="a"))
+        ledger.clear("a", reason="r")
+        with ledger._writing() as page:
+            pages.write_cache(page._connection, page.state)
+
+
+def compact_pages(path: Path, size: int) -> None:
+    """Give a file smaller pages, so that there are fewer bytes to flip which hold nothing."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute(f"PRAGMA page_size = {size}")
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+
+
+def seen(path: Path) -> list[str] | None:
+    """Return what a file exports, if `verify` finds nothing wrong with it."""
+    try:
+        with SqliteLedger(path, timeout=0.01) as ledger:
+            ledger.verify()
+            return list(ledger.export())
+    except LedgerError:
+        return None
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: nothing here is about the disk."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else tmp_path) as folder:
+        yield Path(folder)
+
+
+def test_every_byte_that_is_flipped_is_found_or_changes_nothing(memory_path: Path) -> None:
+    path = memory_path / "ledger"
+    small_ledger(path)
+    compact_pages(path, 512)
+    whole = seen(path)
+    assert whole is not None
+    assert {json.loads(line)["entry"]["kind"] for line in whole} == {
+        "open",
+        "account",
+        "charge",
+        "answer",
+        "top-up",
+        "failure",
+        "clear",
+    }
+    original = path.read_bytes()
+    assert not Path(f"{path}-wal").exists()
+    found = 0
+    flips = [1 << bit for bit in range(8)] if SOAK else [0]
+    for place in range(len(original)):
+        for flip in flips:
+            damaged = bytearray(original)
+            damaged[place] ^= flip or 1 << (place * 5 % 8)
+            path.write_bytes(damaged)
+            told = seen(path)
+            assert told in (None, whole), f"byte {place} changed what the ledger says, and verify did not see it"
+            found += told is None
+            for suffix in ("-wal", "-shm"):
+                Path(f"{path}{suffix}").unlink(missing_ok=True)
+    assert found > len(original) * len(flips) / 3  # a verify that sees nothing would pass the line above
+
+
+def rewrite(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        for statement in statements:
+            connection.execute(statement)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = replace(body, '1/8', '1/9')",
+        "UPDATE entries SET account = 'b' WHERE number = 3",
+        "DELETE FROM entries",
+        "DELETE FROM entries WHERE number = (SELECT max(number) FROM entries)",
+        "INSERT INTO entries SELECT number + 100, kind, account, digest, NULL, body, hash FROM entries",
+        "INSERT OR REPLACE INTO entries SELECT number, kind, account, digest, key, '{}', hash FROM entries",
+        "REPLACE INTO entries VALUES (3, 'charge', 'a', 'p', 'k', '{}', x'00')",
+        "INSERT INTO entries VALUES (11, 'answer', 'a', 'p', NULL, '{}', x'00')",
+        "INSERT INTO entries VALUES (11, 'charge', 'a', 'z', 'k', '{}', x'00')",
+    ],
+)
+def test_entries_can_only_be_added(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    before = seen(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        rewrite(path, statement)
+    assert seen(path) == before
+
+
+UNGUARD = (
+    "DROP TRIGGER entries_are_never_changed",
+    "DROP TRIGGER entries_are_never_removed",
+    "DROP TRIGGER entries_are_only_added",
+)
+
+
+def guards(path: Path) -> list[str]:
+    connection = sqlite3.connect(path)
+    try:
+        return [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")]
+    finally:
+        connection.close()
+
+
+def tamper(path: Path, *statements: str) -> None:
+    """Change a file as its owner can: without the triggers, which are put back afterwards."""
+    kept = guards(path)
+    rewrite(path, *UNGUARD, *statements, *kept)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = replace(body, '1/8', '1/9')",
+        "UPDATE entries SET kind = 'answer', digest = 'z' WHERE number = 3",
+        "UPDATE entries SET account = 'b' WHERE number = 3",
+        "UPDATE entries SET digest = 'b' WHERE number = 4",
+        "UPDATE entries SET key = NULL WHERE number = 3",
+        "DELETE FROM entries WHERE number = 3",
+        "DELETE FROM entries WHERE number = 1",
+        "DELETE FROM entries",
+        "UPDATE entries SET number = number + 1000 WHERE number > 3",
+        "UPDATE entries SET hash = zeroblob(32) WHERE number = 5",
+        "INSERT INTO entries VALUES (11, 'clear', 'a', NULL, NULL, '{}', zeroblob(32))",
+        "UPDATE cache SET state = replace(state, '1/4', '1/5')",
+        "UPDATE cache SET head = replace(head, '1', '2')",
+        "CREATE TRIGGER helpful AFTER INSERT ON entries BEGIN DELETE FROM cache; END",
+        "DROP INDEX answers",
+        "PRAGMA user_version = 7",
+        "PRAGMA application_id = 7",
+    ],
+)
+def test_what_its_owner_changes_is_found(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    assert seen(path) is not None
+    tamper(path, statement)
+    assert seen(path) is None
+
+
+def test_dropping_the_guards_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    rewrite(path, UNGUARD[1])
+    assert seen(path) is None
+
+
+def test_the_cached_balance_may_be_thrown_away(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger:
+        before = ledger.remaining("a"), ledger.remaining()
+    rewrite(path, "DELETE FROM cache")
+    with SqliteLedger(path) as ledger:
+        assert (ledger.remaining("a"), ledger.remaining()) == before
+        ledger.verify()
+
+
+def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger:
+        before = ledger.remaining("a")
+    rewrite(path, "UPDATE cache SET state = replace(state, '1/4', '0')")
+    with SqliteLedger(path) as ledger:
+        assert ledger.remaining("a") == before
+
+
+def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger, ledger._writing() as page:
+        nothing_spent = replace(page.state, dataset=rules_only(page.rules()).whole)
+        pages.write_cache(page._connection, nothing_spent)
+    assert seen(path) is None
+
+
+def forge(path: Path, change: Callable[[dict[str, object]], None]) -> None:
+    """Rewrite the whole chain with one entry changed, hashes and columns included: only its content gives it away."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    rows = connection.execute("SELECT number, body FROM entries ORDER BY number").fetchall()
+    kept = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")]
+    for statement in (*UNGUARD, "DELETE FROM entries", "DELETE FROM cache"):
+        connection.execute(statement)
+    head = GENESIS
+    for number, body in rows:
+        entry = json.loads(body)
+        change(entry)
+        text = canonical(entry)
+        head = link(head, text)
+        about = (entry["kind"], entry.get("account"), entry.get("digest"), entry.get("key"))
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (number, *about, text, head))
+    for statement in kept:
+        connection.execute(statement)
+    connection.close()
+
+
+def alter(number: int, **fields: object) -> Callable[[dict[str, object]], None]:
+    def change(entry: dict[str, object]) -> None:
+        if entry["number"] == number:
+            entry.update(fields)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        alter(3, paid=[[0, "5"], [0, "5"]]),
+        alter(3, paid=[[0, "3/2"], [0, "1/8"]]),  # within what the top-up adds, and spent before there was one
+        alter(3, paid=[[0, "-1"], [0, "1/8"]]),
+        alter(3, paid=[[0, "inf"], [0, "1/8"]]),
+        alter(3, paid=[[0, "nan"], [0, "1/8"]]),
+        alter(3, paid=[[0, 0.125], [0, "1/8"]]),
+        alter(3, paid=[[1, "1/8"], [0, "1/8"]]),
+        alter(3, paid=[None, [0, "1/8"]]),
+        alter(3, paid=[[0, "1/8"], None]),
+        alter(3, paid=[[0, "1/8", "0"], [0, "1/8"]]),
+        alter(3, shared=3, paid=[None, [0, "1/8"]]),
+        alter(3, account="b"),
+        alter(3, v=2),
+        alter(3, kind="charged"),
+        alter(3, more="field"),
+        alter(3, time="2000-01-01T00:00:00.000000Z"),
+        alter(3, time="yesterday"),
+        alter(3, versions=[]),
+        alter(4, charge=2),
+        alter(4, charge=6),
+        alter(4, digest="z"),
+        alter(7, charge=1),
+        alter(2, account="b"),
+        alter(5, account="c"),
+        alter(5, cap={"budget": {"rho": "1"}, "order": None, "keys_share": "1/2"}),
+        alter(1, kind="clear"),
+    ],
+)
+def test_a_forged_chain_still_has_to_obey_the_rules(
+    tmp_path: Path, change: Callable[[dict[str, object]], None]
+) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    forge(path, lambda entry: None)
+    assert seen(path) is not None
+    forge(path, change)
+    assert seen(path) is None
+
+
+def test_a_charge_that_was_underpaid_is_found_by_a_recount(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    forge(path, alter(3, paid=[[0, "1/9"], [0, "1/8"]]))
+    with SqliteLedger(path) as ledger:
+        ledger.verify()
+        with pytest.raises(LedgerError, match="less"):
+            ledger.recount()
+
+
+# Rollback
+
+
+def test_an_old_copy_is_found_by_a_pinned_head(tmp_path: Path) -> None:
+    path, copy = tmp_path / "ledger", tmp_path / "copy"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger:
+        old = ledger.head()
+        ledger.backup(copy)
+        ledger.charge(PureEvent(Fraction(1, 2)), "big", account="a")
+        new = ledger.head()
+    SqliteLedger(path, head=old).close()
+    SqliteLedger(path, head=new).close()
+    shutil.copy(copy, path)
+    SqliteLedger(path, head=old).close()
+    with pytest.raises(LedgerError, match="old copy"):
+        SqliteLedger(path, head=new)
+
+
+def test_another_history_of_the_same_length_is_found_by_a_pinned_head(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger:
+        head = ledger.head()
+    forge(path, alter(8, reason="another"))
+    with pytest.raises(LedgerError, match="another ledger"):
+        SqliteLedger(path, head=head)
+
+
+def test_a_process_notices_that_the_file_under_it_went_back(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    with SqliteLedger(path) as ledger:
+        ledger.charge(PureEvent(Fraction(1, 8)), "s", account="a")
+        tamper(path, "DELETE FROM entries WHERE number > 5")
+        with pytest.raises(LedgerError, match="old copy"):
+            ledger.charge(PureEvent(Fraction(1, 8)), "t", account="a")
+        with pytest.raises(LedgerError):
+            ledger.verify()
+
+
+def test_a_pinned_head_never_makes_a_new_ledger(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError):
+        SqliteLedger(tmp_path / "gone", Pure(epsilon=1), head="3:" + "0" * 64)
+    for head in ("", "3", "0:" + "0" * 64, "3:xyz", "-1:" + "0" * 64):
+        with pytest.raises(BadParameter):
+            SqliteLedger(tmp_path / "gone", Pure(epsilon=1), head=head)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"not a ledger" * 1000])
+def test_a_file_that_is_no_ledger_is_never_made_into_one(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ledger"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(LedgerError):
+        SqliteLedger(path, Pure(epsilon=1))
+    assert path.read_bytes() == content

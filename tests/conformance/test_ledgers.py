@@ -1,0 +1,696 @@
+"""One suite that every ledger passes, and that every event of the package can be written down and read back."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import math
+import pkgutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privet
+from privet.accounting.amplify import Sampled
+from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
+from privet.accounting.groups import Group
+from privet.accounting.parallel import Parallel
+from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.errors import (
+    BadParameter,
+    BudgetError,
+    BudgetExceeded,
+    InvariantError,
+    LedgerError,
+    RequestError,
+    UnknownName,
+    Unsupported,
+)
+from privet.core.event import Composed, Event, Repeated
+from privet.core.ports import Ledger
+from privet.core.receipt import Receipt
+from privet.ledger.chain import canonical
+from privet.ledger.codec import EVENTS, read_event, write_event
+from privet.ledger.memory import MemoryLedger
+from privet.ledger.sqlite import SqliteLedger
+from privet.mechanisms import (
+    DiscreteGaussianEvent,
+    DiscreteLaplaceEvent,
+    ExponentialEvent,
+    FiniteEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    ResponseEvent,
+)
+
+HALF, THIRD, TINY = Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**17)
+DELTA = Fraction(1, 10**6)
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+Make = Callable[..., Any]
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime.datetime:
+        return self.now
+
+    def forward(self, **step: float) -> None:
+        self.now += datetime.timedelta(**step)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Make]:
+    made: list[SqliteLedger] = []
+
+    def build(budget: Any, **rules: Any) -> Any:
+        rules.setdefault("clock", clock)
+        if request.param == "memory":
+            return MemoryLedger(budget, **rules)
+        made.append(SqliteLedger(tmp_path / f"{len(made)}.ledger", budget, **rules))
+        return made[-1]
+
+    yield build
+    for ledger in made:
+        ledger.verify()
+        ledger.close()
+
+
+def pure(epsilon: object) -> PureEvent:
+    return PureEvent(epsilon)  # type: ignore[arg-type]
+
+
+# Charges
+
+
+def test_a_ledger_is_a_ledger(make: Make) -> None:
+    assert isinstance(make(Pure(epsilon=1)), Ledger)
+
+
+def test_exactly_what_fits_is_granted(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    for index in range(3):
+        ledger.charge(pure(THIRD), f"plan {index}", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(Fraction(1, 10**30)), "one too many", account="ana")
+    assert ledger.remaining().amount == 0
+    assert [entry.event for entry in ledger.history()] == [pure(THIRD)] * 3
+
+
+def test_charges_too_small_for_a_float_add_up(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(pure(1 - 2 * TINY), "most", account="ana")
+    for index in range(2):
+        ledger.charge(pure(TINY), f"tiny {index}", account="ana")
+    assert ledger.remaining().amount == 0
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(TINY), "tiny 3", account="ana")
+
+
+def test_a_refused_charge_leaves_no_trace(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(pure(2), "plan", account="ana")
+    assert (refused.value.requested, refused.value.remaining) == (2.0, 1.0)
+    assert ledger.history() == ()
+    assert ledger.find("plan", "ana") is None
+
+
+def test_an_entry_says_what_was_charged(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1))
+    clock.forward(seconds=1.5)
+    receipt = ledger.charge(
+        pure(HALF), "plan", account="ana", key="k", versions={"visits": "2024-03"}, text="a count of visits"
+    )
+    (entry,) = ledger.history()
+    assert receipt == Receipt(entry.number, "plan", "ana")
+    assert (entry.account, entry.digest, entry.key, entry.shared) == ("ana", "plan", "k", None)
+    assert entry.time == "2026-01-01T00:00:01.500000Z"
+    assert entry.versions == (("visits", "2024-03"),)
+    assert entry.text == "a count of visits"
+
+
+class Liar:
+    """An event that answers whatever it was told to."""
+
+    def __init__(self, cost: float) -> None:
+        self.cost = cost
+
+    def pure(self) -> float:
+        return self.cost
+
+    def rho(self) -> float:
+        return self.cost
+
+    def slack(self) -> Fraction:
+        return Fraction(0)
+
+    def rdp(self, order: float) -> float:
+        return self.cost
+
+    def pair(self) -> Any:
+        raise NotImplementedError
+
+    def atoms(self) -> dict[Any, int]:
+        return {self: 1}
+
+
+class CheapPure(PureEvent):
+    def pure(self) -> Fraction:
+        return Fraction(-1)
+
+
+@pytest.mark.parametrize("cost", [math.nan, -1.0, math.inf, 0.5])
+def test_an_event_of_unknown_make_is_not_written(make: Make, cost: float) -> None:
+    ledger = make(Pure(epsilon=1))
+    with pytest.raises(RequestError):
+        ledger.charge(Liar(cost), "plan", account="ana")
+    with pytest.raises(RequestError):
+        ledger.charge(CheapPure(HALF), "plan", account="ana")
+    assert ledger.history() == ()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.5, Fraction(-1, 2), "1/2", None])
+def test_an_event_that_was_tampered_with_is_not_written(make: Make, value: object) -> None:
+    event = pure(HALF)
+    object.__setattr__(event, "epsilon", value)
+    ledger = make(Pure(epsilon=1))
+    with pytest.raises((RequestError, LedgerError)):
+        ledger.charge(event, "plan", account="ana")
+    assert ledger.history() == ()
+
+
+@pytest.mark.parametrize("budget", [Pure(epsilon=1), Zcdp(rho=1), Approximate(epsilon=1, delta=DELTA)])
+def test_an_infinite_cost_is_never_charged(make: Make, budget: Any) -> None:
+    ledger = make(budget)
+    with pytest.raises((Unsupported, BudgetExceeded)):
+        ledger.charge(LaplaceEvent(sensitivity=Fraction(1), scale=Fraction(0)), "plan", account="ana")
+    assert ledger.history() == ()
+
+
+@pytest.mark.parametrize("budget", [Pure(epsilon=1), Zcdp(rho=1)])
+def test_an_account_without_delta_refuses_slack(make: Make, budget: Any) -> None:
+    ledger = make(budget)
+    with pytest.raises(Unsupported):
+        ledger.charge(ApproximateEvent(Fraction(1, 100), DELTA), "plan", account="ana")
+
+
+def test_the_share_of_delta_for_keys_is_a_cap_of_its_own(make: Make) -> None:
+    ledger = make(Approximate(epsilon=10, delta=DELTA), keys_share=Fraction(1, 4))
+    threshold = ThresholdEvent(pure(Fraction(1, 100)), DELTA / 8)
+    ledger.charge(threshold, "one", account="ana")
+    ledger.charge(threshold, "two", account="ana")
+    with pytest.raises(BudgetExceeded, match="delta"):
+        ledger.charge(threshold, "three", account="ana")
+    ledger.charge(pure(Fraction(1, 100)), "without keys", account="ana")
+
+
+@pytest.mark.parametrize("name", ["", "   ", None, 7, "x" * 1000])
+def test_a_charge_needs_names(make: Make, name: Any) -> None:
+    ledger = make(Pure(epsilon=1))
+    with pytest.raises(BadParameter):
+        ledger.charge(pure(HALF), "plan", account=name)
+    with pytest.raises(BadParameter):
+        ledger.charge(pure(HALF), name, account="ana")
+
+
+# Answers
+
+RELEASED = (
+    (("a", 1, True, None), ("é\ud800\0", -(2**200), False, datetime.date(2024, 2, 29))),
+    ((2**63, 2**63 - 1, -(2**63)), (THIRD, datetime.datetime(2024, 1, 2, 3, 4, 5, 6), ())),
+)
+
+
+def test_an_answer_comes_back_exactly_as_it_was_stored(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(HALF), "plan", account="ana")
+    assert ledger.find("plan", "ana") is None
+    stored = ledger.store(receipt, RELEASED)
+    assert repr(stored) == repr(RELEASED)
+    assert repr(ledger.find("plan", "ana")) == repr((receipt, RELEASED))
+
+
+@pytest.mark.parametrize("value", [1.5, [1], {"a": 1}, b"", object(), (1, [2])])
+def test_only_plain_values_are_stored(make: Make, value: Any) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(HALF), "plan", account="ana")
+    with pytest.raises(InvariantError):
+        ledger.store(receipt, value)
+    assert ledger.find("plan", "ana") is None
+
+
+def test_the_first_answer_to_a_plan_is_kept(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    first = ledger.charge(pure(THIRD), "plan", account="ana")
+    second = ledger.charge(pure(THIRD), "plan", account="ben")
+    assert ledger.store(second, (2,)) == (2,)
+    assert ledger.store(first, (1,)) == (2,)
+    assert ledger.store(second, (3,)) == (2,)
+    assert ledger.find("plan", "ana") == (first, (2,))
+    assert ledger.find("plan", "ben") == (second, (2,))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [Receipt(2, "plan", "ben"), Receipt(2, "other", "ana"), Receipt(1, "plan", "ana"), Receipt(9, "plan", "ana")],
+)
+def test_nothing_is_stored_for_a_forged_receipt(make: Make, forged: Receipt) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(pure(HALF), "plan", account="ana")
+    with pytest.raises(LedgerError):
+        ledger.store(forged, (1,))
+    with pytest.raises(LedgerError):
+        ledger.fail(forged)
+    assert ledger.find("plan", "ana") is None
+
+
+def test_the_same_question_is_free_to_who_paid(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(HALF), "plan", account="ana")
+    ledger.store(receipt, (1,))
+    assert ledger.charge(pure(HALF), "plan", account="ana") == receipt
+    assert ledger.charge(pure(HALF), "plan", account="ana") == receipt
+    assert len(ledger.history()) == 1
+
+
+def test_a_repeat_by_another_is_charged_to_their_own_cap_only(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=Fraction(3, 4))})
+    first = ledger.charge(pure(HALF), "plan", account="ana")
+    ledger.store(first, (1,))
+    assert ledger.find("plan", "ben") is None
+    second = ledger.charge(pure(HALF), "plan", account="ben")
+    assert ledger.find("plan", "ben") == (second, (1,))
+    assert ledger.remaining().amount == HALF
+    assert ledger.remaining("ben").amount == Fraction(1, 4)
+    assert [entry.shared for entry in ledger.history()] == [None, first.entry]
+    ledger.verify()
+
+
+def test_a_repeat_does_not_need_what_is_left_of_the_data_sets_budget(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)})
+    ledger.store(ledger.charge(pure(1), "plan", account="ana"), (1,))
+    ledger.charge(pure(1), "plan", account="ben")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(TINY), "another", account="ben")
+
+
+def test_a_repeat_that_the_own_cap_does_not_admit_is_refused(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=THIRD)})
+    ledger.store(ledger.charge(pure(HALF), "plan", account="ana"), (1,))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(HALF), "plan", account="ben")
+    assert ledger.find("plan", "ben") is None
+
+
+def test_an_unanswered_charge_of_one_makes_nothing_free_for_another(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(pure(HALF), "plan", account="ana")
+    ledger.charge(pure(HALF), "plan", account="ben")
+    assert ledger.remaining().amount == 0
+
+
+def test_one_digest_cannot_have_two_costs(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.store(ledger.charge(pure(HALF), "plan", account="ana"), (1,))
+    with pytest.raises(LedgerError):
+        ledger.charge(pure(TINY), "plan", account="ben")
+
+
+# Retries
+
+
+def test_a_retry_with_the_same_key_is_charged_once(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(1), "plan", account="ana", key="try")
+    assert ledger.charge(pure(1), "plan", account="ana", key="try") == receipt
+    assert ledger.find("plan", "ana") is None
+    ledger.store(receipt, (7,))
+    assert ledger.charge(pure(1), "plan", account="ana", key="try") == receipt
+    assert ledger.find("plan", "ana") == (receipt, (7,))
+    assert len(ledger.history()) == 1
+
+
+def test_a_key_stands_for_one_question_of_one_account(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(pure(THIRD), "plan", account="ana", key="try")
+    with pytest.raises(RequestError):
+        ledger.charge(pure(THIRD), "other", account="ana", key="try")
+    ledger.charge(pure(THIRD), "other", account="ben", key="try")
+    assert len(ledger.history()) == 2
+
+
+# Caps
+
+
+def test_both_caps_must_admit(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=Fraction(2, 3)), "ben": Pure(epsilon=Fraction(2, 3))})
+    ledger.charge(pure(Fraction(2, 3)), "one", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(TINY), "two", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(HALF), "three", account="ben")
+    ledger.charge(pure(THIRD), "four", account="ben")
+    assert not ledger.admits(pure(TINY), account="ben")
+    assert ledger.remaining("ben").amount == 0
+    assert ledger.budget_of("ben") == Pure(epsilon=Fraction(2, 3))
+    assert ledger.budget_of() == Pure(epsilon=1)
+
+
+def test_accounts_that_were_not_opened_cannot_spend_where_some_were(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=HALF)})
+    with pytest.raises(UnknownName):
+        ledger.charge(pure(TINY), "plan", account="eve")
+    ledger.open_account("eve", Pure(epsilon=HALF))
+    ledger.charge(pure(TINY), "plan", account="eve")
+    assert ledger.accounts() == ("ana", "eve")
+    with pytest.raises(BadParameter):
+        ledger.open_account("eve", Pure(epsilon=1))
+
+
+@pytest.mark.parametrize(
+    ("held", "given"),
+    [
+        (Pure(epsilon=1), Zcdp(rho=1)),
+        (Pure(epsilon=1), Approximate(epsilon=1, delta=DELTA)),
+        (Zcdp(rho=1), Approximate(epsilon=1, delta=DELTA)),
+    ],
+)
+def test_a_cap_that_could_never_be_spent_is_refused(make: Make, held: Any, given: Any) -> None:
+    ledger = make(held)
+    with pytest.raises(BadParameter):
+        ledger.open_account("ana", given)
+
+
+def test_a_pure_cap_may_stand_under_an_approximate_one(make: Make) -> None:
+    ledger = make(Approximate(epsilon=1, delta=DELTA), analysts={"ana": Pure(epsilon=HALF), "ben": Zcdp(rho=HALF)})
+    ledger.charge(pure(HALF), "plan", account="ana")
+    with pytest.raises(Unsupported):
+        ledger.charge(ZcdpEvent(TINY), "other", account="ana")
+    ledger.charge(ZcdpEvent(Fraction(1, 1000)), "other", account="ben")
+
+
+def test_one_query_may_not_cost_more_than_the_most_for_one(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), per_query=Pure(epsilon=THIRD))
+    ledger.charge(pure(THIRD), "one", account="ana")
+    with pytest.raises(BudgetExceeded, match="one query"):
+        ledger.charge(pure(THIRD + TINY), "two", account="ana")
+    assert not ledger.admits(pure(HALF), account="ana")
+    assert ledger.admits(pure(THIRD), account="ana")
+
+
+def test_the_most_for_one_query_is_held_to_its_own_delta(make: Make) -> None:
+    ledger = make(Approximate(epsilon=5, delta=DELTA), per_query=Approximate(epsilon=1, delta=DELTA / 10))
+    event = GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(36))
+    ledger.charge(event, "one", account="ana")
+    with pytest.raises(BudgetExceeded, match="one query"):
+        ledger.charge(GaussianEvent(sensitivity_squared=Fraction(4), sigma_squared=Fraction(36)), "2", account="ana")
+    with pytest.raises(Unsupported):
+        ledger.charge(ThresholdEvent(pure(TINY), DELTA / 4), "three", account="ana")
+
+
+def test_what_expired_is_gone_and_answers_stay(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1), expires=START + datetime.timedelta(days=1))
+    ledger.store(ledger.charge(pure(HALF), "plan", account="ana"), (1,))
+    clock.forward(hours=23.9)
+    ledger.charge(pure(TINY), "late", account="ana")
+    clock.forward(hours=0.1)
+    with pytest.raises(BudgetError, match="expired"):
+        ledger.charge(pure(TINY), "too late", account="ana")
+    assert not ledger.admits(pure(TINY), account="ana")
+    assert ledger.find("plan", "ana") is not None
+    assert ledger.charge(pure(HALF), "plan", account="ana").digest == "plan"
+    assert ledger.remaining().amount == HALF - TINY
+
+
+def test_an_account_may_expire_before_the_others(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ben": Pure(epsilon=1)})
+    ledger.open_account("ana", Pure(epsilon=1), expires=START + datetime.timedelta(hours=1))
+    clock.forward(hours=2)
+    with pytest.raises(BudgetError, match="expired"):
+        ledger.charge(pure(TINY), "plan", account="ana")
+    ledger.charge(pure(TINY), "plan", account="ben")
+
+
+@pytest.mark.parametrize("when", ["2027-01-01", datetime.datetime(2027, 1, 1), 5])
+def test_an_expiry_needs_a_time_zone(make: Make, when: Any) -> None:
+    with pytest.raises(BadParameter):
+        make(Pure(epsilon=1), expires=when)
+
+
+# Top-ups
+
+
+@pytest.mark.parametrize(("budget", "more"), [(Pure(epsilon=1), Pure(epsilon=HALF)), (Zcdp(rho=1), Zcdp(rho=HALF))])
+def test_a_top_up_adds_to_the_total_and_restores_nothing(make: Make, budget: Any, more: Any) -> None:
+    event = pure if isinstance(budget, Pure) else ZcdpEvent
+    ledger = make(budget)
+    ledger.charge(event(Fraction(3, 4)), "one", account="ana")
+    ledger.top_up(more, reason="the board agreed")
+    ledger.charge(event(Fraction(3, 4)), "two", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(event(TINY), "three", account="ana")
+    assert ledger.budget_of() == type(budget)(**{"epsilon" if event is pure else "rho": Fraction(3, 2)})
+    ledger.verify()
+
+
+def test_an_approximate_top_up_opens_a_filter_of_its_own(make: Make) -> None:
+    ledger = make(Approximate(epsilon=1, delta=DELTA))
+    ledger.charge(pure(1), "one", account="ana")
+    assert not ledger.admits(pure(TINY), account="ana")
+    ledger.top_up(Approximate(epsilon=HALF, delta=DELTA), reason="a second year")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(Fraction(51, 100)), "two", account="ana")
+    ledger.charge(pure(HALF), "three", account="ana")
+    assert ledger.budget_of() == Approximate(epsilon=Fraction(3, 2), delta=2 * DELTA)
+    assert ledger.remaining().largest_epsilon < 1e-100
+    ledger.verify()
+
+
+def test_the_oldest_filter_with_room_pays(make: Make) -> None:
+    ledger = make(Approximate(epsilon=1, delta=DELTA))
+    ledger.charge(pure(Fraction(3, 4)), "one", account="ana")
+    ledger.top_up(Approximate(epsilon=HALF, delta=DELTA), reason="more")
+    ledger.charge(pure(HALF), "from the second", account="ana")
+    ledger.charge(pure(Fraction(1, 4)), "from the first", account="ana")
+    assert not ledger.admits(pure(Fraction(1, 100)), account="ana")
+
+
+def test_an_account_is_topped_up_by_itself(make: Make) -> None:
+    ledger = make(Pure(epsilon=2), analysts={"ana": Pure(epsilon=HALF), "ben": Pure(epsilon=HALF)})
+    ledger.top_up(Pure(epsilon=HALF), reason="more work", account="ana")
+    ledger.charge(pure(1), "one", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(pure(1), "two", account="ben")
+    with pytest.raises(UnknownName):
+        ledger.top_up(Pure(epsilon=1), reason="who?", account="eve")
+
+
+@pytest.mark.parametrize("reason", ["", "  ", None])
+def test_a_top_up_needs_a_reason(make: Make, reason: Any) -> None:
+    ledger = make(Pure(epsilon=1))
+    with pytest.raises(BadParameter):
+        ledger.top_up(Pure(epsilon=1), reason=reason)
+    with pytest.raises(BadParameter):
+        ledger.top_up(Zcdp(rho=1), reason="of another kind")
+    assert ledger.budget_of() == Pure(epsilon=1)
+
+
+# Failures
+
+
+def test_three_failures_in_a_row_freeze_an_account_until_cleared(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    for index in range(3):
+        ledger.fail(ledger.charge(pure(Fraction(1, 10)), f"plan {index}", account="ana"))
+    with pytest.raises(BudgetError, match="frozen"):
+        ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ana")
+    assert not ledger.admits(pure(TINY), account="ana")
+    ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ben")
+    ledger.clear("ana", reason="the disk was replaced")
+    ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ana")
+    assert ledger.remaining().amount == HALF
+
+
+def test_an_answer_in_between_starts_the_count_anew(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    for index in range(5):
+        receipt = ledger.charge(pure(Fraction(1, 10)), f"plan {index}", account="ana")
+        if index == 2:
+            ledger.store(receipt, (1,))
+        else:
+            ledger.fail(receipt)
+    ledger.charge(pure(Fraction(1, 10)), "plan 5", account="ana")
+
+
+def test_a_frozen_account_keeps_its_answers(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.store(ledger.charge(pure(Fraction(1, 10)), "plan", account="ana"), (1,))
+    for index in range(3):
+        ledger.fail(ledger.charge(pure(Fraction(1, 10)), f"plan {index}", account="ana"))
+    assert ledger.find("plan", "ana") is not None
+
+
+# Clocks
+
+
+def test_a_clock_that_runs_a_little_behind_is_carried_along(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1))
+    clock.forward(seconds=-30)
+    ledger.charge(pure(HALF), "plan", account="ana")
+    assert ledger.history()[0].time == "2026-01-01T00:00:00.000000Z"
+
+
+def test_clocks_that_are_apart_stop_spending(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(HALF), "plan", account="ana")
+    clock.forward(minutes=-2)
+    with pytest.raises(LedgerError, match="clock"):
+        ledger.charge(pure(TINY), "other", account="ana")
+    with pytest.raises(LedgerError, match="clock"):
+        ledger.store(receipt, (1,))
+    assert ledger.find("plan", "ana") is None
+    clock.forward(minutes=2)
+    assert ledger.store(receipt, (1,)) == (1,)
+
+
+# Races
+
+
+def test_sixteen_threads_get_exactly_what_fits(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+
+    def spend(index: int) -> bool:
+        try:
+            ledger.charge(pure(Fraction(1, 10)), f"plan {index}", account=f"account {index % 3}")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as threads:
+        granted = sum(threads.map(spend, range(32)))
+    assert granted == 10
+    assert ledger.remaining().amount == 0
+
+
+def test_what_was_taken_is_what_events_cost(make: Make) -> None:
+    ledger = make(Approximate(epsilon=3, delta=DELTA), analysts={"ana": Pure(epsilon=3), "ben": Zcdp(rho=1)})
+    ledger.charge(LaplaceEvent(sensitivity=Fraction(1), scale=Fraction(7)), "one", account="ana")
+    ledger.charge(DiscreteGaussianEvent(steps=2, sigma_squared=Fraction(900)), "two", account="ben")
+    ledger.recount()
+    ledger.verify()
+
+
+# The wire format
+
+PAIR = FinitePairEvent((HALF, HALF), (THIRD, 1 - THIRD))
+SAMPLES: tuple[Event, ...] = (
+    pure(THIRD),
+    pure(0),
+    ApproximateEvent(HALF, DELTA),
+    ZcdpEvent(THIRD),
+    PAIR,
+    ThresholdEvent(LaplaceEvent(sensitivity=Fraction(1), scale=Fraction(3)), DELTA),
+    Composed((pure(HALF), Composed(()), ZcdpEvent(1))),
+    Repeated(GaussianEvent(sensitivity_squared=Fraction(2), sigma_squared=THIRD, blur=TINY), 10**18),
+    Group(pure(THIRD), 3),
+    Parallel((pure(HALF), pure(THIRD)), "change-one"),
+    LaplaceEvent(sensitivity=Fraction(2), scale=Fraction(0)),
+    DiscreteLaplaceEvent(steps=2**70, scale=THIRD),
+    ExponentialEvent(epsilon=Fraction(1, 3**1000)),
+    DiscreteGaussianEvent(steps=3, sigma_squared=Fraction(5**600, 3)),
+    GaussianEvent(sensitivity_squared=Fraction(0.1), sigma_squared=Fraction(2)),
+    ResponseEvent(p=Fraction(3**5000 - 1, 3**5000), categories=7),
+    FiniteEvent((PAIR, PAIR)),
+    Sampled(GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(2)), THIRD),
+)
+
+
+def event_classes() -> set[type]:
+    """Return every class of the package that is an Event, protocols and those left abstract aside."""
+    for module in pkgutil.walk_packages(privet.__path__, "privet."):
+        importlib.import_module(module.name)
+    found, waiting = set(), [object]
+    while waiting:
+        for kind in type.__subclasses__(waiting.pop()):
+            if kind not in found:
+                found.add(kind)
+                waiting.append(kind)
+    methods = ("pure", "rho", "slack", "rdp", "pair", "atoms")
+    return {
+        kind
+        for kind in found
+        if str(kind.__module__).startswith("privet.")
+        and all(callable(getattr(kind, name, None)) for name in methods)
+        and not getattr(kind, "_is_protocol", False)
+    }
+
+
+def test_every_event_of_the_package_has_a_name_in_ledgers() -> None:
+    assert {wire.kind for wire in EVENTS.values()} == event_classes()
+    assert {type(sample) for sample in SAMPLES} == event_classes()
+
+
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_is_read_back_as_it_was_written(event: Event) -> None:
+    written = write_event(event)
+    read = read_event(written)
+    assert read == event
+    assert type(read) is type(event)
+    assert canonical(write_event(read)) == canonical(written)
+
+
+GOLDEN = (
+    '{"events":[{"delta":"1/1000000","event":{"sensitivity":"1","scale":"3","type":"Laplace","v":1},"type":"Threshold"'
+    ',"v":1},{"rho":"1/3","type":"Zcdp","v":1}],"type":"Composed","v":1}'
+)
+
+
+def test_what_the_first_version_wrote_is_still_read() -> None:
+    import json
+
+    threshold = ThresholdEvent(LaplaceEvent(sensitivity=Fraction(1), scale=Fraction(3)), DELTA)
+    assert read_event(json.loads(GOLDEN)) == Composed((threshold, ZcdpEvent(THIRD)))
+
+
+NO_RATIONALS = ("-1", "nan", "inf", "1.5", "2/4", "1/1", "1/0", "01", "0x1", "-0", " 1", "1_0", "1e3", "", 1, 0.5, None)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        "Pure",
+        {},
+        {"type": "Pure", "v": 1},
+        {"type": "Pure", "v": 2, "epsilon": "1"},
+        {"type": "Pure", "v": True, "epsilon": "1"},
+        {"type": "Pure", "v": "1", "epsilon": "1"},
+        {"type": "Purer", "v": 1, "epsilon": "1"},
+        {"type": "Pure", "v": 1, "epsilon": "1", "more": "1"},
+        *({"type": "Pure", "v": 1, "epsilon": text} for text in NO_RATIONALS),
+        {"type": "Composed", "v": 1, "events": "Pure"},
+        {"type": "Composed", "v": 1, "events": [{}]},
+        {"type": "Repeated", "v": 1, "event": {"type": "Pure", "v": 1, "epsilon": "1"}, "times": "1/2"},
+        {"type": "Repeated", "v": 1, "event": {"type": "Pure", "v": 1, "epsilon": "1"}, "times": "-1"},
+        {"type": "Parallel", "v": 1, "events": [], "neighbors": "near"},
+        {"type": "Finite", "v": 1, "pairs": [{"type": "Pure", "v": 1, "epsilon": "1"}]},
+    ],
+)
+def test_what_is_not_an_event_of_this_version_is_refused(data: Any) -> None:
+    with pytest.raises(LedgerError):
+        read_event(data)

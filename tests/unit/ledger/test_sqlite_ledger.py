@@ -1,0 +1,230 @@
+"""The ledger in a file: what is kept between processes, opened again, exported, restored and migrated."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privet.accounting.events import PureEvent
+from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError
+from privet.ledger import schema
+from privet.ledger.codec import write_event
+from privet.ledger.records import Answered, Charged
+from privet.ledger.sqlite import SqliteLedger
+from privet.mechanisms import DiscreteGaussianEvent, GaussianEvent
+
+EIGHTH = PureEvent(Fraction(1, 8))
+DELTA = Fraction(1, 10**6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger"
+
+
+def test_a_budget_survives_its_process(path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=1), analysts={"ana": Pure(epsilon=Fraction(1, 4))}) as ledger:
+        ledger.store(ledger.charge(EIGHTH, "plan", account="ana"), ((1, "x"),))
+        before = ledger.history(), ledger.remaining("ana"), ledger.find("plan", "ana"), ledger.head()
+    with SqliteLedger(path) as ledger:
+        assert (ledger.history(), ledger.remaining("ana"), ledger.find("plan", "ana"), ledger.head()) == before
+        ledger.charge(EIGHTH, "other", account="ana")
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(EIGHTH, "third", account="ana")
+
+
+def test_two_ledgers_on_one_file_see_each_others_charges(path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as one, SqliteLedger(path) as two:
+        for index in range(4):
+            one.charge(EIGHTH, f"one {index}", account="ana")
+            two.charge(EIGHTH, f"two {index}", account="ben")
+        assert one.remaining() == two.remaining()
+        assert one.remaining().amount == 0
+        with pytest.raises(BudgetExceeded):
+            one.charge(EIGHTH, "more", account="ana")
+
+
+def test_the_file_is_kept_as_durably_as_sqlite_can(path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        connection = ledger._connected()
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"budget": Pure(epsilon=2)},
+        {"budget": Zcdp(rho=1)},
+        {"budget": Pure(epsilon=1), "keys_share": Fraction(1, 3)},
+        {"budget": Pure(epsilon=1), "per_query": Pure(epsilon=1)},
+        {"budget": Pure(epsilon=1), "expires": datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)},
+        {"budget": Pure(epsilon=1), "analysts": {"ana": Pure(epsilon=1)}},
+    ],
+)
+def test_a_ledger_keeps_the_rules_it_was_opened_with(path: Path, other: dict[str, Any]) -> None:
+    analysts = {"ana": Pure(epsilon=Fraction(1, 2))}
+    SqliteLedger(path, Pure(epsilon=1), analysts=analysts).close()
+    with pytest.raises(BadParameter, match="opened with"):
+        SqliteLedger(path, **other)
+    with SqliteLedger(path, Pure(epsilon=1), analysts={**analysts, "ben": Pure(epsilon=1)}) as ledger:
+        assert ledger.accounts() == ("ana", "ben")
+        ledger.top_up(Pure(epsilon=1), reason="more")
+    SqliteLedger(path, Pure(epsilon=1), analysts=analysts).close()
+
+
+def test_an_export_restores_to_the_same_ledger(path: Path, tmp_path: Path) -> None:
+    with SqliteLedger(path, Approximate(epsilon=1, delta=DELTA), analysts={"ana": Pure(epsilon=1)}) as ledger:
+        ledger.store(ledger.charge(EIGHTH, "plan", account="ana", key="k"), (("é", None, 2**80),))
+        ledger.top_up(Approximate(epsilon=1, delta=DELTA), reason="more")
+        lines, head, left = list(ledger.export()), ledger.head(), ledger.remaining("ana")
+    with SqliteLedger.restore(tmp_path / "restored", lines, head=head) as ledger:
+        assert list(ledger.export()) == lines
+        assert (ledger.head(), ledger.remaining("ana")) == (head, left)
+        assert ledger.find("plan", "ana") is not None
+        ledger.verify()
+        ledger.charge(EIGHTH, "next", account="ana")
+
+
+@pytest.mark.parametrize("damage", ["drop first", "drop middle", "swap", "edit", "cut", "garbage", "empty"])
+def test_a_damaged_export_is_not_restored(path: Path, tmp_path: Path, damage: str) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        for index in range(3):
+            ledger.charge(EIGHTH, f"plan {index}", account="ana")
+        lines, head = list(ledger.export()), ledger.head()
+    broken = {
+        "drop first": lines[1:],
+        "drop middle": lines[:2] + lines[3:],
+        "swap": [lines[0], lines[2], lines[1], lines[3]],
+        "edit": [line.replace("plan 1", "plan 9") for line in lines],
+        "cut": lines[:-1],
+        "garbage": [*lines, "{}"],
+        "empty": [],
+    }[damage]
+    with pytest.raises(LedgerError):
+        SqliteLedger.restore(tmp_path / "restored", broken, head=head)
+    assert {file.name for file in tmp_path.iterdir()} == {"ledger"}
+
+
+def test_nothing_is_restored_over_a_ledger(path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        lines = list(ledger.export())
+    with pytest.raises(LedgerError, match="already"):
+        SqliteLedger.restore(path, lines)
+    with SqliteLedger(path) as ledger, pytest.raises(LedgerError, match="already"):
+        ledger.backup(path)
+
+
+def test_a_backup_is_a_ledger_of_its_own(path: Path, tmp_path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        ledger.charge(EIGHTH, "plan", account="ana")
+        ledger.backup(tmp_path / "copy")
+        ledger.charge(EIGHTH, "later", account="ana")
+    with SqliteLedger(tmp_path / "copy") as copy:
+        copy.verify()
+        assert [entry.digest for entry in copy.history()] == ["plan"]
+
+
+def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        ledger.charge(EIGHTH, "plan", account="ana")
+    steps: list[int] = []
+    monkeypatch.setattr(schema, "VERSION", 3)
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: lambda c: steps.append(1), 2: lambda c: steps.append(2)})
+    with SqliteLedger(path) as ledger:
+        assert steps == [1, 2]
+        assert len(ledger.history()) == 1
+    SqliteLedger(path).close()
+    assert steps == [1, 2]
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteLedger(path, Pure(epsilon=1)).close()
+
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("CREATE TABLE half_done (x)")
+        raise sqlite3.OperationalError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "VERSION", 2)
+        patch.setattr(schema, "MIGRATIONS", {1: fail})
+        with pytest.raises(LedgerError):
+            SqliteLedger(path)
+    with SqliteLedger(path) as ledger:
+        ledger.verify()
+
+
+def test_a_file_of_a_later_version_is_refused(path: Path) -> None:
+    SqliteLedger(path, Pure(epsilon=1)).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    connection.close()
+    with pytest.raises(LedgerError, match="newer"):
+        SqliteLedger(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run it on Linux or macOS")
+def test_a_child_process_opens_the_file_for_itself(path: Path) -> None:
+    program = """
+import os, sys, time
+from fractions import Fraction
+from privet.accounting.events import PureEvent
+from privet.core.budget import Pure
+from privet.ledger.sqlite import SqliteLedger
+ledger = SqliteLedger(sys.argv[1], Pure(epsilon=1))
+event = PureEvent(Fraction(1, 8))
+ledger.charge(event, "before", account="ana")
+wait, go = os.pipe()
+child = os.fork()
+if child == 0:
+    ledger.charge(event, "child", account="ana")
+    os.close(go)
+    os.read(wait, 1)  # returns when the parent has closed its ledger
+    ledger.charge(event, "child, later", account="ana")
+    os._exit(0)
+while len(ledger.history()) < 2:
+    time.sleep(0.01)
+ledger.close()
+os.close(go)
+assert os.waitpid(child, 0)[1] == 0
+with SqliteLedger(sys.argv[1]) as ledger:
+    ledger.verify()
+    print([entry.digest for entry in ledger.history()])
+"""
+    told = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "['before', 'child', 'child, later']"
+
+
+def test_ten_thousand_entries_are_quick_to_add_to_and_to_verify(path: Path) -> None:
+    """Times are the processor's, so that a busy machine or a slow disk does not matter; each part has much to spare."""
+    with SqliteLedger(path, Approximate(epsilon=10, delta=DELTA), analysts={"ana": Zcdp(rho=10)}) as ledger:
+        ledger._connected().execute("PRAGMA synchronous = OFF")  # the test is about the processor
+        with ledger._writing() as page:
+            for index in range(5000):
+                event = GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(10**7 + index % 50, 3))
+                paid = page.state.whole.price(event), page.state.accounts["ana"].price(event)
+                number = page.append(Charged("ana", str(index), write_event(event), None, None, *paid, text="x" * 300))
+                page.append(Answered("ana", str(index), number, [["a", index]]))
+        began = time.process_time()
+        ledger.verify()
+        verifying = time.process_time() - began
+    with SqliteLedger(path) as ledger:
+        began = time.process_time()
+        ledger.find("new", "ana")
+        receipt = ledger.charge(
+            DiscreteGaussianEvent(steps=1, sigma_squared=Fraction(1000)), "new", account="ana", text="x" * 300
+        )
+        ledger.store(receipt, ((1,),))
+        charging = time.process_time() - began
+    assert verifying < 2
+    assert charging < 0.1
