@@ -7,6 +7,7 @@ are close to each other.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -25,13 +26,14 @@ _STRAIGHT = 0.5
 """From this mu on, a difference of two Mills ratios loses no more than two digits."""
 
 
-class Symmetric:
+class Symmetric(ABC):
     """A pair that looks the same from both ends, so that one curve serves both directions."""
 
     symmetric: ClassVar[bool] = True
 
+    @abstractmethod
     def forward(self, epsilon: Floats) -> Floats:
-        raise NotImplementedError
+        """Return the one curve."""
 
     def backward(self, epsilon: Floats) -> Floats:
         return self.forward(epsilon)

@@ -135,15 +135,16 @@ def _epsilon(event: Event, delta: float | Fraction, tolerance: float, *, tight: 
     positive(tolerance, "tolerance")
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
-    found = Bounds(0.0, math.inf)
-    if allowed < Fraction(gathered.failure):
-        pass  # the failures alone may exceed delta, whatever the pairs say
+    if allowed < Fraction(gathered.failure):  # the failures alone may exceed delta, whatever the pairs say
+        found = Bounds(0.0, math.inf)
     elif not gathered.pairs:
         found = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         found = _alone_epsilon(gathered.alone, left)
     elif left > 0:
         found = _answer(gathered.pairs, _AtDelta(left), tolerance, tight=tight)
+    else:
+        found = Bounds(0.0, math.inf)
     if allowed >= event.slack():
         pure = event.pure()
         found = Bounds(found.lower, min(found.upper, float_up(pure)))
