@@ -28,6 +28,8 @@ from privet.ledger.records import Answered, Charged
 from privet.ledger.sqlite import SqliteLedger
 
 SPENDERS = 4
+PORTION = 400
+"""How many questions one budget or one top-up pays for: more than four processes can ask before they are killed."""
 PHASES = ("charge", "read", "draw", "store", "show")
 SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
 """How many rounds of killing to run in `make soak`; 0 for the short version."""
@@ -106,13 +108,20 @@ def check(folder: Path) -> tuple[int, int]:
     return len(paid_in_full), len(answers)
 
 
-def kill_at_random(folder: Path, rounds: int, units: int) -> dict[str, Any]:
-    """Return in which phase the spenders were when they were killed, after checking the record each time."""
-    cost = Fraction(1, units)
+def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
+    """Return in which phase the spenders were when they were killed, after checking the record each time.
+
+    There is always budget for the next round, and in the end all that was given is spent.
+    """
+    cost, given = Fraction(1, PORTION), PORTION
     SqliteLedger(folder / "ledger", Pure(epsilon=1)).close()
     board = mmap.mmap(-1, 8 * SPENDERS)
     hits = dict.fromkeys(PHASES, 0)
     for _ in range(rounds):
+        with SqliteLedger(folder / "ledger") as ledger:
+            if ledger.remaining().amount < 1:
+                ledger.top_up(Pure(epsilon=1), reason="another round")
+                given += PORTION
         children = {number: start(folder, number, board, cost) for number in range(SPENDERS)}
         for number, child in children.items():
             time.sleep(secrets.randbelow(1000) / 1000 * 0.05)
@@ -126,7 +135,7 @@ def kill_at_random(folder: Path, rounds: int, units: int) -> dict[str, Any]:
         if status != 0:
             raise SystemExit("a spender failed")
     charges, answers = check(folder)
-    return {"hits": hits, "charges": charges, "answers": answers}
+    return {"hits": hits, "charges": charges, "given": given, "answers": answers}
 
 
 def race(folder: Path, units: int) -> dict[str, Any]:
@@ -185,9 +194,9 @@ def drive(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
 
 @needs_fork
 def test_killed_processes_leave_a_true_record(tmp_path: Path) -> None:
-    found = drive("kill", tmp_path, 40, 700)
-    assert found["charges"] == 700
-    assert sum(found["hits"].values()) > 100
+    found = drive("kill", tmp_path, 40)
+    assert found["charges"] == found["given"]
+    assert sum(found["hits"].values()) == 40 * SPENDERS
     assert all(found["hits"][phase] for phase in ("charge", "read", "draw", "store"))
 
 
@@ -198,8 +207,8 @@ def test_killed_processes_leave_a_true_record_for_a_long_time(tmp_path: Path) ->
     for batch in range(-(-SOAK // 50)):
         folder = tmp_path / str(batch)
         folder.mkdir()
-        found = drive("kill", folder, 50, 900)
-        assert found["charges"] == 900
+        found = drive("kill", folder, 50)
+        assert found["charges"] == found["given"]
         hits = {phase: hits[phase] + found["hits"][phase] for phase in PHASES}
     print("killed while in", hits)
     total = sum(hits.values())
