@@ -7,7 +7,7 @@ RUN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench mutants clean
+.PHONY: help demo test lint bench mutants soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -28,6 +28,9 @@ bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under
 
 mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
 	@$(RUN)/python tests/mutants/run.py
+
+soak: $(VENV)/.for-work ## kill processes that share a ledger, a thousand times, and flip every bit of one
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
 
 clean: ## remove environments and caches
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
     from .core.unit import Person, Rows
     from .engines.sources import DatabaseTable
+    from .ledger.sqlite import SqliteLedger
     from .mechanisms import (
         Exponential,
         FiniteMechanism,
@@ -48,6 +49,7 @@ __all__ = [
     "Rows",
     "Sensitivity",
     "Session",
+    "SqliteLedger",
     "Table",
     "Zcdp",
     "accounting",
@@ -91,6 +93,7 @@ _HOME = {
     "Rows": "core.unit",
     "Sensitivity": "core.sensitivity",
     "Session": "session",
+    "SqliteLedger": "ledger.sqlite",
     "Table": "core.schema",
     "Zcdp": "core.budget",
     "analytic_gaussian_sigma": "mechanisms",

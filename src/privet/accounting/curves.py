@@ -72,7 +72,8 @@ def response_rdp(epsilon: Exact, order: float) -> float:
     else:
         gap = math.log1p(math.exp(-loss)) - math.log1p(math.exp(-(2 * order - 1) * loss))
         curve = loss - gap / above
-    return min(loss, inflate(curve))
+    # what underflows is off by at most the least double, and is no cost of zero
+    return min(loss, inflate(curve) + math.ulp(0.0) * (1 + 1 / above))
 
 
 def finite_pure(p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> Exact:

@@ -214,3 +214,9 @@ def test_pairs_that_give_some_away_cost_what_all_outcomes_together_say(
     assert epsilon(Composed((PureEvent(F(1)), FinitePairEvent(p, q))), given_away * F(99, 100)) == math.inf
     if exact > 0.01:
         assert epsilon(Repeated(FinitePairEvent(p, q), times), F(exact) * F(99, 100)) > bound
+
+
+@pytest.mark.parametrize("order", [1.001, 2.0, 23.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1e-163, 1e-170, 5e-324])
+def test_a_cost_too_small_for_a_double_is_not_lost(epsilon: float, order: float) -> None:
+    assert PureEvent(epsilon).rdp(order) > 0

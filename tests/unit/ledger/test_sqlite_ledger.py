@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -205,26 +204,24 @@ with SqliteLedger(sys.argv[1]) as ledger:
     assert told.stdout.strip() == "['before', 'child', 'child, later']"
 
 
-def test_ten_thousand_entries_are_quick_to_add_to_and_to_verify(path: Path) -> None:
-    """Times are the processor's, so that a busy machine or a slow disk does not matter; each part has much to spare."""
+def test_ten_thousand_entries_are_verified_and_added_to(path: Path) -> None:
     with SqliteLedger(path, Approximate(epsilon=10, delta=DELTA), analysts={"ana": Zcdp(rho=10)}) as ledger:
-        ledger._connected().execute("PRAGMA synchronous = OFF")  # the test is about the processor
+        ledger._connected().execute("PRAGMA synchronous = OFF")  # the test is not about the disk
         with ledger._writing() as page:
             for index in range(5000):
                 event = GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(10**7 + index % 50, 3))
                 paid = page.state.whole.price(event), page.state.accounts["ana"].price(event)
                 number = page.append(Charged("ana", str(index), write_event(event), None, None, *paid, text="x" * 300))
                 page.append(Answered("ana", str(index), number, [["a", index]]))
-        began = time.process_time()
         ledger.verify()
-        verifying = time.process_time() - began
+        before = ledger.remaining("ana").amount
     with SqliteLedger(path) as ledger:
-        began = time.process_time()
-        ledger.find("new", "ana")
+        assert ledger.find("new", "ana") is None
+        assert ledger.remaining("ana").amount == before
         receipt = ledger.charge(
             DiscreteGaussianEvent(steps=1, sigma_squared=Fraction(1000)), "new", account="ana", text="x" * 300
         )
         ledger.store(receipt, ((1,),))
-        charging = time.process_time() - began
-    assert verifying < 2
-    assert charging < 0.1
+        ledger.verify()
+        assert ledger.find("new", "ana") == (receipt, ((1,),))
+        assert ledger.remaining("ana").amount < before
