@@ -12,7 +12,7 @@ WORKERS ?= auto
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-demo: $(VENV)/.for-use ## see the mechanisms at work, on made-up data
+demo: $(VENV)/.for-use ## ask a made-up hospital questions
 	@$(RUN)/privet demo
 
 test: $(VENV)/.for-work ## run every test

@@ -17,7 +17,7 @@ from .output import wants_json
 
 COMMANDS = {
     "calibrate": "Tell the least noise with which releases fit a budget.",
-    "demo": "See the mechanisms at work, on made-up data.",
+    "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
     "epsilon": "Tell what releases cost together.",
 }
 """Each command's name and its line in `privet --help`; its file has the same name."""
