@@ -6,6 +6,7 @@ text is no longer found fails the run. Give parts of file names as arguments to 
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -15,9 +16,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mutants import MUTANTS, Mutant
+from mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
+MUTANTS: list[Mutant] = [
+    mutant
+    for file in sorted(Path(__file__).parent.glob("of_*.py"))
+    for mutant in importlib.import_module(file.stem).MUTANTS
+]
 KILLED = 1
 """What pytest says when tests ran and some failed; a collection error or a usage error says something else."""
 
