@@ -6,7 +6,10 @@ names are looked up, constants become values, everything else is a node of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from privet.core.errors import ParseError, PrivetError, Unsupported
 from privet.core.schema import Schema
@@ -21,10 +24,14 @@ MOST_WORDS = 5_000
 MOST_TERMS = 500
 """AND and OR together."""
 MOST_SIGNS = 1_500
-MOST_NESTED = 24
-"""Brackets, CASE, NOT and signs inside each other: each takes the parser some 30 calls, and Python allows 1,000."""
-MOST_DEEP = 80
+MOST_NESTED = 100
+"""Brackets, CASE, NOT and signs inside each other: each takes the parser up to 26 calls inside each other."""
+MOST_DEEP = 110
 """Levels of the tree, so that chains such as a + b + ... are bounded as well."""
+
+_CALLS = 4_000
+"""Calls inside each other that reading a query may take, whatever Python allows otherwise and the caller has used."""
+_DEEPER = threading.Lock()
 
 _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
@@ -47,12 +54,28 @@ def parse(sql: str, tables: Mapping[str, Schema]) -> Query:
     if "\0" in sql:
         raise ParseError("a query holds no NUL characters")
     try:
-        tree = _tree(sql)
-        check_depth(tree, MOST_DEEP)
-        check_tree(tree, NAMES)
-        return read_query(tree, tables)
+        with _deeper():
+            tree = _tree(sql)
+            check_depth(tree, MOST_DEEP)
+            check_tree(tree, NAMES)
+            return read_query(tree, tables)
     except RecursionError:
         raise ParseError("the query is nested too deeply; split it") from None
+
+
+@contextmanager
+def _deeper() -> Iterator[None]:
+    """Let the parser recurse as far as the caps on nesting let it. One at a time, as the limit is the process's."""
+    used, frame = 0, sys._getframe()
+    while frame.f_back is not None:
+        used, frame = used + 1, frame.f_back
+    with _DEEPER:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, used + _CALLS))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
 
 
 def _tree(sql: str) -> Node:
