@@ -131,12 +131,9 @@ class Answer:
 
     def certificate(self) -> dict[str, Any]:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
-        from importlib.metadata import version
-
         from .planner.explain import facts
 
         return {
-            "privet": version("privet"),
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "digest": self.plan.digest,

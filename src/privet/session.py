@@ -20,6 +20,7 @@ from .core.scan import Exact, Scan
 from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
+from .planner.explain import facts
 from .planner.make import make_plan
 from .planner.plan import Plan, Spend
 from .planner.stability import Rule
@@ -156,7 +157,13 @@ class Session:
     def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
         versions = {one.scan.table: one.scan.schema.version for one in plan.passes}
         receipt = self._ledger.charge(
-            plan.event, plan.digest, account=self._account, key=key, versions=versions, text=plan.explain()
+            plan.event,
+            plan.digest,
+            account=self._account,
+            key=key,
+            versions=versions,
+            text=plan.explain(),
+            facts=facts(plan),
         )
         stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Union
+from typing import Any, Union
 
 from .event import Event
 
@@ -18,8 +19,8 @@ class Entry:
     """What was charged, for which plan, by whom and when.
 
     `shared` is the number of the charge whose answer this one repeats: such a charge counts against the account's own
-    cap and not again against the data set's. `versions` are the declared labels of the tables that were read, and
-    `text` is the plan in words.
+    cap and not again against the data set's. `versions` are the declared labels of the tables that were read; `text` is
+    the plan in words, and `facts` is the same as plain data that JSON can hold.
     """
 
     number: int
@@ -31,3 +32,4 @@ class Entry:
     shared: int | None = None
     versions: tuple[tuple[str, str], ...] = field(default=())
     text: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)

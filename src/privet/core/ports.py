@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .budget import Budget
 from .entry import Entry, Plain
@@ -58,11 +58,12 @@ class Ledger(Protocol):
         key: str | None = None,
         versions: Mapping[str, str] | None = None,
         text: str = "",
+        facts: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """Record an event and return the receipt, or record nothing and raise.
 
         The same `key` again returns the first receipt. A plan whose answer is stored is free to who paid for it, and
-        is charged to another account's own cap only.
+        is charged to another account's own cap only. `text` and `facts` tell the plan, in words and as plain data.
         """
 
     def store(self, receipt: Receipt, released: Plain) -> Plain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
@@ -19,8 +19,11 @@ from privet.core.receipt import Receipt
 
 from . import codec
 from .account import make_cap
+from .balance import Balance, balances_of
+from .certificate import make_certificate
+from .chain import Head
 from .records import AccountOpened, Answered, Charged, Cleared, Failed, Record, Time, ToppedUp, Written
-from .rules import check_query, read_expiry, read_name, read_text
+from .rules import check_query, read_expiry, read_facts, read_name, read_text
 from .state import State
 
 
@@ -46,6 +49,9 @@ class Page(Protocol):
 
     def entries(self) -> Iterator[Written]:
         """Return every entry, oldest first."""
+
+    def head_at(self, number: int) -> Head | None:
+        """Return the head as it was after an entry; None where there is no such entry."""
 
 
 class Bookkeeping(ABC):
@@ -76,11 +82,12 @@ class Bookkeeping(ABC):
         key: str | None = None,
         versions: Mapping[str, str] | None = None,
         text: str = "",
+        facts: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """Record an event and return the receipt, or record nothing and raise.
 
         The same `key` again returns the first receipt. A plan whose answer is stored is free to who paid for it, and
-        is charged to another account's own cap only.
+        is charged to another account's own cap only. `text` and `facts` tell the plan, in words and as plain data.
         """
         # what is charged is what a reader of the ledger will see, not whatever the caller's object answers
         written = codec.write_event(event)
@@ -88,6 +95,7 @@ class Bookkeeping(ABC):
         read_name(digest, "digest")
         read_name(account, "account")
         labels = tuple(sorted((read_text(name), read_text(label)) for name, label in (versions or {}).items()))
+        told = read_facts(facts)
         with self._writing() as page:
             if key is not None and (earlier := page.charge_with(read_name(key, "key"), account)) is not None:
                 paid = page.read(earlier).entry()
@@ -113,6 +121,7 @@ class Bookkeeping(ABC):
                 by_account=None if own is None else own.price(event),
                 versions=labels,
                 text=read_text(text),
+                facts=told,
             )
             number = page.append(charge)
         return Receipt(number, digest, account)
@@ -166,6 +175,21 @@ class Bookkeeping(ABC):
         """Return every charge, oldest first."""
         with self._reading() as page:
             return tuple(written.entry() for written in page.entries() if isinstance(written.record, Charged))
+
+    def entries(self) -> tuple[Written, ...]:
+        """Return every entry of any kind, oldest first."""
+        with self._reading() as page:
+            return tuple(page.entries())
+
+    def certificate(self, number: int) -> dict[str, Any]:
+        """Return what a charge protected, how, and at what cost, with the ledger's head: public, as plain data."""
+        with self._reading() as page:
+            return make_certificate(page, number)
+
+    def balances(self) -> tuple[Balance, ...]:
+        """Return what is left of the data set's budget, and then of each account's, by name."""
+        with self._reading() as page:
+            return balances_of(page.state, self._now(page.state))
 
     def budget_of(self, account: str | None = None) -> Budget:
         """Return the budget that an account may spend: its own cap, or else the data set's; top-ups are in it."""

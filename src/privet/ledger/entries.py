@@ -33,24 +33,29 @@ from .records import (
 FORMAT = 1
 """The version of the entries that are written. Those of later versions are refused."""
 
+WITH_FACTS = 2
+"""The version of charges that also tell their plan as plain data."""
+
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 
 def write_entry(number: int, time: Time, record: Record) -> str:
     """Return the canonical text of an entry."""
     kind, write, _ = _KINDS[type(record)]
-    return canonical({"v": FORMAT, "kind": kind, "number": number, "time": write_time(time), **write(record)})
+    fields = write(record)
+    version = WITH_FACTS if "facts" in fields else FORMAT
+    return canonical({"v": version, "kind": kind, "number": number, "time": write_time(time), **fields})
 
 
 def read_entry(body: object) -> Written:
     """Return the entry that a canonical text stands for, or raise `LedgerError`."""
     data = _parsed(body)
-    if data.get("v") != FORMAT:
+    if type(data.get("v")) is not int or data["v"] not in (FORMAT, WITH_FACTS):
         raise LedgerError("the ledger was written by a newer version of Privet; open it with that version")
     number, kind, time = data.get("number"), data.get("kind"), data.get("time")
     if type(number) is not int or kind not in _READERS:
         raise LedgerError("the ledger holds an entry of a kind that this version of Privet does not know")
-    if data.keys() != _FIELDS[kind]:
+    if data.keys() != _FIELDS.get((data["v"], kind)):
         raise _impossible(kind)
     try:
         found = Written(number, _read_time(time), _READERS[kind](data))
@@ -178,6 +183,7 @@ def _write_charge(record: Charged) -> dict[str, Any]:
         "paid": [_write_payment(record.by_dataset), _write_payment(record.by_account)],
         "versions": dict(record.versions),
         "text": record.text,
+        **({} if record.facts is None else {"facts": record.facts}),
     }
 
 
@@ -193,7 +199,14 @@ def _read_charge(data: Any) -> Charged:
         _read_payment(account),
         tuple((_text(name), _text(label)) for name, label in sorted(data["versions"].items())),
         _text(data["text"]),
+        _facts(data.get("facts")),
     )
+
+
+def _facts(value: Any) -> codec.Json:
+    if value is not None and type(value) is not dict:
+        raise TypeError
+    return value
 
 
 def _write_answer(record: Answered) -> dict[str, Any]:
@@ -230,15 +243,18 @@ _READERS = {kind: read for kind, _, read in _KINDS.values()}
 
 
 _ALL = {"v", "kind", "number", "time"}
+_CHARGE = _ALL | {"account", "digest", "event", "key", "shared", "paid", "versions", "text"}
 _FIELDS = {
-    "open": _ALL | {"ledger", "cap", "per_query", "expires"},
-    "account": _ALL | {"account", "cap", "expires"},
-    "top-up": _ALL | {"account", "cap", "reason"},
-    "charge": _ALL | {"account", "digest", "event", "key", "shared", "paid", "versions", "text"},
-    "answer": _ALL | {"account", "digest", "charge", "released"},
-    "failure": _ALL | {"account", "charge"},
-    "clear": _ALL | {"account", "reason"},
+    (FORMAT, "open"): _ALL | {"ledger", "cap", "per_query", "expires"},
+    (FORMAT, "account"): _ALL | {"account", "cap", "expires"},
+    (FORMAT, "top-up"): _ALL | {"account", "cap", "reason"},
+    (FORMAT, "charge"): _CHARGE,
+    (WITH_FACTS, "charge"): _CHARGE | {"facts"},
+    (FORMAT, "answer"): _ALL | {"account", "digest", "charge", "released"},
+    (FORMAT, "failure"): _ALL | {"account", "charge"},
+    (FORMAT, "clear"): _ALL | {"account", "reason"},
 }
+"""Which fields an entry of each version and kind has: these, and no others."""
 
 
 def kind_of(record: Record) -> str:

@@ -12,7 +12,7 @@ from privet.core.budget import Budget
 from privet.core.errors import LedgerError
 
 from .bookkeeping import Bookkeeping
-from .chain import Head, link
+from .chain import START, Head, link
 from .entries import read_entry, write_entry
 from .records import Answered, Charged, Record, Time, Written
 from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
@@ -103,3 +103,9 @@ class _Pages:
 
     def entries(self) -> Iterator[Written]:
         return map(read_entry, self.bodies)
+
+    def head_at(self, number: int) -> Head | None:
+        head = START
+        for body in self.bodies[:number]:
+            head = Head(head.number + 1, link(head.hash, body))
+        return head if head.number == number else None

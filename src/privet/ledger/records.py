@@ -80,6 +80,8 @@ class Charged:
     by_account: Payment | None = None
     versions: tuple[tuple[str, str], ...] = ()
     text: str = ""
+    facts: codec.Json = None
+    """What is public about the plan, as plain data; None in entries of the first version."""
 
     @property
     def event(self) -> Event:
@@ -144,6 +146,7 @@ class Written:
             charge.shared,
             charge.versions,
             charge.text,
+            charge.facts or {},
         )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from privet.accounting.cost import epsilon as epsilon_at
@@ -17,6 +18,8 @@ from privet.core.exact import open_probability
 from privet.core.rounding import float_down, float_up
 
 from .account import make_cap
+from .chain import canonical
+from .codec import Json
 from .records import Opened, Time
 from .state import State
 
@@ -76,6 +79,19 @@ def read_text(value: object) -> str:
     if not isinstance(value, str):
         raise BadParameter("text", value, "text")
     return value
+
+
+def read_facts(value: object) -> Json:
+    """Return what is public about a plan as JSON holds it; None where nothing is told."""
+    if value is None:
+        return None
+    try:
+        told = json.loads(canonical(dict(value))) if isinstance(value, Mapping) else None
+    except (TypeError, ValueError, RecursionError):
+        told = None
+    if told is None:
+        raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
+    return told
 
 
 def read_expiry(expires: object) -> Time | None:

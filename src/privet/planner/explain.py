@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from privet import accounting
@@ -10,6 +12,7 @@ from privet.core.rounding import float_up
 from privet.core.scan import Norm, Once, Truncate
 from privet.core.unit import Person
 from privet.mechanisms import Laplace
+from privet.query.normal import text
 
 from .derive import columns_of
 from .plan import Known, Measure, Pass, Plan
@@ -36,6 +39,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     """Return everything public about a plan as plain data: for certificates and machines."""
     first = plan.passes[0].scan
     return {
+        "privet": _version(),
         "table": first.table,
         "version": first.schema.version,
         "protects": str(first.schema.unit),
@@ -44,6 +48,8 @@ def facts(plan: Plan) -> dict[str, Any]:
         "releases": [release_facts(measure, one) for one in plan.passes for measure in one.measures],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
+        "group_by": [text(key.expression) for key in first.keys],
+        "where": None if first.where is None else text(first.where),
         "cost": cost(plan),
     }
 
@@ -138,6 +144,11 @@ def release_facts(measure: Measure, one: Pass) -> dict[str, Any]:
         if measure.sum.expression is None
         else [float(end * measure.sum.step + measure.sum.origin) for end in (measure.sum.low, measure.sum.high)],
     }
+
+
+@cache
+def _version() -> str:
+    return version("privet")
 
 
 def _keys(plan: Plan) -> str:

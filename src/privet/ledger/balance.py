@@ -1,0 +1,124 @@
+"""What is left of each budget, for people: how much of it is spent, what still fits, and what the promise means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privet.accounting.cost import epsilon as epsilon_at
+from privet.accounting.events import ZcdpEvent
+from privet.accounting.filters import Filter, PureFilter, RenyiFilter, ZcdpFilter
+from privet.accounting.tradeoff import Region
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.event import Exact
+from privet.core.rounding import float_down
+
+from . import codec
+from .account import Account
+from .records import Time, write_time
+from .state import FREEZES, State
+
+ALARMS = 0.05
+"""The false alarms of the test by which a promise is told in words."""
+
+_DELTA = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True)
+class Balance:
+    """One budget at one time. `account` is None for the data set's own.
+
+    `spent` is a share of what there is: of the measure in which the account counts, or of the delta for keys where
+    that is nearer to its end. `largest_epsilon` is the most that one more pure question can cost, under the
+    data set's budget as well.
+    """
+
+    account: str | None
+    budget: Budget
+    spent: float
+    largest_epsilon: float
+    keys_delta: Fraction
+    expires: Time | None
+    expired: bool
+    frozen: bool
+
+    @property
+    def state(self) -> str:
+        """Whether the account may spend: open, expired or frozen."""
+        return "frozen" if self.frozen else "expired" if self.expired else "open"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the balance as plain data."""
+        return {
+            "account": self.account,
+            "budget": codec.write_budget(self.budget),
+            "spent_share": self.spent,
+            "largest_epsilon": self.largest_epsilon,
+            "keys_delta": float_down(self.keys_delta),
+            "expires": None if self.expires is None else write_time(self.expires),
+            "state": self.state,
+            "means": meaning(self.budget),
+        }
+
+
+def balances_of(state: State, now: Time) -> tuple[Balance, ...]:
+    """Return the balance of the data set, and then of each account, by name."""
+    whole = _balance(None, state.whole, state, now)
+    return whole, *(_balance(name, state.accounts[name], state, now) for name in sorted(state.accounts))
+
+
+def meaning(budget: Budget) -> str:
+    """Return what a promise means for one of those it protects, in words.
+
+    Guarantee: no test between neighbours finds more of those who are in the data than it says, at its false alarms.
+    Cites: [WZ10, Thm 2.4], [KOV15, Thm 2.1].
+    """
+    match budget:
+        case Pure(epsilon=epsilon):
+            region = Region(epsilon, Fraction(0))
+        case Approximate(epsilon=epsilon, delta=delta):
+            region = Region(epsilon, delta)
+        case Zcdp(rho=rho):
+            region = Region(Fraction(epsilon_at(ZcdpEvent(rho), _DELTA)), _DELTA)
+    found = 1 - region.least_false_negative(ALARMS)
+    return (
+        f"From all answers together, nobody can tell whether one person is in the data better than a test that finds "
+        f"{_percent_up(found)} of those who are and wrongly names {ALARMS:.0%} of those who are not."
+    )
+
+
+def _balance(name: str | None, account: Account, state: State, now: Time) -> Balance:
+    left, whole = account.remaining(), state.whole
+    over = whole.remaining()
+    ends = [end for end in (account.expires, whole.expires) if end is not None]
+    return Balance(
+        name,
+        account.budget(),
+        min(spent_share(one) for one in account.filters),
+        min(left.largest_epsilon, over.largest_epsilon),
+        min(left.delta, over.delta),
+        min(ends, default=None),
+        any(now >= end for end in ends),
+        name is not None and state.failures.get(name, 0) >= FREEZES,
+    )
+
+
+def spent_share(one: Filter) -> float:
+    """Return which part of a filter's room was taken, from 0 to 1."""
+    match one:
+        case PureFilter(budget=Pure(epsilon=most), spent=spent) | ZcdpFilter(budget=Zcdp(rho=most), spent=spent):
+            return _share(spent, most)
+        case RenyiFilter(spent=spent, spent_pure=pure, spent_delta=delta):
+            charged = min(_share(spent, one.allowed), _share(pure, one.budget.epsilon))
+            return max(charged, _share(delta, one.keys_delta))
+    return 1.0
+
+
+def _share(spent: Exact, most: Fraction) -> float:
+    return 1.0 if math.isinf(spent) or spent >= most else float(Fraction(spent) / most)
+
+
+def _percent_up(share: float) -> str:
+    return f"{math.ceil(share * 1000) / 10:.3g}%"
