@@ -201,6 +201,23 @@ def test_database_tables_are_read_in_place(tmp_path):
             engine._fetch('DROP TABLE database0.main."my people"')
 
 
+def test_a_relation_of_another_connection_is_read_anew_for_each_scan_and_never_copied():
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'Ada' AS name, 36 AS age, 'x' AS undeclared")
+        asked = table(connection.table("people"))
+        with DuckDB({"t": asked}) as engine:
+            assert count(engine, asked) == {(): (1,)}
+            connection.execute("INSERT INTO people SELECT 'Bob', i, NULL FROM range(250000) t(i)")
+            assert count(engine, asked) == {(): (250_001,)}
+            connection.execute("DROP TABLE people")
+            with pytest.raises(EngineError) as refused:
+                count(engine, asked)
+            assert "people" not in str(refused.value)
+            assert refused.value.__cause__ is None
+
+
 def test_frames_are_read_in_place_with_all_their_types():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
@@ -276,3 +293,21 @@ def test_exact_sums_stay_sealed(people):
     assert repr(found) == "Exact(sealed)"
     with pytest.raises(TypeError):
         iter(found)
+
+
+def test_whole_numbers_wider_than_ours_are_null_and_never_an_error(tmp_path):
+    import duckdb
+
+    path = tmp_path / "wide.duckdb"
+    wide = "(VALUES (1), (170141183460469231731687303715884105727), (-170141183460469231731687303715884105727))"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE h AS SELECT v::HUGEINT AS age, 'x' AS name FROM {wide} t(v)")
+        connection.execute(
+            "CREATE TABLE u AS SELECT v::UBIGINT AS age, 'x' AS name FROM (VALUES (1), (2^64 - 2048)) t(v)"
+        )
+    for name, rows in (("h", 2), ("u", 1)):
+        asked = table(DatabaseTable(path, name), columns={**COLUMNS, "age": schema.integer(0, 99, nullable=True)})
+        with DuckDB({"t": asked}) as engine:
+            assert count(engine, asked, GroupKey(Column("age"), None, True)) == {(1,): (1,), (None,): (rows,)}
+            total = Scan("t", asked.schema, None, (), (Sum(Column("age"), 0, 99),), Once())
+            assert engine.scan(total)._groups == {(): (1,)}

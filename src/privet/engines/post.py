@@ -50,7 +50,9 @@ def run_step(step: Step, rows: Rows) -> dict[str, list[Any]]:
     facts = {output.name: _facts(renderer.render(output.expression).kind) for output in step.outputs}
     sorter = Renderer({**inputs, **{name: Source(sql, facts[name]) for name, sql in shown.items()}})
     terms = [
-        f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} NULLS LAST" for term in step.order
+        f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} "
+        f"NULLS {'FIRST' if term.nulls_first else 'LAST'}"
+        for term in step.order
     ]
     where = "" if step.where is None else f" WHERE {renderer.render(step.where).sql}"
     named = [f"{sql} AS o{index}" for index, sql in enumerate(outputs)]

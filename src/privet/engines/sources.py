@@ -21,8 +21,11 @@ from .values import physical
 if TYPE_CHECKING:
     import duckdb
 
+_BATCH = 100_000
+"""Rows that are read at a time from a relation of another connection."""
+
 _PARQUET = (".parquet", ".pq")
-_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _WHOLE = {
     "TINYINT",
     "SMALLINT",
@@ -67,7 +70,7 @@ def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, 
         return _files(name, os.fspath(source), table.schema)
     if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
         return _files(name, [os.fspath(one) for one in source], table.schema)
-    frame = _frame(name, source)
+    frame = _frame(name, source, table.schema)
     register = f"source{index}"
     try:
         connection.register(register, frame)
@@ -165,7 +168,7 @@ def _header(name: str, paths: list[str], separator: str) -> list[str]:
 
     headers = []
     for path in paths:
-        with _open_text(name, path) as lines:
+        with _open_text(path) as lines:
             headers.append(next(csv.reader(lines, delimiter=separator), []))
     if any(header != headers[0] for header in headers) or not headers[0]:
         raise RequestError(f"table {name!r}: its CSV files must all start with the same line of column names")
@@ -174,11 +177,9 @@ def _header(name: str, paths: list[str], separator: str) -> list[str]:
     return headers[0]
 
 
-def _open_text(name: str, path: str) -> Any:
+def _open_text(path: str) -> Any:
     import gzip
 
-    if path.lower().endswith(".zst"):
-        raise RequestError(f"table {name!r}: compress CSV files with gzip, or use Parquet")
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
@@ -196,16 +197,31 @@ def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index:
     return Opened(relation, (path,))
 
 
-def _frame(name: str, source: object) -> Any:
-    """Return an object that the engine can read in place: an Arrow table, or a pandas frame."""
+class Streamed:
+    """A DuckDB relation of another connection, run again for each scan and read in batches, never held as a whole."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_schema__(self) -> object:
+        return self._relation.limit(0).to_arrow_table().schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self._relation.to_arrow_reader(_BATCH).__arrow_c_stream__(schema)
+
+
+def _frame(name: str, source: object, schema: Schema) -> Any:
+    """Return an object that the engine can read in place: an Arrow table or stream, or a pandas frame."""
     package = type(source).__module__.split(".")[0]
     kind = type(source).__name__
     frame: Any = source
     if package == "pandas" and kind == "DataFrame":
         named = [level for level in frame.index.names if level is not None]
-        return frame.reset_index() if named else frame.reset_index(drop=True)
+        return frame.reset_index() if named else frame  # the engine does not look at an index
     if package == "polars" and kind == "DataFrame":
-        return frame.to_arrow()
+        from polars import CompatLevel
+
+        return frame.to_arrow(compat_level=CompatLevel.newest())  # the oldest level would copy every text
     if package == "pyarrow" and kind in {
         "Table",
         "RecordBatch",
@@ -215,7 +231,9 @@ def _frame(name: str, source: object) -> Any:
     }:
         return frame
     if package in {"duckdb", "_duckdb"} and kind == "DuckDBPyRelation":
-        return frame.to_arrow_table()
+        declared = {column.casefold() for column in schema.columns}
+        wanted = [identifier(column) for column in frame.columns if column.casefold() in declared]
+        return Streamed(frame.project(", ".join(wanted)) if wanted else frame)
     raise BadParameter(
         f"source of table {name!r}",
         kind,

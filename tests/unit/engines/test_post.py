@@ -1,0 +1,141 @@
+"""Steps over released rows give what plain SQL over the same rows gives, and touch no other table or file."""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privet.core.errors import InvariantError
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.engines.post import evaluate, run_step, run_steps
+from privet.query import normal
+from privet.query.nodes import Order, Output, Step
+
+CITY, N, MEAN = Column("city"), Column("n"), Column("mean")
+EXPRESSIONS: list[Expression] = [
+    CITY,
+    N,
+    MEAN,
+    Call("add", (N, Literal(1))),
+    Call("divide", (MEAN, Literal(4))),
+    Call("upper", (CITY,)),
+    Call("is_null", (MEAN,)),
+    Call("coalesce", (CITY, Literal("none"))),
+]
+CONDITIONS: list[Expression | None] = [
+    None,
+    Call("greater", (N, Literal(2))),
+    Call("is_null", (CITY,)),
+    Call("not", (Call("less", (MEAN, Literal(1))),)),
+]
+
+cells = st.tuples(
+    st.sampled_from(["Ulm", "Bonn", "", None]),
+    st.one_of(st.none(), st.integers(-3, 6)),
+    st.one_of(st.none(), st.sampled_from([-1.5, 0.0, 0.25, 3.0])),
+)
+orders = st.builds(Order, st.sampled_from(EXPRESSIONS[:5]), st.booleans(), st.booleans())
+
+
+def plain(step: Step, rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Return what plain SQL makes of the rows, ties in the order of what came in."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE r (city VARCHAR, n BIGINT, mean DOUBLE, i BIGINT)")
+        connection.executemany("INSERT INTO r VALUES (?, ?, ?, ?)", [[*row, i] for i, row in enumerate(rows)])
+        outputs = ", ".join(f"{normal.text(one.expression)} AS {one.name}" for one in step.outputs)
+        where = "" if step.where is None else f"WHERE {normal.text(step.where)}"
+        terms = [
+            f"{normal.text(one.expression)} {'DESC' if one.descending else 'ASC'} "
+            f"NULLS {'FIRST' if one.nulls_first else 'LAST'}"
+            for one in step.order
+        ]
+        sql = f"SELECT {outputs} FROM r {where} ORDER BY {', '.join([*terms, 'i'])}"
+        sql += "" if step.limit is None else f" LIMIT {step.limit}"
+        return connection.execute(f"{sql} OFFSET {step.offset}").fetchall()
+
+
+@given(
+    rows=st.lists(cells, min_size=1, max_size=8),
+    outputs=st.lists(st.sampled_from(EXPRESSIONS), min_size=1, max_size=4),
+    where=st.sampled_from(CONDITIONS),
+    order=st.lists(orders, max_size=3),
+    limit=st.one_of(st.none(), st.integers(0, 9)),
+    offset=st.integers(0, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_step_is_the_select_that_it_stands_for(rows, outputs, where, order, limit, offset):
+    named = tuple(Output(f"out{i}", one) for i, one in enumerate(outputs))
+    step = Step(named, where, False, tuple(order), limit, offset)
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(("city", "n", "mean"))}
+    found = run_step(step, columns)
+    assert list(zip(*(found[one.name] for one in named), strict=True)) == plain(step, rows)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_nulls_stand_where_the_order_says(descending, first):
+    found = run_step(Step((Output("n", N),), order=(Order(N, descending, first),)), {"n": [1, None, 2]})
+    known = [2, 1] if descending else [1, 2]
+    assert found["n"] == ([None, *known] if first else [*known, None])
+
+
+def test_distinct_keeps_the_first_of_equal_rows_and_null_equals_null():
+    rows = {"city": ["Ulm", None, "Ulm", None, "Bonn"], "n": [1, 2, 3, 4, 5]}
+    found = run_step(Step((Output("city", CITY),), distinct=True), rows)
+    assert found == {"city": ["Ulm", None, "Bonn"]}
+
+
+def test_an_order_may_use_what_is_not_shown_and_an_output_hides_a_column_of_its_name():
+    rows = {"city": ["a", "b", "c"], "n": [3, 1, 2]}
+    assert run_step(Step((Output("city", CITY),), order=(Order(N),)), rows) == {"city": ["b", "c", "a"]}
+    flipped = Step((Output("n", Call("negate", (N,))),), order=(Order(N),))
+    assert run_step(flipped, rows) == {"n": [-3, -2, -1]}
+
+
+def test_each_step_sees_the_outputs_of_the_one_before():
+    rows = {"n": [1, 2, 3, 4]}
+    first = Step((Output("m", Call("multiply", (N, N))),), where=Call("greater", (N, Literal(1))))
+    second = Step((Output("k", Call("add", (Column("m"), Literal(1)))),), order=(Order(Column("m"), True),), limit=2)
+    assert run_steps((first, second), rows) == {"k": [17, 10]}
+
+
+def test_dates_truths_and_empty_tables_come_back_as_they_are():
+    day, moment = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3)
+    rows = {"day": [day, None], "at": [None, moment], "ok": [True, None]}
+    step = Step(tuple(Output(name, Column(name)) for name in rows))
+    assert run_step(step, rows) == rows
+    assert run_step(step, {name: [] for name in rows}) == {name: [] for name in rows}
+
+
+def test_nan_is_null_and_a_whole_number_that_is_too_wide_is_null():
+    step = Step((Output("x", Call("is_null", (Column("x"),))),))
+    assert run_step(step, {"x": [math.nan, 1.0]}) == {"x": [True, False]}
+    assert run_step(step, {"x": np.array([math.nan, 1.0])}) == {"x": [True, False]}
+    assert run_step(step, {"x": [2**63, 2**63 - 1]}) == {"x": [True, False]}
+
+
+def test_large_columns_keep_their_order_row_by_row():
+    values = np.arange(50_000, dtype=np.float64)
+    values[7] = np.nan
+    found = evaluate(Call("divide", (Column("x"), Literal(2))), {"x": values})
+    assert np.array_equal(found, values / 2, equal_nan=True)
+    assert list(evaluate(Call("upper", (Column("s"),)), {"s": ["a", None]})) == ["A", None]
+
+
+def test_columns_of_several_lengths_or_kinds_are_a_fault_of_ours():
+    step = Step((Output("a", Column("a")),))
+    with pytest.raises(InvariantError):
+        run_step(step, {"a": [1], "b": [1, 2]})
+    with pytest.raises(InvariantError):
+        run_step(step, {"a": [1, "x"]})
+
+
+def test_names_of_columns_are_only_ever_data():
+    name = "n\" FROM read_text('/etc/passwd') --"
+    assert run_step(Step((Output(name, Column(name)),)), {name: [1]}) == {name: [1]}
