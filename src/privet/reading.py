@@ -10,10 +10,11 @@ from .aggregates import Mean
 from .answer import Answer, Series
 from .core.expression import Column, Expression
 from .core.receipt import Receipt
+from .core.schema import Kind
 from .engines.post import evaluate, run_step
 from .inference.bars import Bars, noise_points, points_for, ratio_bars, simulated_bars
 from .inference.laws import Law
-from .planner.derive import columns_of, meanings
+from .planner.derive import columns_of, kinds_of, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan, Reading
 from .planner.widths import law_of, measure_at
@@ -36,9 +37,10 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
         base[key.name] = [cell[index] for cell in released.keys]
     for reading in plan.readings:
         base[reading.name] = _value(reading, [sums[place] for place in reading.places])
+    kinds = {_ROW: "integer", **kinds_of(plan)}
     rows = dict(base)
     for step in plan.query.steps:
-        rows = _run(step, rows)
+        rows, kinds = _run(step, rows, kinds)
     chosen = [int(row) for row in rows.pop(_ROW)]
     bars = _Bars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
@@ -70,22 +72,25 @@ def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
     return np.clip(np.floor(value + 0.5), -(2.0**62), 2.0**62).astype(np.int64) if reading.aggregate.counts else value
 
 
-def _run(step: Step, rows: dict[str, Any]) -> dict[str, Any]:
+def _run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
     picked = _picked(step)
     if picked is not None:
-        return {**{name: list(rows[column]) for name, column in picked.items()}, _ROW: rows[_ROW]}
+        picked[_ROW] = _ROW
+        return {name: list(rows[was]) for name, was in picked.items()}, {
+            name: kinds[was] for name, was in picked.items()
+        }
     outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
     if not step.distinct:
-        return run_step(replace(step, outputs=outputs), rows)
-    found = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows)
+        return run_step(replace(step, outputs=outputs), rows, kinds)
+    found, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
     names = [output.name for output in step.outputs]
     first: dict[tuple[Any, ...], int] = {}
     for index, row in enumerate(zip(*(found[name] for name in names), strict=True)):
         first.setdefault(row, index)
     kept = list(first.values())[step.offset :]
     kept = kept if step.limit is None else kept[: step.limit]
-    return {name: [values[index] for index in kept] for name, values in found.items()}
+    return {name: [values[index] for index in kept] for name, values in found.items()}, made
 
 
 def _picked(step: Step) -> dict[str, str] | None:
@@ -182,7 +187,9 @@ class _Bars:
         for key in self.plan.query.keys:
             if key.name in columns_of(meaning):
                 table[key.name] = [self.base[key.name][row] for row in chosen for _ in range(points)]
-        values = np.asarray(evaluate(meaning, table), dtype=np.float64).reshape(len(chosen), points)
+        values = np.asarray(evaluate(meaning, table, kinds_of(self.plan)), dtype=np.float64).reshape(
+            len(chosen), points
+        )
         return _spread(values, self.tail)
 
 

@@ -242,3 +242,9 @@ def test_an_answer_without_numbers_is_not_drawn(session: Session) -> None:
     pytest.importorskip("matplotlib")
     with pytest.raises(RequestError, match="nothing to draw"):
         session.ask(QUERIES["none left"], epsilon=1).plot()
+
+
+@pytest.mark.parametrize("of", ["UPPER(rare)", "rare || '!'", "COALESCE(rare, 'none')"])
+def test_where_no_group_is_released_its_text_is_still_text(session: Session, of: str) -> None:
+    answer = session.ask(f"SELECT {of} AS r, n FROM (SELECT rare, COUNT(*) AS n FROM t GROUP BY rare)", epsilon=1)
+    assert answer.to_dict()["r"] == answer.to_dict()["n"] == []

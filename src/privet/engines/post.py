@@ -5,7 +5,6 @@ Columns come in and go out as lists or NumPy arrays. Everything here is public.
 
 from __future__ import annotations
 
-import datetime
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -27,52 +26,48 @@ if TYPE_CHECKING:
 Rows = Mapping[str, Sequence[Any] | Any]
 """Columns by name, all of one length: lists, or NumPy arrays of numbers or truth values."""
 
-_ARRAY_KINDS: dict[str, Kind] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+Kinds = Mapping[str, Kind]
+"""What the columns hold, by declared facts: the values may all be NULL, or there may be none."""
+
+_ARRAYS = "fiub"
+"""Kinds of NumPy arrays that are read in place."""
 _SERIAL = threading.Lock()
 
 
-def run_steps(steps: Sequence[Step], rows: Rows) -> dict[str, list[Any]]:
-    """Return what a query's steps make of released rows, one after the other."""
-    found: Rows = rows
-    for step in steps:
-        found = run_step(step, found)
-    return {name: list(values) for name, values in found.items()}
+def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
+    """Return the rows that one SELECT makes of released rows, and their kinds. Ties keep the order of what came in.
 
-
-def run_step(step: Step, rows: Rows) -> dict[str, list[Any]]:
-    """Return the rows that one SELECT makes of released rows. Ties in its order keep the order of what came in."""
-    columns, bound = _bound(rows)
+    DISTINCT is left to the caller, who may carry columns along that do not count for it.
+    """
+    columns, bound = _bound(rows, kinds)
     renderer = Renderer(columns)
-    outputs = [renderer.render(output.expression).sql for output in step.outputs]
-    shown = {output.name: f"o{index}" for index, output in enumerate(step.outputs)}
+    outputs = {output.name: renderer.render(output.expression) for output in step.outputs}
+    made = {name: rendered.kind or "number" for name, rendered in outputs.items()}
+    shown = {name: f"o{index}" for index, name in enumerate(outputs)}
     # an ORDER BY term sees the outputs, and behind them the columns that came in
     inputs = {name: source for name, source in columns.items() if name not in shown}
-    facts = {output.name: _facts(renderer.render(output.expression).kind) for output in step.outputs}
-    sorter = Renderer({**inputs, **{name: Source(sql, facts[name]) for name, sql in shown.items()}})
+    sorter = Renderer({**inputs, **{name: Source(sql, _facts(made[name])) for name, sql in shown.items()}})
     terms = [
         f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} "
         f"NULLS {'FIRST' if term.nulls_first else 'LAST'}"
         for term in step.order
     ]
     where = "" if step.where is None else f" WHERE {renderer.render(step.where).sql}"
-    named = [f"{sql} AS o{index}" for index, sql in enumerate(outputs)]
+    named = [f"{rendered.sql} AS {shown[name]}" for name, rendered in outputs.items()]
     carried = [source.sql for source in columns.values()]
     inner = f"SELECT {', '.join([*named, *carried, 'i'])} FROM ({_FROM.format(bound.sql)}){where}"
-    names = ", ".join(shown.values())
-    if step.distinct:
-        inner = f"SELECT * FROM ({inner}) QUALIFY row_number() OVER (PARTITION BY {names} ORDER BY i) = 1"
     order = ", ".join([*terms, "i"])
     limit = "" if step.limit is None else f" LIMIT {int(step.limit)}"
     offset = f" OFFSET {int(step.offset)}" if step.offset else ""
-    found = _fetch(f"SELECT {names} FROM ({inner}) ORDER BY {order}{limit}{offset}", bound)
-    return {output.name: [row[index] for row in found] for index, output in enumerate(step.outputs)}
+    found = _fetch(f"SELECT {', '.join(shown.values())} FROM ({inner}) ORDER BY {order}{limit}{offset}", bound)
+    return {name: [row[index] for row in found] for index, name in enumerate(outputs)}, made
 
 
-def evaluate(expression: Expression, table: Rows) -> NDArray[Any]:
+def evaluate(expression: Expression, table: Rows, kinds: Kinds) -> NDArray[Any]:
     """Return an expression row by row over large columns: floats for numbers, with NaN where it is NULL."""
     import numpy as np
 
-    columns, bound = _bound(table)
+    columns, bound = _bound(table, kinds)
     rendered = Renderer(columns).render(expression)
     numeric = rendered.kind in ("integer", "number", "boolean", None)
     value = f"coalesce(CAST({rendered.sql} AS DOUBLE), 'nan'::DOUBLE)" if numeric else rendered.sql
@@ -94,7 +89,7 @@ class _Bound:
         self.sql = ""
 
 
-def _bound(rows: Rows) -> tuple[dict[str, Source], _Bound]:
+def _bound(rows: Rows, kinds: Kinds) -> tuple[dict[str, Source], _Bound]:
     bound = _Bound()
     columns: dict[str, Source] = {}
     lengths = {len(values) for values in rows.values()}
@@ -102,7 +97,7 @@ def _bound(rows: Rows) -> tuple[dict[str, Source], _Bound]:
         raise InvariantError("released columns must all have one length")
     listed, placed = [], []
     for index, (name, values) in enumerate(rows.items()):
-        kind, column = _kind(values), f"c{index}"
+        kind, column = kinds[name], f"c{index}"
         columns[name] = Source(column, _facts(kind))
         if _in_place(values):
             bound.arrays[column] = values
@@ -117,34 +112,8 @@ def _bound(rows: Rows) -> tuple[dict[str, Source], _Bound]:
     return columns, bound
 
 
-def _facts(kind: Kind | None) -> Facts:
-    return Facts(kind=kind or "number", nullable=True)
-
-
-def _kind(values: Any) -> Kind:
-    if _in_place(values):
-        return _ARRAY_KINDS[values.dtype.kind]
-    kinds: set[Kind] = set()
-    for value in values:
-        if value is None:
-            continue
-        if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
-            kinds.add("boolean")
-        elif isinstance(value, str):
-            kinds.add("text")
-        elif isinstance(value, datetime.datetime):
-            kinds.add("timestamp")
-        elif isinstance(value, datetime.date):
-            kinds.add("date")
-        elif isinstance(value, int) or hasattr(value, "__index__"):
-            kinds.add("integer")
-        else:
-            kinds.add("number")
-    if kinds == {"integer", "number"}:
-        return "number"
-    if len(kinds) > 1:
-        raise InvariantError("a released column holds values of several kinds")
-    return kinds.pop() if kinds else "number"
+def _facts(kind: Kind) -> Facts:
+    return Facts(kind=kind, nullable=True)
 
 
 def _tidy(value: Any, kind: Kind) -> Any:
@@ -160,7 +129,7 @@ def _tidy(value: Any, kind: Kind) -> Any:
 
 
 def _in_place(values: Any) -> bool:
-    return type(values).__name__ == "ndarray" and values.dtype.kind in _ARRAY_KINDS
+    return type(values).__name__ == "ndarray" and values.dtype.kind in _ARRAYS
 
 
 def _from_array(column: str, kind: Kind) -> str:

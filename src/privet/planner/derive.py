@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from privet.core.expression import Call, Column, Expression
+from privet.core.schema import Kind
+from privet.query.functions import typed
 from privet.query.nodes import Query
+
+from .plan import Plan
 
 
 def meanings(query: Query) -> dict[str, Expression]:
@@ -15,6 +19,13 @@ def meanings(query: Query) -> dict[str, Expression]:
     for step in query.steps:
         found = {output.name: _inline(output.expression, found) for output in step.outputs}
     return found
+
+
+def kinds_of(plan: Plan) -> dict[str, Kind]:
+    """Return what each key and aggregate of a plan holds, by declared facts: no row need be released to know it."""
+    facts = plan.passes[0].scan.schema.columns
+    found: dict[str, Kind] = {key.name: typed(key.expression, facts).kind or "number" for key in plan.query.keys}
+    return found | {one.name: "integer" if one.aggregate.counts else "number" for one in plan.readings}
 
 
 def columns_of(expression: Expression) -> set[str]:
