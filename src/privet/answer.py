@@ -113,13 +113,13 @@ class Answer:
 
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table (needs pyarrow)."""
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
 
         return pyarrow.table(self.to_dict())
 
     def to_pandas(self) -> Any:
         """Return the columns as a pandas frame (needs pandas)."""
-        import pandas  # type: ignore[import-untyped]
+        import pandas
 
         return pandas.DataFrame(self.to_dict())
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from privet.core.errors import RequestError
 
-from .canvas import COLOURS, Path, canvas, finish
+from .canvas import COLOURS, Path, finish, panels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_BARS = 40
@@ -32,7 +33,7 @@ class Series(Protocol):
 
 
 def plot_answer(columns: Sequence[Series], *, confidence: float, path: Path | None = None) -> Figure:
-    """Return a picture of an answer's columns: each noisy one against the keys, with its interval."""
+    """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval."""
     noisy = [series for series in columns if series.low is not None]
     keys = [series for series in columns if series.low is None]
     rows = len(noisy[0].values) if noisy else 0
@@ -40,29 +41,34 @@ def plot_answer(columns: Sequence[Series], *, confidence: float, path: Path | No
         raise RequestError("there is nothing to draw: the answer has no noisy numbers")
     labels = [", ".join(str(key.values[row]) for key in keys) for row in range(rows)] or [""]
     ordered = len(keys) == 1 and all(isinstance(v, (int, float, datetime.date)) for v in keys[0].values)
-    title = f"{', '.join(series.name for series in noisy)} with {confidence:.0%} intervals"
-    figure, axes = canvas(title, ", ".join(key.name for key in keys), noisy[0].name if len(noisy) == 1 else "")
-    if ordered and rows > 2:
-        for series, colour in zip(noisy, cycle(COLOURS), strict=False):
-            low, high = _ends(series)
-            axes.plot(list(keys[0].values), _numbers(series), color=colour, lw=1.6, marker="o", ms=3, label=series.name)
-            axes.fill_between(list(keys[0].values), low, high, color=colour, alpha=0.18, lw=0)
-    else:
-        width = 0.8 / len(noisy)
-        for index, (series, colour) in enumerate(zip(noisy, cycle(COLOURS), strict=False)):
-            low, high = _ends(series)
-            places = [row + (index - (len(noisy) - 1) / 2) * width for row in range(rows)]
-            values = _numbers(series)
-            below = [max(0.0, value - end) for value, end in zip(values, low, strict=True)]
-            above = [max(0.0, end - value) for value, end in zip(values, high, strict=True)]
-            axes.bar(places, values, width=width * 0.92, color=colour, alpha=0.85, label=series.name)
-            axes.errorbar(places, values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=3, lw=1.1)
-        if rows <= _MOST_BARS:
-            tilted = max(map(len, labels)) > 6
-            axes.set_xticks(range(rows), labels, rotation=30 if tilted else 0, ha="right" if tilted else "center")
-    if len(noisy) > 1:
-        axes.legend(frameon=False)
+    names = [series.name for series in noisy]
+    title = f"{', '.join(names)} with {confidence:.0%} intervals"
+    height = 4.2 if len(noisy) == 1 else 1.2 + 2.2 * len(noisy)
+    figure, several = panels(title, ", ".join(key.name for key in keys), names, width=6.4, height=height)
+    for series, axes, colour in zip(noisy, several, cycle(COLOURS), strict=False):
+        if ordered and rows > 2:
+            _line(axes, list(keys[0].values), series, colour)
+        else:
+            _bars(axes, series, colour)
+    if not (ordered and rows > 2) and rows <= _MOST_BARS:
+        tilted = max(map(len, labels)) > 6
+        several[-1].set_xticks(range(rows), labels, rotation=30 if tilted else 0, ha="right" if tilted else "center")
     return finish(figure, path)
+
+
+def _line(axes: Axes, places: list[Any], series: Series, colour: str) -> None:
+    low, high = _ends(series)
+    axes.plot(places, _numbers(series), color=colour, lw=1.6, marker="o", ms=3)
+    axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
+
+
+def _bars(axes: Axes, series: Series, colour: str) -> None:
+    low, high = _ends(series)
+    values = _numbers(series)
+    below = [max(0.0, value - end) for value, end in zip(values, low, strict=True)]
+    above = [max(0.0, end - value) for value, end in zip(values, high, strict=True)]
+    axes.bar(range(len(values)), values, width=0.74, color=colour, alpha=0.85)
+    axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=3, lw=1.1)
 
 
 def _numbers(series: Series) -> list[float]:

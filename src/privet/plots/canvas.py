@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +20,27 @@ Path = str | PathLike[str]
 
 def canvas(title: str, x: str, y: str, *, width: float = 6.4, height: float = 4.2) -> tuple[Figure, Axes]:
     """Return an empty figure and its axes, titled and labelled."""
+    figure, (axes,) = panels(title, x, (y,), width=width, height=height)
+    return figure, axes
+
+
+def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure with axes above each other over the same x, one for each y; the title is the top's."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise RequestError("pictures need Matplotlib: pip install 'privet[plot]'") from None
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes: Axes = figure.add_subplot()
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(True, color="#e3e3e3", linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure, axes
+    several: list[Axes] = list(figure.subplots(len(ys), 1, sharex=True, squeeze=False)[:, 0])
+    several[0].set_title(title, loc="left", fontsize=11)
+    several[-1].set_xlabel(x)
+    for axes, y in zip(several, ys, strict=True):
+        axes.set_ylabel(y)
+        axes.grid(True, color="#e3e3e3", linewidth=0.8)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return figure, several
 
 
 def finish(figure: Figure, path: Path | None) -> Figure:
