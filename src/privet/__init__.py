@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import accounting, core, mechanisms, noise
+    from .config.sessions import open
     from .core.budget import Approximate, Pure, Zcdp
     from .core.errors import BudgetExceeded, PrivetError, RequestError
     from .core.schema import Contribution, Table, boolean, category, date, integer, number, text, timestamp
@@ -67,6 +68,7 @@ __all__ = [
     "mechanisms",
     "noise",
     "number",
+    "open",
     "sensitivity_by_enumeration",
     "std",
     "sum",
@@ -107,6 +109,7 @@ _HOME = {
     "integer": "core.schema",
     "mean": "query.frame",
     "number": "core.schema",
+    "open": "config.sessions",
     "sensitivity_by_enumeration": "core.sensitivity",
     "std": "query.frame",
     "sum": "query.frame",

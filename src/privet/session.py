@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, cast
@@ -56,6 +57,7 @@ class Session:
         budget: Budget | None = None,
         ledger: Ledger | None = None,
         account: str = "session",
+        engine: Engine | None = None,
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
@@ -74,7 +76,9 @@ class Session:
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
         self._schemas = {name: table.schema for name, table in tables.items()}
         self._account = account
-        self._engine: Engine = DuckDB(tables)
+        self._engine: Engine = DuckDB(tables) if engine is None else engine
+        self._closing = ExitStack()
+        self._closing.callback(self._engine.close)
         self._asking = threading.Lock()
 
     def table(self, name: str) -> Frame:
@@ -178,8 +182,13 @@ class Session:
         return receipt, _unpacked(self._ledger.store(receipt, (released.keys, released.sums)))
 
     def close(self) -> None:
-        """Close the engine's connection."""
-        self._engine.close()
+        """Close the engine's connection, and what else the session was given to close."""
+        self._closing.close()
+
+    def closing(self, close: Callable[[], object]) -> Session:
+        """Return this session, which calls `close` when it is closed itself."""
+        self._closing.callback(close)
+        return self
 
     def __enter__(self) -> Session:
         return self

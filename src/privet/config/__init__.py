@@ -1,0 +1,22 @@
+"""privet.toml: what a custodian declares, read strictly, and what is done with it.
+
+`read_config` reads the file and nothing else: no data, no ledger. Sessions over it are opened in `sessions`.
+"""
+
+from .problems import BadConfig, Problem
+from .reading import read_config
+from .values import Analyst, Config, EngineLimits, LedgerPlace, Link, LinkedTable, PublicTable, Rules
+
+__all__ = [
+    "Analyst",
+    "BadConfig",
+    "Config",
+    "EngineLimits",
+    "LedgerPlace",
+    "Link",
+    "LinkedTable",
+    "Problem",
+    "PublicTable",
+    "Rules",
+    "read_config",
+]

@@ -1,0 +1,85 @@
+"""Sessions and ledgers as a privet.toml declares them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from privet.core.errors import RequestError, UnknownName, Unsupported
+from privet.core.schema import Table
+from privet.engines.duckdb import DuckDB
+from privet.ledger.sqlite import SqliteLedger
+from privet.session import Session
+
+from .reading import read_config
+from .values import Config
+
+EVERYBODY = "everybody"
+"""The account that pays where a privet.toml names no analysts: all share the data set's budget."""
+
+
+def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = None) -> Session:
+    """Return a session over the tables of a privet.toml, charged to its ledger, for one of its analysts.
+
+    An analyst is only shown the tables that they may ask about: another is refused as one that does not exist. Where
+    the file names analysts, one must be given; where it names none, all share the data set's budget.
+    """
+    config = read_config(path)
+    account, tables = account_of(config, analyst)
+    with ExitStack() as opened:
+        ledger = opened.enter_context(open_ledger(config))
+        engine = opened.enter_context(open_engine(config, tables))
+        session = Session(tables, ledger=ledger, account=account, engine=engine).closing(ledger.close)
+        opened.pop_all()
+    return session
+
+
+def account_of(config: Config, analyst: str | None) -> tuple[str, dict[str, Table]]:
+    """Return the account that pays for an analyst's questions, and the tables that they may ask about."""
+    usable = usable_tables(config)
+    if not config.analysts:
+        if analyst is not None:
+            raise UnknownName("analyst", str(analyst), (), advice=f"{config.path.name} names none; leave it out")
+        return EVERYBODY, usable
+    if analyst is None:
+        raise RequestError(f"{config.path.name} names analysts, each with a budget; say which one asks")
+    if analyst not in config.analysts:
+        advice = f"ask the custodian to add one to {config.path.name}"
+        raise UnknownName("analyst", str(analyst), (), advice=advice)
+    return analyst, {name: table for name, table in usable.items() if name in config.analysts[analyst].tables}
+
+
+def usable_tables(config: Config) -> dict[str, Table]:
+    """Return the tables that this version can answer questions about; refuse a file with others."""
+    for name, linked in config.linked.items():
+        raise Unsupported(
+            f"table {name!r} is linked ({linked.link}), and this version reads one table at a time; "
+            "take the link out of privet.toml, or give the table a unit column of its own"
+        )
+    for name in config.public:
+        raise Unsupported(f"table {name!r} is public, and this version joins no tables; take it out of privet.toml")
+    return dict(config.tables)
+
+
+def open_ledger(config: Config) -> SqliteLedger:
+    """Return the ledger of a privet.toml, made if there is none, with the rules and the accounts of the file.
+
+    A ledger keeps the rules that it was made with: where the file says otherwise, it is refused. An analyst without a
+    budget of their own is capped by the data set's.
+    """
+    rules = config.rules
+    return SqliteLedger(
+        config.ledger.path,
+        rules.budget,
+        analysts={name: analyst.budget or rules.budget for name, analyst in config.analysts.items()},
+        per_query=rules.per_query,
+        expires=rules.expires,
+        keys_share=rules.keys_share,
+        head=config.ledger.head,
+    )
+
+
+def open_engine(config: Config, tables: dict[str, Table]) -> DuckDB:
+    """Return the engine over some of the tables, within the limits of the file."""
+    limits = config.engine
+    return DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout)

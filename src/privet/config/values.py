@@ -1,0 +1,102 @@
+"""What a privet.toml says, as frozen values. All of it is declared by the custodian; none of it is read from data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+
+from privet.core.budget import Budget
+from privet.core.schema import Column, Contribution, Table
+from privet.engines.duckdb import MEMORY_LIMIT, TIMEOUT
+from privet.ledger.records import Time
+from privet.ledger.rules import KEYS_SHARE
+
+
+@dataclass(frozen=True)
+class Link:
+    """Whose row it is, by way of another table: `column` holds values of `target` in `table`, which are unique."""
+
+    column: str
+    table: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.column} -> {self.table}.{self.target}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedTable:
+    """A private table that has no unit of its own and is linked to one that has."""
+
+    source: object = field(repr=False, compare=False)
+    columns: Mapping[str, Column]
+    link: Link
+    contribution: Contribution
+    rows: int
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicTable:
+    """A table that protects nobody: its rows may be seen by all."""
+
+    source: object = field(repr=False, compare=False)
+    columns: Mapping[str, Column]
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The data set's budget, the most that one query may cost, when spending ends, and the part of delta for keys."""
+
+    budget: Budget
+    per_query: Budget | None = None
+    expires: Time | None = None
+    keys_share: Fraction = KEYS_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analyst:
+    """Who may ask: up to which budget (None: up to the data set's) and about which tables."""
+
+    budget: Budget | None
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineLimits:
+    """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan."""
+
+    memory_limit: str = MEMORY_LIMIT
+    threads: int | None = None
+    timeout: Fraction = Fraction(TIMEOUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerPlace:
+    """Where the ledger's file is, and the head that it must still hold, if one is pinned."""
+
+    path: Path
+    head: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it."""
+
+    path: Path
+    tables: Mapping[str, Table]
+    rules: Rules
+    ledger: LedgerPlace
+    linked: Mapping[str, LinkedTable] = field(default_factory=dict)
+    public: Mapping[str, PublicTable] = field(default_factory=dict)
+    analysts: Mapping[str, Analyst] = field(default_factory=dict)
+    engine: EngineLimits = field(default_factory=EngineLimits)
+    key_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tables", "linked", "public", "analysts"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))

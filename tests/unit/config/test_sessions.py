@@ -1,0 +1,153 @@
+"""Sessions as a privet.toml declares them: whose account, which tables, which rules."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import privet
+from privet.config import read_config
+from privet.config.sessions import open_ledger
+from privet.core.budget import Approximate, Pure
+from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName, Unsupported
+
+TABLES = """
+[budget]
+epsilon = 3
+delta = 1e-6
+per_query = { epsilon = 1, delta = 1e-6 }
+
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+columns = { patient = "integer", age = { kind = "integer", low = 0, high = 110 } }
+
+[tables.staff]
+source = "staff.csv"
+unit = "rows"
+columns = { pay = { kind = "number", low = 0, high = 9000 } }
+"""
+ANALYSTS = """
+[analysts.alice]
+epsilon = 1.5
+delta = 1e-7
+tables = ["visits"]
+
+[analysts.bob]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "visits.csv").write_text("patient,age\n" + "".join(f"{i},{20 + i % 50}\n" for i in range(300)))
+    (tmp_path / "staff.csv").write_text("pay\n" + "".join(f"{1000 + i}\n" for i in range(50)))
+    return tmp_path
+
+
+def declare(folder: Path, text: str) -> Path:
+    file = folder / "privet.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_session_is_charged_to_the_analysts_account_in_a_ledger_that_lasts(folder: Path) -> None:
+    file = declare(folder, TABLES + ANALYSTS)
+    with privet.open(file, analyst="alice") as session:
+        first = session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+    with privet.open(file, analyst="alice") as session:
+        again = session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+        assert again.to_dict() == first.to_dict()
+        assert [entry.account for entry in session.history()] == ["alice"]
+    with open_ledger(read_config(file)) as ledger:
+        assert ledger.accounts() == ("alice", "bob")
+        assert ledger.budget_of("alice") == Approximate(epsilon=Fraction(3, 2), delta=Fraction(1, 10**7))
+        assert (
+            ledger.budget_of("bob") == ledger.budget_of() == Approximate(epsilon=Fraction(3), delta=Fraction(1, 10**6))
+        )
+
+
+def test_a_table_that_an_analyst_may_not_ask_about_is_refused_as_one_that_does_not_exist(folder: Path) -> None:
+    file = declare(folder, TABLES + ANALYSTS)
+    told = []
+    with privet.open(file, analyst="alice") as session:
+        for name in ("staff", "stuff"):
+            for ask in (session.plan, session.ask):
+                with pytest.raises(UnknownName) as caught:
+                    ask(f"SELECT COUNT(*) FROM {name}", epsilon=0.1)
+                told.append(str(caught.value).replace(name, "?"))
+            with pytest.raises(UnknownName) as caught:
+                session.table(name)
+            told.append(str(caught.value).replace(name, "?"))
+        assert session.history() == ()
+    assert told[:3] == told[3:]
+    with privet.open(file, analyst="bob") as session:
+        session.ask("SELECT COUNT(*) FROM staff", epsilon=0.1)
+
+
+def test_the_sources_of_other_tables_are_not_even_opened(folder: Path) -> None:
+    file = declare(folder, TABLES + ANALYSTS)
+    (folder / "staff.csv").unlink()
+    with privet.open(file, analyst="alice") as session:
+        session.ask("SELECT COUNT(*) FROM visits", epsilon=0.1)
+
+
+def test_an_analyst_must_be_named_where_the_file_names_any_and_only_there(folder: Path) -> None:
+    file = declare(folder, TABLES + ANALYSTS)
+    with pytest.raises(RequestError, match="say which one"):
+        privet.open(file)
+    with pytest.raises(UnknownName, match="no analyst 'alicia'") as caught:
+        privet.open(file, analyst="alicia")
+    assert "bob" not in str(caught.value.to_dict())
+    assert not (folder / "privet.ledger").exists()
+    declare(folder, TABLES)
+    with pytest.raises(UnknownName, match="leave it out"):
+        privet.open(file, analyst="alice")
+    with privet.open(file) as session:
+        session.ask("SELECT COUNT(*) FROM visits", epsilon=0.1)
+
+
+def test_a_query_above_the_cap_for_one_is_refused(folder: Path) -> None:
+    with privet.open(declare(folder, TABLES)) as session, pytest.raises(BudgetExceeded, match="one query"):
+        session.ask("SELECT COUNT(*) FROM visits", epsilon=1.01)
+
+
+def test_a_ledger_keeps_its_rules_when_the_file_says_otherwise(folder: Path) -> None:
+    privet.open(declare(folder, TABLES + ANALYSTS), analyst="bob").close()
+    for old, new in (
+        ("epsilon = 3\n", "epsilon = 4\n"),
+        ("epsilon = 1.5", "epsilon = 2"),
+        ("{ epsilon = 1,", "{ epsilon = 2,"),
+    ):
+        with pytest.raises(RequestError, match="what the ledger was opened with"):
+            privet.open(declare(folder, (TABLES + ANALYSTS).replace(old, new)), analyst="bob")
+
+
+def test_a_pinned_head_refuses_an_old_copy_of_the_ledger(folder: Path) -> None:
+    file = declare(folder, TABLES)
+    with privet.open(file) as session:
+        session.ask("SELECT COUNT(*) FROM visits", epsilon=0.1)
+    with open_ledger(read_config(file)) as ledger:
+        head = ledger.head()
+    declare(folder, f'{TABLES}\n[ledger]\nhead = "{head}"\n')
+    privet.open(file).close()
+    for name in ("privet.ledger", "privet.ledger-wal", "privet.ledger-shm"):
+        (folder / name).unlink(missing_ok=True)
+    with pytest.raises(LedgerError):
+        privet.open(file)
+
+
+def test_epsilon_alone_is_a_pure_cap(folder: Path) -> None:
+    file = declare(folder, TABLES + "[analysts.eve]\nepsilon = 1\n")
+    with open_ledger(read_config(file)) as ledger:
+        assert ledger.budget_of("eve") == Pure(epsilon=Fraction(1))
+
+
+def test_tables_that_this_version_cannot_join_are_refused_and_not_passed_over(folder: Path) -> None:
+    linked = '[tables.drugs]\nsource = "d.csv"\nlink = "p -> visits.patient"\ncolumns = { p = "integer" }\n'
+    with pytest.raises(Unsupported, match="drugs"):
+        privet.open(declare(folder, TABLES + linked))
+    public = '[public.wards]\nsource = "w.csv"\ncolumns = { ward = "text" }\n'
+    with pytest.raises(Unsupported, match="wards"):
+        privet.open(declare(folder, TABLES + public))
