@@ -15,9 +15,20 @@ if TYPE_CHECKING:
     from .config.sessions import open
     from .core.budget import Approximate, Pure, Zcdp
     from .core.errors import BudgetExceeded, PrivetError, RequestError
-    from .core.schema import Contribution, Table, boolean, category, date, integer, number, text, timestamp
+    from .core.schema import (
+        Contribution,
+        PublicTable,
+        Table,
+        boolean,
+        category,
+        date,
+        integer,
+        number,
+        text,
+        timestamp,
+    )
     from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
-    from .core.unit import Person, Rows
+    from .core.unit import Link, Person, Rows
     from .engines.sources import DatabaseTable
     from .ledger.sqlite import SqliteLedger
     from .mechanisms import (
@@ -42,8 +53,10 @@ __all__ = [
     "FiniteMechanism",
     "Gaussian",
     "Laplace",
+    "Link",
     "Person",
     "PrivetError",
+    "PublicTable",
     "Pure",
     "RandomizedResponse",
     "RequestError",
@@ -87,8 +100,10 @@ _HOME = {
     "FiniteMechanism": "mechanisms",
     "Gaussian": "mechanisms",
     "Laplace": "mechanisms",
+    "Link": "core.unit",
     "Person": "core.unit",
     "PrivetError": "core.errors",
+    "PublicTable": "core.schema",
     "Pure": "core.budget",
     "RandomizedResponse": "mechanisms",
     "RequestError": "core.errors",

@@ -69,7 +69,7 @@ def _discovered(exact: Exact, one: Pass, rule: KeyRelease) -> tuple[Cell, ...]:
     discovery, unit = one.scan.discovery, one.scan.schema.unit
     if discovery is None:
         raise InvariantError("keys are released only where a scan discovers them")
-    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.group)
+    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.touches)
     held = exact._groups
     weights = [sums[-1] for sums in held.values()]
     weights += [0] * (-len(weights) % block)

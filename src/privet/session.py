@@ -14,6 +14,7 @@ from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry, Plain
 from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName
 from .core.exact import open_probability, positive
+from .core.links import followed
 from .core.ports import Engine, Ledger, Left
 from .core.receipt import Receipt
 from .core.rounding import float_down
@@ -74,7 +75,7 @@ class Session:
         self._budget = self._ledger.budget_of(account)
         if budget not in (None, self._budget):
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
-        self._schemas = {name: table.schema for name, table in tables.items()}
+        self._schemas = followed({name: table.schema for name, table in tables.items()})
         self._account = account
         self._engine: Engine = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()

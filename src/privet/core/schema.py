@@ -14,7 +14,7 @@ from typing import Literal
 from .errors import BadParameter
 from .exact import positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
-from .unit import Person, Rows, Unit
+from .unit import Link, Nobody, Person, Rows, Unit
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
 """What a value is, as far as expressions care."""
@@ -24,6 +24,11 @@ Key = int | str | bool | datetime.date | None
 _INT64 = 2**63
 DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
+PUBLIC_ROWS = 2**24
+"""How many rows a public table has at most where nothing is declared; this is checked when it is opened."""
+
+LATER = {"later": True}
+"""Marks a field that plans of older versions do not have: it is left out of digests where it has its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +133,11 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """Everything public about one private table: `Table` adds where its rows are.
+    """Everything public about one table: `Table` adds where its rows are.
 
     `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
-    each row is a unit, it is the number of rows, which then needs no noise.
+    each row is a unit, it is the number of rows, which then needs no noise. `key` is a column of a public table in
+    which no value comes twice. `link` is the link that was followed to find the unit (`core.links.followed`).
     """
 
     unit: Unit
@@ -141,11 +147,13 @@ class Schema:
     rows: int = DEFAULT_ROWS
     units: int | None = None
     version: str = ""
+    key: str | None = field(default=None, metadata=LATER)
+    link: Link | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
-        if not isinstance(self.unit, (Rows, Person)):
-            raise BadParameter("unit", self.unit, "Rows() or Person('column')")
+        if not isinstance(self.unit, (Rows, Person, Link, Nobody)):
+            raise BadParameter("unit", self.unit, "Rows(), Person('column') or Link('column', to='table', column='id')")
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise BadParameter("columns", self.columns, "a mapping of column names to what they hold")
         for name, column in self.columns.items():
@@ -155,6 +163,10 @@ class Schema:
                 )
         if isinstance(self.unit, Person) and self.unit.column not in self.columns:
             raise BadParameter("unit", self.unit.column, "a person column that is listed among the columns")
+        if isinstance(self.unit, Link) and self.unit.via not in self.columns:
+            raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
+        if self.key is not None and (not isinstance(self.unit, Nobody) or self.key not in self.columns):
+            raise BadParameter("key", self.key, "a column of a public table")
         if not isinstance(self.contribution, Contribution):
             raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
         if not isinstance(self.version, str):
@@ -200,5 +212,26 @@ class Table:
             units=units,
             version=version,
         )
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "schema", facts)
+
+
+class PublicTable(Table):
+    """A public table, to be joined to private ones: lists of regions, prices, codes and what they mean.
+
+    Nothing in it is protected. `key` is a column in which no value comes twice, so that a join on it makes no row into
+    several; it is checked when the table is opened, as is that there are no more than `rows` rows.
+    """
+
+    def __init__(
+        self,
+        source: object,
+        *,
+        columns: Mapping[str, Column],
+        key: str | None = None,
+        rows: int = PUBLIC_ROWS,
+        version: str = "",
+    ) -> None:
+        facts = Schema(unit=Nobody(), columns=columns, rows=rows, version=version, key=key)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "schema", facts)

@@ -15,9 +15,12 @@ from typing import Any
 
 from privet.core.errors import BadParameter, EngineError
 from privet.core.exact import positive, whole
+from privet.core.links import followed
 from privet.core.scan import Exact, Scan
-from privet.core.schema import Table
+from privet.core.schema import Schema, Table
+from privet.core.unit import Nobody
 
+from .links import broken_links, check_public, linked_view
 from .sources import Opened, open_source, view_of
 from .sql import statement
 from .text import quoted
@@ -70,6 +73,10 @@ class DuckDB:
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
 
+    def broken_links(self) -> list[str]:
+        """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
+        return broken_links(self._fetch, self._tables, self._relations)
+
     def close(self) -> None:
         """Close the connection and remove what it spilled."""
         with contextlib.suppress(Exception):
@@ -89,17 +96,22 @@ class DuckDB:
         self._fetch("SET pandas_analyze_sample = 0")
         self._fetch("SET TimeZone = 'UTC'")
         paths: list[str] = []
-        for index, (name, table) in enumerate(tables.items()):
-            opened = open_source(self._connection, name, table, index)
+        places = {name: index for index, name in enumerate(tables)}
+        self._tables = owned = followed({name: table.schema for name, table in tables.items()})
+        for name in owned:  # a table that others link to comes before them
+            opened = open_source(self._connection, name, tables[name], places[name])
             paths += opened.paths
-            self._create_view(name, table, opened, index)
+            self._create_view(name, tables[name], opened, places[name], owned)
         self._lock_down(paths)
 
-    def _create_view(self, name: str, table: Table, opened: Opened, index: int) -> None:
+    def _create_view(self, name: str, table: Table, opened: Opened, index: int, owned: Mapping[str, Schema]) -> None:
         described = [(row[0], row[1]) for row in self._fetch(f"DESCRIBE SELECT * FROM {opened.relation}")]
         columns = view_of(described, name, table.schema)
-        self._fetch(f"CREATE VIEW table{index} AS SELECT {columns} FROM {opened.relation}")
+        own = f"SELECT {columns} FROM {opened.relation}"
+        self._fetch(f"CREATE VIEW table{index} AS {linked_view(own, name, owned, self._relations)}")
         self._relations[name] = f"table{index}"
+        if isinstance(table.schema.unit, Nobody):
+            check_public(self._fetch, name, table.schema, f"table{index}")
 
     def _lock_down(self, paths: list[str]) -> None:
         allowed = [*paths, *(f"{path}.wal" for path in paths if not path.endswith((".parquet", ".csv")))]

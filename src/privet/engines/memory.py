@@ -11,6 +11,7 @@ from math import isqrt
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
+from privet.core.links import followed, owner_column, target_of
 from privet.core.scan import Discovery, Exact, Norm, Once, Scan, Sum, Truncate
 from privet.core.schema import Column, Key, Schema, Table
 from privet.core.unit import Person
@@ -32,6 +33,9 @@ class Memory:
             if not isinstance(table.source, (list, tuple)):
                 raise BadParameter(f"source of table {name!r}", type(table.source).__name__, "a list of rows")
             self._rows[name] = list(table.source)
+        owned = followed({name: table.schema for name, table in tables.items()})
+        for name in owned:  # a table that others link to comes before them
+            self._rows[name] = _with_owners(self._rows, name, owned)
 
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
@@ -40,6 +44,23 @@ class Memory:
     def close(self) -> None:
         """Let go of the rows."""
         self._rows.clear()
+
+
+def _with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str, Schema]) -> list[Row]:
+    """Return the rows of a table, each of a linked one with the column that says whose row it is."""
+    schema, rows = tables[name], stored[name]
+    link = schema.link
+    if link is None or owner_column(schema) == link.via:
+        return rows
+    owner, further = owner_column(schema), target_of(schema, tables)
+    if further is None:
+        return [{**row, owner: row.get(link.via)} for row in rows]
+    return [
+        {**row, owner: target.get(further)}
+        for row in rows
+        for target in stored[link.to]
+        if row.get(link.via) is not None and row.get(link.via) == target.get(link.column)
+    ]
 
 
 def read(value: Any, column: Column) -> Any:

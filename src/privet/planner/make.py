@@ -154,7 +154,7 @@ def _pass(
     if discovery is not None:
         sensitivity = key_sensitivity(scan)
         noise = choice.mechanism(sensitivity)
-        threshold = threshold_for(noise, discovery, group=schema.unit.group, delta=spend.keys)
+        threshold = threshold_for(noise, discovery, group=schema.unit.touches, delta=spend.keys)
         release = KeyRelease(sensitivity, noise, threshold, spend.keys, SHIFT)
     return Pass(scan, tuple(measures), release)
 

@@ -190,5 +190,8 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, *(_plain(getattr(value, field.name)) for field in fields(value))]
+        listed = [(field, getattr(value, field.name)) for field in fields(value)]
+        # what was added later and is not used leaves a digest as it was before
+        kept = [item for field, item in listed if not (field.metadata.get("later") and item == field.default)]
+        return [type(value).__name__, *map(_plain, kept)]
     raise TypeError(f"a {type(value).__name__} has no place in a plan")

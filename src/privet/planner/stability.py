@@ -46,7 +46,7 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
             factor = Fraction(widest, total.most) if total.most else Fraction(0)
             l1, l2_squared = l1 * factor, l2_squared * factor**2
     l1, l2_squared = max(l1, Fraction(1)), max(l2_squared, Fraction(1))
-    return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared).of_group(schema.unit.group)
+    return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared).of_group(schema.unit.touches)
 
 
 def key_sensitivity(scan: Scan) -> Sensitivity:
@@ -63,7 +63,7 @@ def key_sensitivity(scan: Scan) -> Sensitivity:
     l1 = norm if discovery.order == 1 else norm * discovery.most
     double = 2 if scan.schema.neighbors == "change-one" else 1
     plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=norm**2 * double)
-    return plain.of_group(scan.schema.unit.group)
+    return plain.of_group(scan.schema.unit.touches)
 
 
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:

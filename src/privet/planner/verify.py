@@ -54,7 +54,7 @@ def _verify_keys(one: Pass) -> None:
     if rule is None or discovery is None:
         return
     claimed = key_sensitivity(one.scan)
-    least = threshold_for(rule.mechanism, discovery, group=one.scan.schema.unit.group, delta=rule.delta)
+    least = threshold_for(rule.mechanism, discovery, group=one.scan.schema.unit.touches, delta=rule.delta)
     if _distance(rule.mechanism) < _norm(rule.mechanism, claimed) or rule.threshold < least:
         raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
 

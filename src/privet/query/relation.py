@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from privet.core.errors import Unsupported
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
-from privet.core.unit import Person
+from privet.core.unit import Nobody, Person
 
 from .nodes import Order, Query
 
@@ -33,6 +34,8 @@ class Private:
     @classmethod
     def of(cls, table: str, schema: Schema) -> Private:
         """Return all rows and columns of a table."""
+        if isinstance(schema.unit, Nobody):
+            raise Unsupported(f"table {table!r} is public: read it where it is, without noise")
         return cls(table, schema, {name: Column(name) for name in schema.columns})
 
     @property

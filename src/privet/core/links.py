@@ -1,0 +1,104 @@
+"""Follows links between tables to the people who own their rows. Pure: it reads declared facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .errors import RequestError, UnknownName
+from .schema import Column, Schema
+from .unit import Link, Nobody, Person, Rows
+
+
+def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the tables with each linked one owned as what it leads to: same unit, one more column that says whose.
+
+    Guarantee: where the column that a link leads to holds no value twice, each row of a linked table has at most one
+    owner, and a function of one unit's rows, in all tables together, is a function of the rows that the unit owns.
+    """
+    found: dict[str, Schema] = {}
+    for name in tables:
+        _follow(name, tables, found, ())
+    return found
+
+
+def target_of(schema: Schema, tables: Mapping[str, Schema]) -> str | None:
+    """Return the column of the link's target that says whose row it is; None if the link itself already does.
+
+    `schema` and `tables` are followed already.
+    """
+    link = schema.link
+    if link is None:
+        return None
+    owner = tables[link.to].unit
+    return None if isinstance(owner, Person) and owner.column == link.column else owner_column(tables[link.to])
+
+
+def owner_column(schema: Schema) -> str:
+    """Return the column that says whose row it is."""
+    if not isinstance(schema.unit, Person):
+        raise RequestError("only a table with people has a column that says whose row it is")
+    return schema.unit.column
+
+
+def _follow(name: str, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]) -> Schema:
+    if name in found:
+        return found[name]
+    if name in path:
+        raise RequestError(f"the links of {' -> '.join((*path, name))} lead in a circle; one table must own its unit")
+    schema = tables[name]
+    if isinstance(schema.unit, Link):
+        schema = _owned(name, schema, schema.unit, _target(name, schema.unit, tables, found, path))
+    found[name] = schema
+    return schema
+
+
+def _target(
+    name: str, link: Link, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]
+) -> Schema:
+    if link.to not in tables:
+        raise UnknownName(f"table, to which {name!r} links,", link.to, tables)
+    target = _follow(link.to, tables, found, (*path, name))
+    if link.column not in target.columns:
+        raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, target.columns)
+    if isinstance(target.unit, Rows):
+        raise RequestError(
+            f"table {name!r} links to {link.to!r}, where each row is protected by itself; a link leads to a table of "
+            f"people: give {link.to!r} a unit such as Person('patient_id')"
+        )
+    if isinstance(target.unit, Nobody):
+        raise RequestError(f"table {name!r} links to {link.to!r}, which is public: nobody owns a row there")
+    return target
+
+
+def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
+    kinds = schema.columns[link.via].kind, target.columns[link.column].kind
+    if kinds[0] != kinds[1]:
+        raise RequestError(
+            f"table {name!r} links {link.via!r}, of kind {kinds[0]}, to {link.column!r} of {link.to!r}, of kind "
+            f"{kinds[1]}; declare both as the same kind"
+        )
+    if schema.neighbors != target.neighbors:
+        raise RequestError(
+            f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "
+            f"neighbors={target.neighbors!r} for both"
+        )
+    owner = owner_column(target)
+    columns: dict[str, Column] = dict(schema.columns)
+    if owner == link.column:
+        # the link says who it is; under its own name, or as one more column under the name that the owner uses
+        same = owner == link.via
+        columns = columns if same else {**columns, _new(name, owner, columns): columns[link.via]}
+    else:
+        columns[_new(name, owner, columns)] = target.columns[owner]
+    version = f"{schema.version}; {link.to}: {target.version}" if target.version else schema.version
+    return replace(schema, unit=target.unit, columns=columns, version=version, link=link)
+
+
+def _new(name: str, owner: str, columns: Mapping[str, Column]) -> str:
+    if owner.casefold() in {column.casefold() for column in columns}:
+        raise RequestError(
+            f"table {name!r} has a column {owner!r} of its own and a link to who owns its rows, which is called so "
+            f"too; a row has one owner: leave out the column, or say unit=Person({owner!r}) instead of the link"
+        )
+    return owner

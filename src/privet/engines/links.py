@@ -1,0 +1,69 @@
+"""Tables as their owners see them: linked ones with the column that says whose row it is, public ones checked.
+
+Only the custodian meets this module: it runs when tables are opened, or when the custodian asks for a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from privet.core.errors import RequestError
+from privet.core.links import owner_column, target_of
+from privet.core.schema import Schema
+
+from .values import physical
+
+Fetch = Callable[[str], list[tuple[Any, ...]]]
+
+
+def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> str:
+    """Return a table's own columns and, where it links to others, the one that says whose row it is.
+
+    `tables` are followed; `relations` says how those that it may link to are called.
+    """
+    schema = tables[name]
+    link = schema.link
+    if link is None or owner_column(schema) == link.via:
+        return own
+    names = physical(schema)
+    mine, via = names[owner_column(schema)], names[link.via]
+    further = target_of(schema, tables)
+    if further is None:
+        return f"SELECT *, {via} AS {mine} FROM ({own})"
+    theirs = physical(tables[link.to])
+    return (
+        f"SELECT r.*, o.{theirs[further]} AS {mine} FROM ({own}) AS r "
+        f"JOIN {relations[link.to]} AS o ON r.{via} = o.{theirs[link.column]}"
+    )
+
+
+def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None:
+    """Raise unless a public table has no more rows than declared, and no value twice in its key."""
+    if fetch(f"SELECT count(*) FROM {relation}")[0][0] > schema.rows:
+        raise RequestError(
+            f"public table {name!r} has more than the {schema.rows:,} rows that are declared for it; declare rows="
+        )
+    if schema.key is not None:
+        key = physical(schema)[schema.key]
+        if fetch(f"SELECT 1 FROM {relation} WHERE {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1 LIMIT 1"):
+            raise RequestError(f"public table {name!r} has a value twice in its key {schema.key!r}")
+
+
+def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the links between tables, for the custodian alone: it tells about the data.
+
+    A value that comes twice in a column that a link leads to may give a row two owners.
+    """
+    found = []
+    for name, schema in tables.items():
+        link = schema.link
+        if link is None or target_of(schema, tables) is None:
+            continue
+        column, relation = physical(tables[link.to])[link.column], relations[link.to]
+        if fetch(f"SELECT 1 FROM {relation} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"):
+            found.append(
+                f"table {name!r} links to {link.to!r} by {link.column!r}, where some value comes twice: rows that "
+                f"lead there may have several owners, and nothing that is promised about them holds"
+            )
+    return found

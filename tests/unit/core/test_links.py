@@ -1,0 +1,87 @@
+"""Links lead from a table to the people who own its rows, by declared facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from privet.core.errors import RequestError
+from privet.core.links import followed, target_of
+from privet.core.schema import PublicTable, Schema, integer, number, text
+from privet.core.unit import Link, Person, Rows
+from privet.planner.plan import canonical
+
+VISITS = Schema(unit=Person("patient"), columns={"id": integer(), "patient": text(), "cost": number(0, 9)})
+DRUGS = Schema(unit=Link("visit", to="visits", column="id"), columns={"visit": integer(), "drug": integer()})
+DOSES = Schema(unit=Link("drug", to="drugs", column="drug"), columns={"drug": integer(), "dose": number(0, 1)})
+PEOPLE = Schema(unit=Person("person"), columns={"person": text(), "age": integer(0, 120)})
+
+
+def test_a_linked_table_is_owned_as_what_it_leads_to() -> None:
+    found = followed({"doses": DOSES, "drugs": DRUGS, "visits": VISITS})
+    assert found["visits"] == VISITS
+    for name, own in (("drugs", DRUGS), ("doses", DOSES)):
+        assert found[name].unit == Person("patient")
+        assert found[name].columns == {**own.columns, "patient": text()}
+        assert found[name].link == own.unit
+    assert target_of(found["doses"], found) == "patient"
+
+
+def test_tables_come_after_those_that_they_link_to() -> None:
+    assert list(followed({"doses": DOSES, "drugs": DRUGS, "visits": VISITS})) == ["visits", "drugs", "doses"]
+
+
+def test_a_link_to_the_person_itself_needs_no_further_table() -> None:
+    other = Schema(unit=Link("patient", to="people", column="person"), columns={"patient": text()})
+    same = Schema(unit=Link("person", to="people", column="person"), columns={"person": text()})
+    found = followed({"people": PEOPLE, "other": other, "same": same})
+    assert found["other"].unit == found["same"].unit == Person("person")
+    assert list(found["other"].columns) == ["patient", "person"]
+    assert list(found["same"].columns) == ["person"]
+    assert target_of(found["other"], found) is target_of(found["same"], found) is None
+
+
+def test_a_linked_tables_version_holds_that_of_what_decides_whose_rows_they_are() -> None:
+    found = followed({"visits": replace(VISITS, version="3"), "drugs": replace(DRUGS, version="a")})
+    assert found["drugs"].version == "a; visits: 3"
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ({"drugs": DRUGS}, "no table, to which 'drugs' links, 'visits'"),
+        ({"drugs": replace(DRUGS, unit=Link("visit", to="visits", column="no")), "visits": VISITS}, "no column"),
+        ({"drugs": DRUGS, "visits": replace(VISITS, unit=Rows())}, "each row is protected by itself"),
+        ({"drugs": DRUGS, "visits": PublicTable([], columns=VISITS.columns).schema}, "public"),
+        ({"drugs": DRUGS, "visits": replace(VISITS, neighbors="change-one")}, "other neighbours"),
+        ({"drugs": DRUGS, "visits": replace(VISITS, columns={**VISITS.columns, "id": text()})}, "same kind"),
+        (
+            {"drugs": replace(DRUGS, columns={**DRUGS.columns, "Patient": text()}), "visits": VISITS},
+            "a row has one owner",
+        ),
+        (
+            {"drugs": DRUGS, "visits": replace(VISITS, unit=Link("id", to="drugs", column="visit"))},
+            "drugs -> visits -> drugs lead in a circle",
+        ),
+    ],
+)
+def test_a_link_that_leads_to_no_one_owner_is_refused(tables: dict[str, Schema], told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        followed(tables)
+
+
+def test_a_link_and_a_key_stand_on_declared_columns() -> None:
+    with pytest.raises(RequestError, match="link from a column"):
+        Schema(unit=Link("no", to="visits", column="id"), columns={"visit": integer()})
+    with pytest.raises(RequestError, match="a name"):
+        Link("", to="visits", column="id")
+    with pytest.raises(RequestError, match="a column of a public table"):
+        PublicTable([], columns={"zip": text()}, key="no")
+    with pytest.raises(RequestError, match="a column of a public table"):
+        replace(VISITS, key="id")
+
+
+def test_facts_that_are_not_used_leave_the_text_of_a_plan_as_it_was() -> None:
+    assert canonical(VISITS).endswith('"add-remove",["Contribution",1,1],1099511627776,null,""]')
+    assert canonical(followed({"visits": VISITS, "drugs": DRUGS})["drugs"]).endswith('["Link","visit","visits","id"]]')
