@@ -181,6 +181,10 @@ def test_a_module_says_what_it_is_for(file: Path) -> None:
     assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
 
 
+CARELESS = ("audit/unsafe.py", "noise comes from privet.noise alone")
+"""What attacks are shown against has the noise of a careless program."""
+
+
 def faults(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield what no file of the package may hold, with its line."""
     for node in ast.walk(tree):
@@ -210,6 +214,7 @@ def test_no_file_holds_what_the_house_bans() -> None:
         f"{file.relative_to(ROOT)}:{line}: {why}"
         for file in MODULES
         for line, why in faults(ast.parse(file.read_text(encoding="utf-8")))
+        if (file.relative_to(PACKAGE).as_posix(), why) != CARELESS
     ]
     found += [f"{file.relative_to(ROOT)} is not a name" for file in MODULES if words(file.stem) & BANNED]
     assert found == []
