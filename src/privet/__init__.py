@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from .engines.sources import DatabaseTable
     from .ledger.sqlite import SqliteLedger
     from .mechanisms import (
+        AboveThreshold,
         Exponential,
         FiniteMechanism,
         Gaussian,
         Laplace,
+        NumericSparse,
         RandomizedResponse,
+        Sparse,
         analytic_gaussian_sigma,
     )
     from .query.frame import col, count, count_units, histogram, mean, std, sum, var, when
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AboveThreshold",
     "Approximate",
     "BudgetExceeded",
     "Contribution",
@@ -54,6 +58,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Link",
+    "NumericSparse",
     "Person",
     "PrivetError",
     "PublicTable",
@@ -63,6 +68,7 @@ __all__ = [
     "Rows",
     "Sensitivity",
     "Session",
+    "Sparse",
     "SqliteLedger",
     "Table",
     "Zcdp",
@@ -92,6 +98,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "AboveThreshold": "mechanisms",
     "Approximate": "core.budget",
     "BudgetExceeded": "core.errors",
     "Contribution": "core.schema",
@@ -101,6 +108,7 @@ _HOME = {
     "Gaussian": "mechanisms",
     "Laplace": "mechanisms",
     "Link": "core.unit",
+    "NumericSparse": "mechanisms",
     "Person": "core.unit",
     "PrivetError": "core.errors",
     "PublicTable": "core.schema",
@@ -110,6 +118,7 @@ _HOME = {
     "Rows": "core.unit",
     "Sensitivity": "core.sensitivity",
     "Session": "session",
+    "Sparse": "mechanisms",
     "SqliteLedger": "ledger.sqlite",
     "Table": "core.schema",
     "Zcdp": "core.budget",

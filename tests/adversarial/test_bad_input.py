@@ -23,6 +23,7 @@ from privet.core.errors import RequestError
 from privet.core.event import Repeated
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import (
+    AboveThreshold,
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,
     Exponential,
@@ -32,8 +33,10 @@ from privet.mechanisms import (
     GaussianEvent,
     Laplace,
     LaplaceEvent,
+    NumericSparse,
     RandomizedResponse,
     ResponseEvent,
+    Sparse,
 )
 
 F = Fraction
@@ -474,6 +477,8 @@ TAKERS = {
     "interval": Laplace(sensitivity=1, epsilon=1).interval,
     "Exponential": Exponential(sensitivity=1, epsilon=1).release,
     "probabilities": Exponential(sensitivity=1, epsilon=1).probabilities,
+    "AboveThreshold": AboveThreshold(threshold=0, sensitivity=1, epsilon=1).release,
+    "NumericSparse": NumericSparse(threshold=0, limit=2, sensitivity=1, epsilon=1).release,
     "response": RandomizedResponse(p=0.75).release,
     "named response": RandomizedResponse(p=0.75, categories=["no", "yes"]).release,
     "estimate": RandomizedResponse(p=0.75).estimate,
@@ -503,6 +508,16 @@ def test_a_private_value_that_is_refused_is_never_quoted(taker: Callable[[Any], 
             assert error.__cause__ is None
             assert error.__context__ is None
     assert refused >= 15
+
+
+def test_a_stream_never_quotes_a_query() -> None:
+    mechanism = Sparse(threshold=0, limit=9, sensitivity=1, epsilon=1)
+    for secret in SECRETS:
+        _, error = attempt(lambda value: list(mechanism.stream([value])), secret)
+        told = f"{error} {error.to_dict() if error else ''}"
+        assert "secret-77" not in told
+        assert "123456789" not in told
+        assert error is None or (error.__cause__ is None and error.__context__ is None)
 
 
 def test_reprs_of_mechanisms_never_hold_what_they_released() -> None:

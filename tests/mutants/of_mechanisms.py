@@ -128,4 +128,52 @@ MUTANTS: list[Mutant] = [
         ("return self.function(self.mechanism.release(value))", "return self.function(value)"),
         ("return float_up(self.event.pure())", "return float_up(self.event.pure()) / 2"),
     ),
+    *of(
+        "mechanisms/sparse_run.py",
+        "adversarial/test_sparse_vector_audit.py",
+        (
+            "gap = value + noise.discrete_laplace(self._steps.query_scale) - self._bar",
+            "gap = value + noise.discrete_laplace(self._steps.query_scale / 2) - self._bar",
+        ),
+        (
+            "noise.discrete_laplace(self._steps.query_scale, block.size)",
+            "noise.discrete_laplace(self._steps.query_scale, 1).repeat(block.size)",
+        ),
+        ("self._steps.threshold + noise.discrete_laplace(self._steps.threshold_scale)", "self._steps.threshold"),
+        ("if self._refresh and self.left:", "if False:"),
+    ),
+    *of(
+        "mechanisms/sparse_run.py",
+        "unit/mechanisms/test_sparse_vector.py",
+        ("if not self.left:", "if False:"),
+        ("moves = math.ceil(sensitivity / step_of(exponent))", "moves = math.floor(sensitivity / step_of(exponent))"),
+        ("start, width = start + width, 2 * width", "start, width = start + 2 * width, 2 * width"),
+    ),
+    *of(
+        "mechanisms/sparse_vector.py",
+        "adversarial/test_sparse_vector_audit.py unit/mechanisms/test_sparse_vector.py",
+        ("return PureEvent(once + self.limit * crossing)", "return PureEvent(once + crossing)"),
+        ("return Repeated(PureEvent(once + crossing), self.limit)", "return PureEvent(once + self.limit * crossing)"),
+        ("1 if self.monotone else 2\n        crossing", "1\n        crossing"),
+        ("while run.left:", "while True:"),
+    ),
+    *of(
+        "mechanisms/sparse_budget.py",
+        "unit/mechanisms/test_sparse_vector.py",
+        ("return optimal(Repeated(PureEvent(Fraction(each)), times), delta) <= aim", "return each <= aim / 2"),
+        ("wrong = -np.expm1(queries / 2 * (log_far + log_near))", "wrong = -np.expm1(log_far + log_near)"),
+        ("return sqrt_up(32 * limit * tail) / epsilon", "return sqrt_up(16 * limit * tail) / epsilon"),
+    ),
+    *of(
+        "mechanisms/numeric_sparse.py",
+        "unit/mechanisms/test_sparse_vector.py",
+        ("Composed((self._crossing_event(), Repeated(self.measure.event, self.limit)))", "self._crossing_event()"),
+        ("self._measure_with(self.sensitivity / each)", "self._measure_with(self.sensitivity / each / self.limit)"),
+        ("offset_variance=0.0 if self.refresh else bar", "offset_variance=0.0"),
+    ),
+    *of(
+        "mechanisms/sparse_answers.py",
+        "unit/mechanisms/test_sparse_vector.py",
+        ("center = mean + along * (other - mean)", "center = other"),
+    ),
 ]

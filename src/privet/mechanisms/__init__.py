@@ -10,13 +10,28 @@ from .gaussian import Gaussian
 from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from .mechanism import Mapped, Mechanism
+from .numeric_sparse import NumericSparse
 from .randomized_response import RandomizedResponse, ResponseEvent
+from .sparse_answers import Above, Crossings
+from .sparse_vector import AboveThreshold, Sparse
 
-MECHANISMS: tuple[type[Mechanism], ...] = (Laplace, Gaussian, Exponential, RandomizedResponse, FiniteMechanism)
+MECHANISMS: tuple[type[Mechanism], ...] = (
+    Laplace,
+    Gaussian,
+    Exponential,
+    AboveThreshold,
+    Sparse,
+    NumericSparse,
+    RandomizedResponse,
+    FiniteMechanism,
+)
 """Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
 
 __all__ = [
     "MECHANISMS",
+    "Above",
+    "AboveThreshold",
+    "Crossings",
     "DiscreteGaussianEvent",
     "DiscreteLaplaceEvent",
     "Exponential",
@@ -29,7 +44,9 @@ __all__ = [
     "LaplaceEvent",
     "Mapped",
     "Mechanism",
+    "NumericSparse",
     "RandomizedResponse",
     "ResponseEvent",
+    "Sparse",
     "analytic_gaussian_sigma",
 ]

@@ -1,0 +1,122 @@
+"""The sparse vector that also measures: each query that crosses is answered with a number, by noise of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet.core.event import Composed, Event, Repeated
+from privet.core.exact import failure_probability, open_probability, positive
+from privet.core.rounding import float_up, sqrt_up
+
+from . import sparse_budget as budget
+from .laplace import Laplace
+from .lattice import Grid, to_grid
+from .reading import Numbers
+from .sparse_answers import Above, Crossings, improve
+from .sparse_vector import Sparse
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class NumericSparse(Sparse):
+    """Answer with a number each query that comes out above a threshold, until `limit` of them have.
+
+    `measuring` is the part of epsilon that the numbers get, half of it by default; the rest finds the crossings, as in
+    `Sparse`. A delta is halved between the two. The gaps, which come free, improve the numbers: `estimates`.
+
+    Guarantee: the event of the crossings, and that of one Laplace release for each, composed. The noise of a
+    measurement is drawn afresh: a number that reused the noise of its comparison would have no privacy at all.
+    Cites: [DR14, Alg. 3], [DWZK19, Alg. 2 and Sec. 6].
+    """
+
+    measure: Laplace
+
+    def __init__(
+        self,
+        *,
+        threshold: object,
+        limit: int,
+        sensitivity: object,
+        epsilon: object,
+        delta: object = 0,
+        monotone: bool = False,
+        share: object = None,
+        measuring: object = Fraction(1, 2),
+        grid: Grid = "fine",
+    ) -> None:
+        part, total = open_probability(measuring, "measuring"), positive(epsilon, "epsilon")
+        chance = failure_probability(delta) / 2
+        super().__init__(
+            threshold=threshold,
+            limit=limit,
+            sensitivity=sensitivity,
+            epsilon=total * (1 - part),
+            delta=chance,
+            monotone=monotone,
+            share=share,
+            grid=grid,
+        )
+        each = budget.epsilon_each(total * part, chance, self.limit) if chance else total * part / self.limit
+        self._measure_with(self.sensitivity / each)
+
+    @classmethod
+    def lecture(
+        cls, *, threshold: object, limit: int, sensitivity: object, epsilon: object, delta: object = 0
+    ) -> NumericSparse:
+        """Return the textbook's parameters: e1 = 8/9 epsilon for the crossings and e2 = 2/9 epsilon for the numbers.
+
+        Where delta > 0 they are r/(r + 1) and 2/(r + 1) of epsilon, r = sqrt(512). The noise of the numbers has scale
+        sigma(e2), which buys e2/2 for all of them, so that e1 + e2/2 = epsilon.
+
+        Cites: [DR14, Alg. 3].
+        """
+        bar, count, distance = budget.read_facts(threshold, limit, sensitivity, False, "fine")
+        total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
+        root = sqrt_up(Fraction(512)) if chance else Fraction(8)
+        sigma, answers = (
+            distance * budget.printed_scale(part * total, count, chance, numeric=True)
+            for part in (root / (root + 1), 2 / (root + 1))
+        )
+        made = cls.__new__(cls)
+        made._fill(bar, count, distance, (sigma, 2 * sigma), monotone=False, refresh=True, grid="fine")
+        made._measure_with(answers)
+        return made
+
+    def _measure_with(self, scale: Fraction) -> None:
+        measure = Laplace(sensitivity=self.sensitivity, scale=scale, grid=self.grid)
+        object.__setattr__(self, "measure", measure)
+
+    @cached_property
+    def event(self) -> Event:
+        """The event of one run: that of the crossings, and that of a measurement for each."""
+        return Composed((self._crossing_event(), Repeated(self.measure.event, self.limit)))
+
+    def release(self, queries: Any) -> Crossings:
+        """Return the answers to a list or array of queries, a number for each crossing, and the improved estimates."""
+        numbers = self._read_all(queries)
+        run = self._start()
+        answered, places, gaps = run.ask_all(to_grid(numbers, self._steps.exponent))
+        values = tuple(self._value(numbers.values[place], numbers.whole) for place in places)
+        shown = tuple(map(self._number, gaps))
+        return Crossings(answered, run.left == 0, tuple(places), shown, values, self.improved(values, shown))
+
+    def improved(self, values: tuple[int | float, ...], gaps: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the values of one run's crossings improved by their gaps, as the best linear unbiased estimates do."""
+        base = float(self.threshold)
+        bar, query = float_up(2 * self.threshold_scale**2), float_up(2 * self.query_scale**2)
+        return improve(
+            values,
+            tuple(base + gap for gap in gaps),
+            measured_variance=self.measure.variance,
+            shown_variance=query + bar if self.refresh else query,
+            offset_variance=0.0 if self.refresh else bar,
+        )
+
+    def _above(self, gap: int, number: Numbers) -> Above:
+        return Above(self._number(gap), self._value(number.values, number.whole))
+
+    def _value(self, exact: Any, is_whole: bool) -> int | float:
+        value: int | float = self.measure.release(int(exact) if is_whole else exact)
+        return value

@@ -1,0 +1,125 @@
+"""One run of the sparse vector technique, on integers: a noisy bar, a noisy comparison for each query, a halt.
+
+Arrays are compared in blocks of noise that was drawn for them; single queries one at a time. Which block holds the
+last crossing is told by the answer itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privet import noise
+
+from .lattice import Grid, add, exponent_below, step_of
+
+BLOCK = 2**15
+_FINE_BITS = 20
+_WINDOW = 64
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The grid of a sparse vector: its exponent, the threshold and the scales of both noises, in its steps.
+
+    Guarantee: two answers at a distance of at most the sensitivity lie at most `moves` steps apart, and both scales
+    are moves / sensitivity times the stated ones, so that rounding to the grid is paid for by the noise.
+    """
+
+    exponent: int
+    threshold: int
+    moves: int
+    threshold_scale: Fraction
+    query_scale: Fraction
+
+
+def make_steps(
+    grid: Grid, threshold: Fraction, sensitivity: Fraction, threshold_scale: Fraction, query_scale: Fraction
+) -> Steps:
+    """Return the grid of a sparse vector: the whole numbers, or powers of two far below sensitivity and noise."""
+    exponent = 0
+    if grid == "fine":
+        exponent = exponent_below(min(sensitivity, threshold_scale, query_scale) / 2**_FINE_BITS)
+    moves = math.ceil(sensitivity / step_of(exponent))
+    raised = moves / sensitivity
+    bar = math.floor(threshold / step_of(exponent) + Fraction(1, 2))
+    return Steps(exponent, bar, moves, threshold_scale * raised, query_scale * raised)
+
+
+class Run:
+    """The state of one run: the noisy bar, and how many crossings are left.
+
+    A query of v steps comes out above if v + noise >= threshold + threshold noise. After a crossing the bar is drawn
+    afresh where `refresh` is set. The run is over when no crossings are left.
+
+    Guarantee: let neighbours move answers by at most D steps, in any direction. Pair threshold noise r with r + D, and
+    the noise n of each crossing with the n' that leaves its gap the same, n' = n + D + v - v', which lies in
+    [n, n + 2D]. What came out below still does, and every crossing keeps its gap. The pairing is one to one on the
+    integers, and costs D/b1 + 2D/b2 for each crossing. Where all answers move one way it is r with r + D and n' in
+    [n, n + D] as they rise, and r with r as they fall: D/b2 for each. Comparing with >= or > is the same, by shifting
+    the threshold. Queries below cost nothing, however many, and the gaps come free.
+    Cites: [LSL17, Alg. 7 and Sec. 4.3], [DWZK19, Alg. 2].
+    """
+
+    def __init__(self, steps: Steps, limit: int, *, refresh: bool) -> None:
+        self._steps = steps
+        self._refresh = refresh
+        self._bar = self._draw_bar()
+        self.left = limit
+
+    def ask(self, value: int) -> int | None:
+        """Return the gap of one query in steps, or None where it came out below."""
+        gap = value + noise.discrete_laplace(self._steps.query_scale) - self._bar
+        if gap < 0:
+            return None
+        self._count()
+        return gap
+
+    def ask_all(self, values: Any) -> tuple[int, list[int], list[int]]:
+        """Return how many of an array's queries were answered, and the index and gap of each crossing."""
+        places: list[int] = []
+        gaps: list[int] = []
+        for start in range(0, values.size, BLOCK):
+            block = values[start : start + BLOCK]
+            noisy = add(block, noise.discrete_laplace(self._steps.query_scale, block.size))
+            for place, gap in self._cross(noisy):
+                places.append(start + place)
+                gaps.append(gap)
+            if not self.left:
+                return places[-1] + 1, places, gaps
+        return values.size, places, gaps
+
+    def _cross(self, noisy: Any) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        if not self._refresh:
+            for place in (noisy >= self._bar).nonzero()[0][: self.left].tolist():
+                found.append((place, int(noisy[place]) - self._bar))
+                self._count()
+            return found
+        # Noise behind a crossing has decided nothing yet, so it may meet the next bar.
+        place = 0
+        while self.left and (place := self._next(noisy, place)) < noisy.size:
+            found.append((place, int(noisy[place]) - self._bar))
+            self._count()
+            place += 1
+        return found
+
+    def _next(self, noisy: Any, start: int) -> int:
+        """Return the first place at or after `start` that reaches the bar, or the array's end."""
+        width = _WINDOW
+        while start < noisy.size:
+            reached = noisy[start : start + width] >= self._bar
+            if reached.any():
+                return start + int(reached.argmax())
+            start, width = start + width, 2 * width
+        return int(noisy.size)
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self._refresh and self.left:
+            self._bar = self._draw_bar()
+
+    def _draw_bar(self) -> int:
+        return self._steps.threshold + noise.discrete_laplace(self._steps.threshold_scale)

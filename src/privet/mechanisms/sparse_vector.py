@@ -1,0 +1,257 @@
+"""The sparse vector technique: ask any number of queries, pay only for those that come out above a threshold.
+
+`AboveThreshold` stops at the first such query and `Sparse` after several; `numeric_sparse` measures them too. The
+comparison is made on integers, exactly, and each crossing comes with its gap, at no further cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet.accounting.events import PureEvent
+from privet.core.errors import BadValue
+from privet.core.event import Event, Repeated
+from privet.core.exact import failure_probability, open_probability, positive, whole
+from privet.core.rounding import float_up
+
+from . import sparse_budget as budget
+from .lattice import Grid, from_grid, step_of, to_grid
+from .mechanism import Mechanism, shown
+from .reading import Numbers, read_numbers
+from .sparse_answers import Above, Crossings
+from .sparse_run import Run, Steps, make_steps
+
+_REAL = Numbers(None, None, False)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Sparse(Mechanism):
+    """Say of each query whether it lies above a threshold, until `limit` of them have come out above.
+
+    `sensitivity` bounds how far one unit can move any query; with `monotone=True` a unit may only ever move all
+    queries the same way, as with counts under add-remove neighbours. `share` is the part of epsilon that the
+    threshold's noise gets; left out, it is the best one. With a `delta`, the threshold may be drawn afresh after each
+    crossing and the crossings composed optimally; whichever way compares more accurately is taken. `grid="whole"`
+    draws integer noise for whole-number queries; by default noise is drawn on a fine grid, for queries of any kind.
+
+    Guarantee: with one threshold noise of scale b1 and query noises of scale b2, for a sensitivity s and c crossings,
+    (s/b1 + 2 c s/b2)-DP, or (s/b1 + c s/b2) where monotone, gaps included (proof at `Run`). Where the threshold is
+    refreshed, each crossing is one such release with c = 1, and they compose.
+    Cites: [DR14, Alg. 1 and 2], [LSL17, Alg. 7], [DWZK19, Alg. 2].
+    """
+
+    threshold: Fraction
+    limit: int
+    sensitivity: Fraction
+    threshold_scale: Fraction
+    query_scale: Fraction
+    monotone: bool
+    refresh: bool
+    grid: Grid
+
+    def __init__(
+        self,
+        *,
+        threshold: object,
+        limit: int,
+        sensitivity: object,
+        epsilon: object,
+        delta: object = 0,
+        monotone: bool = False,
+        share: object = None,
+        grid: Grid = "fine",
+    ) -> None:
+        bar, count, distance = budget.read_facts(threshold, limit, sensitivity, monotone, grid)
+        total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
+        moves = 1 if monotone else 2
+        refresh = False
+        if chance and count > 1:
+            each = budget.epsilon_each(total, chance, count)
+            at_once = budget.comparison_variance(total, moves * count)
+            refresh = budget.comparison_variance(each, moves) < at_once
+            total = each if refresh else total
+        weight = moves if refresh else moves * count
+        part = budget.best_share(weight) if share is None else open_probability(share, "share")
+        first = positive(distance / (total * part), "the scale of the threshold's noise")
+        second = positive(weight * distance / (total * (1 - part)), "the scale of the queries' noise")
+        self._fill(bar, count, distance, (first, second), monotone=monotone, refresh=refresh, grid=grid)
+
+    @classmethod
+    def lecture(
+        cls, *, threshold: object, limit: int, sensitivity: object, epsilon: object, delta: object = 0
+    ) -> Sparse:
+        """Return the textbook's parameters: a fresh threshold after each crossing, noises of scale sigma and 2 sigma.
+
+        sigma = 2 c / epsilon, or sqrt(32 c ln(1/delta)) / epsilon where delta > 0. They cost what `event` says,
+        which for delta > 0 is less than a half of what they were meant to.
+
+        Cites: [DR14, Alg. 2].
+        """
+        bar, count, distance = budget.read_facts(threshold, limit, sensitivity, False, "fine")
+        sigma = distance * budget.printed_scale(positive(epsilon, "epsilon"), count, failure_probability(delta))
+        made = cls.__new__(cls)
+        made._fill(bar, count, distance, (sigma, 2 * sigma), monotone=False, refresh=True, grid="fine")
+        return made
+
+    def _fill(
+        self,
+        threshold: Fraction,
+        limit: int,
+        sensitivity: Fraction,
+        scales: tuple[Fraction, Fraction],
+        *,
+        monotone: bool,
+        refresh: bool,
+        grid: Grid,
+    ) -> None:
+        for name, value in (
+            ("threshold", threshold),
+            ("limit", limit),
+            ("sensitivity", sensitivity),
+            ("threshold_scale", scales[0]),
+            ("query_scale", scales[1]),
+            ("monotone", monotone),
+            ("refresh", refresh and limit > 1),
+            ("grid", grid),
+        ):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def event(self) -> Event:
+        """The event of one run, however many queries it answers."""
+        return self._crossing_event()
+
+    def _crossing_event(self) -> Event:
+        once, moves = self.sensitivity / self.threshold_scale, 1 if self.monotone else 2
+        crossing = moves * self.sensitivity / self.query_scale
+        if self.refresh:
+            return Repeated(PureEvent(once + crossing), self.limit)
+        return PureEvent(once + self.limit * crossing)
+
+    def release(self, queries: Any) -> Crossings:
+        """Return the answers to a list or array of queries, up to the one at which the run halts."""
+        run = self._start()
+        answered, places, gaps = run.ask_all(to_grid(self._read_all(queries), self._steps.exponent))
+        return Crossings(answered, run.left == 0, tuple(places), tuple(map(self._number, gaps)))
+
+    def stream(self, queries: Iterable[Any]) -> Iterator[Above | None]:
+        """Yield an answer for each query as it is asked: None where it came out below. Ends after `limit` crossings.
+
+        The next query is only taken once its turn has come, so that it may depend on the answers so far. Each call is
+        a run of its own and costs the event once more.
+        """
+        if isinstance(queries, (str, bytes)) or not isinstance(queries, Iterable):
+            raise BadValue("queries", f"a {type(queries).__name__}", "a collection or a generator of numbers")
+        return self._answers(iter(queries))
+
+    def _answers(self, queries: Iterator[Any]) -> Iterator[Above | None]:
+        run = self._start()
+        while run.left:
+            try:
+                query = next(queries)
+            except StopIteration:
+                return
+            number = self._read_one(query)
+            gap = run.ask(to_grid(number, self._steps.exponent))
+            yield None if gap is None else self._above(gap, number)
+
+    def _above(self, gap: int, number: Numbers) -> Above:
+        return Above(self._number(gap))
+
+    def accuracy(self, queries: int, beta: object) -> float:
+        """Return alpha such that a run of so many queries is (alpha, beta)-accurate.
+
+        Except with probability beta, each query that comes out above is at least threshold - alpha, and each that
+        comes out below at most threshold + alpha, as long as fewer than `limit` queries exceed threshold - alpha.
+
+        Cites: [DR14, Def. 3.9 and Thm 3.24], whose alpha of 8 (ln k + ln(2/beta)) / epsilon this never exceeds.
+        """
+        count = whole(queries, "queries", least=1, most=10**18)
+        failure = open_probability(beta, "beta") / (self.limit if self.refresh else 1)
+        scales = float_up(self.threshold_scale), float_up(self.query_scale)
+        # Integer noise exceeds m no more often than real noise exceeds m - 1/2; a fine grid rounds numbers too.
+        steps = 1 if self.grid == "whole" else 3
+        allowance = steps * step_of(self._steps.exponent)
+        rounding = Fraction(self._steps.moves) * step_of(self._steps.exponent) / self.sensitivity
+        return float_up(Fraction(budget.accuracy(*scales, count, float(failure))) * rounding + allowance)
+
+    @property
+    def variance(self) -> float:
+        """The variance of what decides a comparison: the threshold's noise minus a query's, as if of real scale."""
+        return float_up(2 * (self.threshold_scale**2 + self.query_scale**2))
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return make_steps(self.grid, self.threshold, self.sensitivity, self.threshold_scale, self.query_scale)
+
+    def _start(self) -> Run:
+        return Run(self._steps, self.limit, refresh=self.refresh)
+
+    def _number(self, steps: int) -> float:
+        return float(from_grid(steps, self._steps.exponent, like=_REAL))
+
+    def _read_all(self, queries: Any) -> Numbers:
+        numbers = read_numbers(queries, "queries", wide=True)
+        if numbers.shape is None or len(numbers.shape) != 1:
+            raise BadValue("queries", "something else", "a list or one-dimensional array of finite numbers")
+        return self._checked(numbers)
+
+    def _read_one(self, query: Any) -> Numbers:
+        number = read_numbers(query, "each query")
+        if number.shape is not None:
+            raise BadValue("each query", "an array", "one finite number; release takes a whole array")
+        return self._checked(number)
+
+    def _checked(self, numbers: Numbers) -> Numbers:
+        if self.grid == "whole" and not numbers.whole and numbers.size:
+            raise BadValue("queries", "reals", "integers by type where grid='whole'; leave grid out for reals")
+        return numbers
+
+    def __repr__(self) -> str:
+        options = ", monotone=True" if self.monotone else ""
+        return (
+            f"{type(self).__name__}(threshold={shown(self.threshold)}, limit={self.limit}, "
+            f"sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class AboveThreshold(Sparse):
+    """Find the first query that lies above a threshold: a sparse vector that halts at its first crossing.
+
+    Guarantee: (s/b1 + 2 s/b2)-DP for a sensitivity s, threshold noise of scale b1 and query noise of scale b2, or
+    (s/b1 + s/b2) where monotone; the gap included.
+    Cites: [DR14, Alg. 1], [LSL17, Alg. 7].
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: object,
+        sensitivity: object,
+        epsilon: object,
+        monotone: bool = False,
+        share: object = None,
+        grid: Grid = "fine",
+    ) -> None:
+        super().__init__(
+            threshold=threshold,
+            limit=1,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            monotone=monotone,
+            share=share,
+            grid=grid,
+        )
+
+    @classmethod
+    def lecture(cls, *, threshold: object, sensitivity: object, epsilon: object) -> AboveThreshold:  # type: ignore[override]
+        """Return the textbook's parameters: noises of scale 2 / epsilon and 4 / epsilon, an even split.
+
+        Cites: [DR14, Alg. 1].
+        """
+        return cls(threshold=threshold, sensitivity=sensitivity, epsilon=epsilon, share=Fraction(1, 2))
