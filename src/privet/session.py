@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -49,6 +49,8 @@ class Session:
 
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
     same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
+    `about` names the tables that may be asked about; without it, all may. Another engine than DuckDB over the
+    tables can be given as `engine`; the session closes it.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Session:
         ledger: Ledger | None = None,
         account: str = "session",
         engine: Engine | None = None,
+        about: Collection[str] | None = None,
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
@@ -75,7 +78,9 @@ class Session:
         self._budget = self._ledger.budget_of(account)
         if budget not in (None, self._budget):
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
-        self._schemas = followed({name: table.schema for name, table in tables.items()})
+        owned = followed({name: table.schema for name, table in tables.items()})
+        # a table that may not be asked about can still say who owns the rows of one that links to it
+        self._schemas = {name: schema for name, schema in owned.items() if about is None or name in about}
         self._account = account
         self._engine: Engine = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()

@@ -5,7 +5,7 @@
 
 from .problems import BadConfig, Problem
 from .reading import read_config
-from .values import Analyst, Config, EngineLimits, LedgerPlace, Link, LinkedTable, PublicTable, Rules
+from .values import Analyst, Config, EngineLimits, LedgerPlace, Rules
 
 __all__ = [
     "Analyst",
@@ -13,10 +13,7 @@ __all__ = [
     "Config",
     "EngineLimits",
     "LedgerPlace",
-    "Link",
-    "LinkedTable",
     "Problem",
-    "PublicTable",
     "Rules",
     "read_config",
 ]

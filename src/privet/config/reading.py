@@ -63,9 +63,7 @@ def _config(root: Section, file: Path) -> Config | None:
         return None
     return Config(
         path=file,
-        tables=tables.private,
-        linked=tables.linked,
-        public=tables.public,
+        tables=tables,
         rules=rules,
         analysts=analysts,
         engine=engine,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
-from privet.core.errors import RequestError, UnknownName, Unsupported
+from privet.core.errors import RequestError, UnknownName
 from privet.core.schema import Table
+from privet.core.unit import Link
 from privet.engines.duckdb import DuckDB
 from privet.ledger.sqlite import SqliteLedger
 from privet.session import Session
@@ -25,40 +26,40 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
     the file names analysts, one must be given; where it names none, all share the data set's budget.
     """
     config = read_config(path)
-    account, tables = account_of(config, analyst)
+    account, about = account_of(config, analyst)
+    tables = needed_tables(config, about)
     with ExitStack() as opened:
         ledger = opened.enter_context(open_ledger(config))
         engine = opened.enter_context(open_engine(config, tables))
-        session = Session(tables, ledger=ledger, account=account, engine=engine).closing(ledger.close)
+        session = Session(tables, ledger=ledger, account=account, engine=engine, about=about).closing(ledger.close)
         opened.pop_all()
     return session
 
 
-def account_of(config: Config, analyst: str | None) -> tuple[str, dict[str, Table]]:
+def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]]:
     """Return the account that pays for an analyst's questions, and the tables that they may ask about."""
-    usable = usable_tables(config)
     if not config.analysts:
         if analyst is not None:
             raise UnknownName("analyst", str(analyst), (), advice=f"{config.path.name} names none; leave it out")
-        return EVERYBODY, usable
+        return EVERYBODY, frozenset(config.tables)
     if analyst is None:
         raise RequestError(f"{config.path.name} names analysts, each with a budget; say which one asks")
     if analyst not in config.analysts:
         advice = f"ask the custodian to add one to {config.path.name}"
         raise UnknownName("analyst", str(analyst), (), advice=advice)
-    return analyst, {name: table for name, table in usable.items() if name in config.analysts[analyst].tables}
+    return analyst, frozenset({*config.analysts[analyst].tables, *config.public})
 
 
-def usable_tables(config: Config) -> dict[str, Table]:
-    """Return the tables that this version can answer questions about; refuse a file with others."""
-    for name, linked in config.linked.items():
-        raise Unsupported(
-            f"table {name!r} is linked ({linked.link}), and this version reads one table at a time; "
-            "take the link out of privet.toml, or give the table a unit column of its own"
-        )
-    for name in config.public:
-        raise Unsupported(f"table {name!r} is public, and this version joins no tables; take it out of privet.toml")
-    return dict(config.tables)
+def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
+    """Return some tables and those that their links lead to, which say whose rows they hold."""
+    found, waiting = set[str](), list(about)
+    while waiting:
+        name = waiting.pop()
+        unit = config.tables[name].schema.unit
+        if name not in found and isinstance(unit, Link):
+            waiting.append(unit.to)
+        found.add(name)
+    return {name: table for name, table in config.tables.items() if name in found}
 
 
 def open_ledger(config: Config) -> SqliteLedger:

@@ -9,43 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from privet.core.budget import Budget
-from privet.core.schema import Column, Contribution, Table
+from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb import MEMORY_LIMIT, TIMEOUT
 from privet.ledger.records import Time
 from privet.ledger.rules import KEYS_SHARE
-
-
-@dataclass(frozen=True)
-class Link:
-    """Whose row it is, by way of another table: `column` holds values of `target` in `table`, which are unique."""
-
-    column: str
-    table: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"{self.column} -> {self.table}.{self.target}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkedTable:
-    """A private table that has no unit of its own and is linked to one that has."""
-
-    source: object = field(repr=False, compare=False)
-    columns: Mapping[str, Column]
-    link: Link
-    contribution: Contribution
-    rows: int
-    version: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicTable:
-    """A table that protects nobody: its rows may be seen by all."""
-
-    source: object = field(repr=False, compare=False)
-    columns: Mapping[str, Column]
-    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +27,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class Analyst:
-    """Who may ask: up to which budget (None: up to the data set's) and about which tables."""
+    """Who may ask: up to which budget (None: up to the data set's) and about which private tables."""
 
     budget: Budget | None
     tables: tuple[str, ...]
@@ -85,18 +52,24 @@ class LedgerPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it."""
+    """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it.
+
+    `tables` holds private tables, those that are linked to them, and public ones.
+    """
 
     path: Path
     tables: Mapping[str, Table]
     rules: Rules
     ledger: LedgerPlace
-    linked: Mapping[str, LinkedTable] = field(default_factory=dict)
-    public: Mapping[str, PublicTable] = field(default_factory=dict)
     analysts: Mapping[str, Analyst] = field(default_factory=dict)
     engine: EngineLimits = field(default_factory=EngineLimits)
     key_file: Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tables", "linked", "public", "analysts"):
+        for name in ("tables", "analysts"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The names of the public tables, which everybody may use."""
+        return tuple(name for name, table in self.tables.items() if isinstance(table, PublicTable))

@@ -12,8 +12,8 @@ import pytest
 from privet.config import BadConfig, Config, read_config
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import RequestError
-from privet.core.schema import Contribution
-from privet.core.unit import Person, Rows
+from privet.core.schema import Contribution, PublicTable
+from privet.core.unit import Link, Person, Rows
 from privet.engines.sources import DatabaseTable
 
 TABLE = """
@@ -66,6 +66,8 @@ columns = { visit = "integer", name = "text" }
 
 [public.wards]
 source = "wards.csv"
+key = "ward"
+rows = 100
 columns = { ward = "text", beds = "integer" }
 
 [analysts.alice]
@@ -124,9 +126,13 @@ def test_everything_that_can_be_declared_is_read_exactly(tmp_path: Path) -> None
     assert columns["day"].high == datetime.date(2025, 12, 31)
     assert columns["at"].low == datetime.datetime(2025, 1, 1)
     assert [columns[name].kind for name in ("note", "urgent", "patient")] == ["text", "boolean", "integer"]
-    assert str(config.linked["drugs"].link) == "visit -> visits.id"
-    assert config.linked["drugs"].source == DatabaseTable(str(tmp_path / "drugs.duckdb"), "drugs")
-    assert list(config.public["wards"].columns) == ["ward", "beds"]
+    drugs, wards = config.tables["drugs"], config.tables["wards"]
+    assert drugs.schema.unit == Link("visit", to="visits", column="id")
+    assert drugs.schema.neighbors == "change-one"
+    assert drugs.source == DatabaseTable(str(tmp_path / "drugs.duckdb"), "drugs")
+    assert isinstance(wards, PublicTable)
+    assert config.public == ("wards",)
+    assert (wards.schema.key, wards.schema.rows, list(wards.schema.columns)) == ("ward", 100, ["ward", "beds"])
     assert config.analysts["alice"].budget == Approximate(epsilon=Fraction(1, 20), delta=Fraction(1, 10**7))
     assert config.analysts["alice"].tables == ("visits",)
     assert config.analysts["bob"].budget is None
@@ -297,6 +303,7 @@ def test_a_budget_that_is_declared_badly_is_told(tmp_path: Path, budget: str, wo
         ("age = {", "PATIENT = {", "apart from case"),
         ("[budget]", "[public.visits]\nsource = 'a.csv'\ncolumns = { a = 'text' }\n[budget]", "already"),
         ("[budget]", "[public.w]\nsource = 'a.csv'\nunit = 'a'\ncolumns = { a = 'text' }\n[budget]", "protects nobody"),
+        ("[budget]", "[public.w]\nsource = 'a.csv'\nkey = 'b'\ncolumns = { a = 'text' }\n[budget]", "known: a"),
         ("[budget]", '[engine]\nmemory_limit = "lots"\n[budget]', 'such as "4GB"'),
         ("[budget]", "[engine]\nthreads = 0\n[budget]", "at least 1"),
         ("[budget]", "[engine]\ntimeout = 0\n[budget]", "above 0"),
@@ -318,6 +325,8 @@ def test_links_are_checked_to_their_ends(tmp_path: Path) -> None:
         ("visit -> visits.id", "visit -> visits.idd", "did you mean 'id'?"),
         ("visit -> visits.id", "visit -> wards.ward", "is public"),
         ("visit -> visits.id", "name -> visits.id", "the same kind"),
+        ('{ person = "patient", group = 2 }', '"rows"', "protects each row by itself"),
+        ("name = ", "patient = ", "a column 'patient' of its own"),
     ):
         assert any(words in line for line in problems(tmp_path, WHOLE.replace(old, new)))
     assert any(

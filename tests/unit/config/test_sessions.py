@@ -11,7 +11,8 @@ import privet
 from privet.config import read_config
 from privet.config.sessions import open_ledger
 from privet.core.budget import Approximate, Pure
-from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName, Unsupported
+from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName
+from privet.engines.duckdb import DuckDB
 
 TABLES = """
 [budget]
@@ -144,10 +145,47 @@ def test_epsilon_alone_is_a_pure_cap(folder: Path) -> None:
         assert ledger.budget_of("eve") == Pure(epsilon=Fraction(1))
 
 
-def test_tables_that_this_version_cannot_join_are_refused_and_not_passed_over(folder: Path) -> None:
-    linked = '[tables.drugs]\nsource = "d.csv"\nlink = "p -> visits.patient"\ncolumns = { p = "integer" }\n'
-    with pytest.raises(Unsupported, match="drugs"):
-        privet.open(declare(folder, TABLES + linked))
-    public = '[public.wards]\nsource = "w.csv"\ncolumns = { ward = "text" }\n'
-    with pytest.raises(Unsupported, match="wards"):
-        privet.open(declare(folder, TABLES + public))
+def test_a_linked_table_is_asked_about_without_the_table_that_says_whose_rows_they_are(folder: Path) -> None:
+    rows = "".join(f"{i % 300},{i % 7}\n" for i in range(600))
+    (folder / "drugs.csv").write_text("visit,dose\n" + rows)
+    linked = """
+[tables.drugs]
+source = "drugs.csv"
+link = "visit -> visits.patient"
+columns = { visit = "integer", dose = { kind = "integer", low = 0, high = 9 } }
+
+[public.wards]
+source = "staff.csv"
+columns = { pay = "number" }
+
+[analysts.carol]
+tables = ["drugs"]
+"""
+    with privet.open(declare(folder, TABLES + linked), analyst="carol") as session:
+        plan = session.plan("SELECT SUM(dose) FROM drugs", epsilon=0.5)
+        assert "each patient" in plan.explain()
+        session.run(plan)
+        with pytest.raises(UnknownName) as caught:
+            session.ask("SELECT COUNT(*) FROM visits", epsilon=0.1)
+    assert sorted(caught.value.known) == ["drugs", "wards"]
+
+
+def test_the_engine_keeps_the_limits_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {}
+    make = DuckDB.__init__
+
+    def watched(self: DuckDB, tables: object, **options: object) -> None:
+        given.update(options)
+        make(self, tables, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DuckDB, "__init__", watched)
+    limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\n'
+    privet.open(declare(folder, TABLES + limits)).close()
+    assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2)}
+
+
+def test_closing_a_session_closes_its_ledger_and_its_engine(folder: Path) -> None:
+    session = privet.open(declare(folder, TABLES))
+    session.close()
+    with pytest.raises(LedgerError, match="closed"):
+        session.remaining()
