@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import accounting, core, mechanisms, noise
+    from .config.practice import practice
     from .config.sessions import open
     from .core.budget import Approximate, Pure, Zcdp
     from .core.errors import BudgetExceeded, PrivetError, RequestError
@@ -88,6 +89,7 @@ __all__ = [
     "noise",
     "number",
     "open",
+    "practice",
     "sensitivity_by_enumeration",
     "std",
     "sum",
@@ -134,6 +136,7 @@ _HOME = {
     "mean": "query.frame",
     "number": "core.schema",
     "open": "config.sessions",
+    "practice": "config.practice",
     "sensitivity_by_enumeration": "core.sensitivity",
     "std": "query.frame",
     "sum": "query.frame",

@@ -24,6 +24,9 @@ from .values import Config, EngineLimits, LedgerPlace
 LARGEST = 4 * 2**20
 """How many bytes a privet.toml may have."""
 
+TO_FILL_IN = "still to be filled in"
+"""How a problem begins that a note in the file stands for."""
+
 _MEMORY = re.compile(r"[1-9]\d{0,8}(\.\d{1,3})?([KMGT]i?B)")
 _PLACE = re.compile(r"\s*\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
@@ -33,11 +36,15 @@ def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
     if not isinstance(path, (str, os.PathLike)):
         raise BadParameter("path", path, "the path of a privet.toml")
     file = Path(os.path.abspath(path))
-    name, text = str(path), _text(file, str(path))
+    return parse_config(_text(file, str(path)), file, name=str(path))
+
+
+def parse_config(text: str, file: Path, *, name: str) -> Config:
+    """Return what the text of a privet.toml says; paths are relative to `file`, which messages call `name`."""
     data, problems = _parse(name, text)
     config = _config(Section(data, (), problems), file)
     for line, what in problems.places.todos:
-        problems.found.append(Problem(line, "", f"still to be filled in: {what}; then remove this line"))
+        problems.found.append(Problem(line, "", f"{TO_FILL_IN}: {what}; then remove this line"))
     if problems.found:
         raise BadConfig(name, problems.found)
     if config is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 from privet.core.errors import RequestError, UnknownName
@@ -80,7 +81,7 @@ def open_ledger(config: Config) -> SqliteLedger:
     )
 
 
-def open_engine(config: Config, tables: dict[str, Table]) -> DuckDB:
+def open_engine(config: Config, tables: Mapping[str, Table]) -> DuckDB:
     """Return the engine over some of the tables, within the limits of the file."""
     limits = config.engine
     return DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout)

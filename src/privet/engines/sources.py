@@ -67,9 +67,9 @@ def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, 
     if isinstance(source, DatabaseTable):
         return _attach(connection, source, index)
     if isinstance(source, (str, os.PathLike)):
-        return _files(name, os.fspath(source), table.schema)
+        return files_of(name, [os.fspath(source)])
     if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
-        return _files(name, [os.fspath(one) for one in source], table.schema)
+        return files_of(name, [os.fspath(one) for one in source])
     frame = _frame(name, source, table.schema)
     register = f"source{index}"
     try:
@@ -107,6 +107,22 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> 
     return ", ".join(read)
 
 
+def kind_of(stored: str) -> Kind | None:
+    """Return the kind that a stored type is of by itself; None for types that are not read."""
+    plain = stored.split("(")[0].strip().upper()
+    if "[" in stored:
+        return None
+    kinds: tuple[tuple[set[str], Kind], ...] = (
+        (_WHOLE, "integer"),
+        (_REAL, "number"),
+        ({"BOOLEAN"}, "boolean"),
+        (_TEXT, "text"),
+        ({"DATE"}, "date"),
+        (_MOMENTS | _ZONED, "timestamp"),
+    )
+    return next((kind for types, kind in kinds if plain in types), None)
+
+
 def _cast(sql: str, stored: str, kind: Kind) -> str | None:
     """Return a stored column as the one type of its kind; None if no reading makes sense."""
     plain = stored.split("(")[0].strip().upper()
@@ -139,12 +155,15 @@ def _moment(sql: str, plain: str) -> str:
     return f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END" if plain in _ZONED else sql
 
 
-def _files(name: str, source: str | list[str], schema: Schema) -> Opened:
-    patterns = [source] if isinstance(source, str) else source
-    paths: list[str] = []
-    for pattern in patterns:
-        found = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
-        paths += [os.path.abspath(path) for path in found if os.path.isfile(path)]
+def paths_at(pattern: str) -> list[str]:
+    """Return the files at a path, or at the paths that a pattern with *, ? or [...] stands for, in order."""
+    found = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+    return [os.path.abspath(path) for path in found if os.path.isfile(path)]
+
+
+def files_of(name: str, patterns: list[str]) -> Opened:
+    """Return a relation over Parquet or CSV files, the latter as text; refuse what is neither, or both."""
+    paths = [path for pattern in patterns for path in paths_at(pattern)]
     if not paths:
         raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
     listed = "[" + ", ".join(quoted(path) for path in paths) + "]"

@@ -1,0 +1,144 @@
+"""Writes a first privet.toml from what the custodian said. What was not said stands there as a note that is refused.
+
+Nothing here opens a source: names and kinds of columns come in, text goes out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+TODO = "# TODO(privet):"
+_BOUNDED = {
+    "integer": '{ kind = "integer", low = 0, high = 120 }',
+    "number": '{ kind = "number", low = 0, high = 2000 }',
+    "date": '{ kind = "date", low = 2025-01-01, high = 2025-12-31 }',
+    "timestamp": '{ kind = "timestamp", low = 2025-01-01T00:00:00, high = 2025-12-31T23:59:59 }',
+}
+
+
+@dataclass(frozen=True)
+class DraftColumn:
+    """A column: its kind if the source has one, and how it is declared, as TOML, if that was said."""
+
+    name: str
+    kind: str | None
+    declared: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftTable:
+    """A table: its source as it is written, and who is protected, if that was said."""
+
+    name: str
+    source: str | tuple[str, ...]
+    columns: tuple[DraftColumn, ...]
+    unread: tuple[str, ...] = ()
+    unit: str | None = None
+    link: str | None = None
+    public: bool = False
+    contribution: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """All that a first privet.toml says."""
+
+    tables: tuple[DraftTable, ...]
+    budget: str | None = None
+    analysts: tuple[tuple[str, str], ...] = field(default=())
+
+
+def write_draft(draft: Draft) -> str:
+    """Return the text of a privet.toml."""
+    return "\n".join(_lines(draft)) + "\n"
+
+
+def _lines(draft: Draft) -> Iterator[str]:
+    yield "# What Privet may tell about these tables, and to whom. Everything here is public: never take bounds or"
+    yield "# values from the data themselves. `privet check` says what is still to be filled in, and what it all means."
+    yield ""
+    yield "[budget]"
+    if draft.budget is None:
+        yield f"{TODO} choose what all answers together may tell, such as epsilon = 1 and delta = 1e-6"
+        yield "# epsilon = 1"
+        yield "# delta = 1e-6"
+    else:
+        yield draft.budget
+    for table in draft.tables:
+        yield ""
+        yield from _table(table)
+    for name, budget in draft.analysts:
+        yield ""
+        yield f"[analysts.{toml_key(name)}]"
+        yield budget
+    if not draft.analysts:
+        yield ""
+        yield "# Without analysts, whoever may open this file shares the budget. To give each a cap of their own:"
+        yield "# [analysts.alice]"
+        yield "# epsilon = 0.5"
+        yield "# delta = 1e-7"
+
+
+def _table(table: DraftTable) -> Iterator[str]:
+    where = f"{'public' if table.public else 'tables'}.{toml_key(table.name)}"
+    yield f"[{where}]"
+    source = table.source
+    yield f"source = {toml_text(source) if isinstance(source, str) else toml_list(source)}"
+    if not table.public:
+        if table.link is not None:
+            yield f"link = {toml_text(table.link)}"
+        elif table.unit is not None:
+            yield f"unit = {toml_text(table.unit)}"
+        else:
+            yield f"{TODO} say who is protected: the column that tells whose row it is, or each row by itself"
+            yield f"# unit = {toml_text(table.columns[0].name if table.columns else 'patient_id')}"
+            yield '# unit = "rows"'
+        if table.contribution is not None:
+            yield f"contribution = {table.contribution}"
+        elif table.unit != "rows":
+            yield "# contribution = { groups = 1, rows = 1 }  # what one of them typically gives; more is scaled down"
+        yield '# version = "1"  # a public label; change it when the data change'
+    yield ""
+    yield f"[{where}.columns]"
+    for column in table.columns:
+        yield from _column(column, asked=table.public or column.name == table.unit or _links(table, column))
+    for name in table.unread:
+        yield f"# {toml_key(name)} is of a type that Privet does not read"
+
+
+def _column(column: DraftColumn, *, asked: bool) -> Iterator[str]:
+    """Give the lines of a column. Nobody sums the column that says whose row it is, so its bounds are not missed."""
+    key = toml_key(column.name)
+    if column.declared is not None:
+        yield f"{key} = {column.declared}"
+    elif column.kind is None:
+        yield f"{TODO} say what {key} holds: integer, number, boolean, date, timestamp, text, or its public values"
+        yield f'{key} = "text"'
+    elif column.kind in _BOUNDED and not asked:
+        yield f"{TODO} give public bounds if {key} may be summed or grouped by: {key} = {_BOUNDED[column.kind]}"
+        yield f'{key} = "{column.kind}"'
+    else:
+        yield f'{key} = "{column.kind}"'
+
+
+def _links(table: DraftTable, column: DraftColumn) -> bool:
+    return table.link is not None and table.link.split("->")[0].strip() == column.name
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a TOML key, on one line whatever is in it."""
+    return name if _BARE.fullmatch(name) else toml_text(name)
+
+
+def toml_text(text: str) -> str:
+    """Return a text as a TOML string, on one line whatever is in it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f").encode("utf-8", "replace").decode()
+
+
+def toml_list(texts: tuple[str, ...]) -> str:
+    """Return texts as a TOML array."""
+    return f"[{', '.join(toml_text(text) for text in texts)}]"

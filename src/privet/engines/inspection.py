@@ -1,0 +1,123 @@
+"""A custodian's look at the sources of tables: are they there, and are they what is declared?
+
+What is found here tells about the data. It is for the custodian alone and never part of a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privet.core.errors import PrivetError, RequestError
+from privet.core.schema import Kind, Schema, Table
+from privet.core.unit import Person, Rows
+
+from .sources import files_of, kind_of, open_source, paths_at, view_of
+
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+}
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What is wrong with a source, and how many of its columns are not declared."""
+
+    problems: tuple[str, ...]
+    undeclared: int = 0
+
+
+def inspect(name: str, table: Table) -> Inspected:
+    """Return whether a source fits what is declared: its columns and their types, how many rows and units it has."""
+    missing = _missing(name, table.source)
+    if missing:
+        return Inspected(missing)
+    with _connected() as connection:
+        try:
+            opened = open_source(connection, name, table, 0)
+            described = [(row[0], row[1]) for row in _fetch(connection, f"DESCRIBE SELECT * FROM {opened.relation}")]
+        except PrivetError as error:
+            return Inspected((str(error),))
+        except Exception:  # what the engine or the file says may quote a row
+            return Inspected((f"the source of table {name!r} cannot be read",))
+        problems = []
+        for column, declared in table.schema.columns.items():
+            try:
+                view_of(described, name, Schema(unit=Rows(), columns={column: declared}))
+            except RequestError as error:
+                problems.append(str(error))
+        if not problems:
+            rows = f"SELECT {view_of(described, name, table.schema)} FROM {opened.relation}"
+            try:
+                problems = list(_counted(connection, name, table.schema, rows))
+            except Exception:  # as above
+                problems = [f"the rows of table {name!r} cannot be read"]
+        known = {column.casefold() for column in table.schema.columns}
+        return Inspected(tuple(problems), sum(column.casefold() not in known for column, _ in described))
+
+
+def columns_at(name: str, patterns: Sequence[str]) -> list[tuple[str, Kind | None]]:
+    """Return the names and kinds of the columns of files, from their schema alone; None where there is no such kind.
+
+    Of a CSV file only the first line is read, and its columns are text as far as anyone knows: their kind is "text".
+    """
+    with _connected() as connection:
+        try:
+            opened = files_of(name, list(patterns))
+            described = _fetch(connection, f"DESCRIBE SELECT * FROM {opened.relation}")
+        except PrivetError:
+            raise
+        except Exception:  # what the engine or the file says may quote a row
+            raise RequestError(f"the source of table {name!r} cannot be read") from None
+    return [(str(row[0]), kind_of(str(row[1]))) for row in described]
+
+
+def _missing(name: str, source: object) -> tuple[str, ...]:
+    """Return which of several paths lead nowhere, or to a file that another one leads to as well."""
+    if not isinstance(source, (list, tuple)):
+        return ()
+    found = [paths_at(str(pattern)) for pattern in source]
+    paths = [path for some in found for path in some]
+    problems = [
+        f"table {name!r}: there is no file at {str(pattern)!r}"
+        for pattern, some in zip(source, found, strict=True)
+        if not some
+    ]
+    if len(set(paths)) != len(paths):
+        problems.append(f"table {name!r}: its source names a file twice, so its rows would count twice")
+    return tuple(problems)
+
+
+def _counted(connection: Any, name: str, schema: Schema, rows: str) -> Iterator[str]:
+    ((count,),) = _fetch(connection, f"SELECT count(*) FROM ({rows})")
+    if count > schema.rows:
+        yield f"table {name!r} has more rows than the {schema.rows:,} that are declared; raise rows"
+    if schema.units is None:
+        return
+    if isinstance(schema.unit, Rows) and count != schema.units:
+        yield f"table {name!r} has another number of rows than the {schema.units:,} that units declares"
+    if isinstance(schema.unit, Person):
+        column = f"c{list(schema.columns).index(schema.unit.column)}"
+        ((units,),) = _fetch(connection, f"SELECT count(DISTINCT {column}) FROM ({rows})")
+        if units > schema.units:
+            yield f"table {name!r} has more units than the {schema.units:,} that are declared; raise units"
+
+
+@contextlib.contextmanager
+def _connected() -> Iterator[Any]:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(_SETTINGS))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _fetch(connection: Any, sql: str) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+    return rows

@@ -1,0 +1,183 @@
+"""A custodian's check: every source that is not what is declared is told, all at once, without quoting a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from privet.config import read_config
+from privet.config.checking import Checked, check_sources
+from privet.config.words import notes, promise_in_words, tables_in_words
+
+TEXT = """
+[budget]
+epsilon = 3
+delta = 1e-6
+
+[tables.visits]
+source = "visits.parquet"
+unit = "patient"
+version = "1"
+
+[tables.visits.columns]
+patient = "integer"
+id = "integer"
+age = { kind = "integer", low = 0, high = 110 }
+
+[tables.drugs]
+source = ["drugs.csv"]
+link = "visit -> visits.id"
+version = "1"
+columns = { visit = "integer", name = "text" }
+
+[public.wards]
+source = "wards.csv"
+key = "ward"
+columns = { ward = "text" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "SELECT i % 10 AS patient, i AS id, 30 AS age, 'secret' AS name FROM range(40) t(i)")
+    (tmp_path / "drugs.csv").write_text("visit,name\n1,aspirin\n2,secret\n")
+    (tmp_path / "wards.csv").write_text("ward\nA\nB\n")
+    return tmp_path
+
+
+def write(folder: Path, sql: str) -> None:
+    duckdb.sql(sql).write_parquet(str(folder / "visits.parquet"))
+
+
+def each_row(units: int) -> str:
+    facts = f'unit = "rows"\nneighbors = "change-one"\nunits = {units}'
+    return TEXT.split("[tables.drugs]")[0].replace('unit = "patient"', facts)
+
+
+def check(folder: Path, text: str = TEXT) -> Checked:
+    (folder / "privet.toml").write_text(text)
+    return check_sources(read_config(folder / "privet.toml"))
+
+
+def test_sources_that_fit_are_found_to_fit(folder: Path) -> None:
+    checked = check(folder)
+    assert checked.all_problems == ()
+    assert checked.undeclared == {"visits": 1, "drugs": 0, "wards": 0}
+
+
+def test_all_columns_that_do_not_fit_are_told_at_once_and_no_value_is(folder: Path) -> None:
+    write(folder, "SELECT 'secret' AS patient, [1, 2] AS id, 30 AS agee")
+    (folder / "drugs.csv").write_text("visit\n1\n")
+    checked = check(folder)
+    assert [len(checked.problems[name]) for name in ("visits", "drugs", "wards")] == [2, 1, 0]
+    told = " ".join(checked.all_problems)
+    assert "'id'" in told
+    assert "'age'" in told
+    assert "secret" not in told
+    assert "agee" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("visits.parquet", None),
+        ("visits.parquet", b"secret, not Parquet"),
+        ("drugs.csv", None),
+        ("drugs.csv", b""),
+        ("drugs.csv", b"visit,\xff\xfesecret\n"),
+        ("drugs.csv", b"visit,name,name\nsecret"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_told_without_its_content(
+    folder: Path, name: str, content: bytes | None
+) -> None:
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    (told,) = check(folder).all_problems
+    assert name.split(".")[0] in told
+    assert "secret" not in told
+
+
+def test_a_link_that_may_give_a_row_two_owners_is_found(folder: Path) -> None:
+    write(folder, "SELECT i AS patient, i % 5 AS id, 30 AS age FROM range(40) t(i)")
+    (told,) = check(folder).all_problems
+    assert "several owners" in told
+
+
+def test_a_public_key_that_comes_twice_is_found(folder: Path) -> None:
+    (folder / "wards.csv").write_text("ward\nA\nA\n")
+    (told,) = check(folder).all_problems
+    assert "twice" in told
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ("rows = 39", "more rows"),
+        ('neighbors = "change-one"\nunits = 9', "more units"),
+        ('neighbors = "change-one"\nunits = 10', None),
+        ('neighbors = "change-one"\nunits = 11', None),
+    ],
+)
+def test_more_rows_or_units_than_are_declared_are_found(folder: Path, facts: str, words: str | None) -> None:
+    told = check(folder, TEXT.replace('unit = "patient"', f'unit = "patient"\n{facts}')).all_problems
+    assert (words is None) == (told == ())
+    assert words is None or words in told[0]
+
+
+@pytest.mark.parametrize(("units", "fits"), [(39, False), (40, True), (41, False)])
+def test_where_each_row_is_a_unit_their_number_must_be_the_declared_one(folder: Path, units: int, fits: bool) -> None:
+    text = TEXT.split("[tables.drugs]")[0].replace(
+        'unit = "patient"', f'unit = "rows"\nneighbors = "change-one"\nunits = {units}'
+    )
+    assert (check(folder, text).all_problems == ()) is fits
+
+
+def test_files_that_are_missing_from_a_list_or_come_twice_are_found(folder: Path) -> None:
+    told = check(folder, TEXT.replace('["drugs.csv"]', '["drugs.csv", "drug*.csv", "more.csv"]')).all_problems
+    assert len(told) == 2
+    assert "more.csv" in told[0]
+    assert "twice" in told[1]
+
+
+def test_what_is_protected_is_told_in_words_for_every_table(folder: Path) -> None:
+    check(folder)
+    config = read_config(folder / "privet.toml")
+    said = {name: " ".join(words) for name, words in tables_in_words(config).items()}
+    assert "all rows of each patient together" in said["visits"]
+    assert "all rows of each patient together" in said["drugs"]
+    assert "visit, which leads to id of visits" in said["drugs"]
+    assert "protects nobody" in said["wards"]
+    assert "bounds (age)" in said["visits"]
+    assert "must be found in the data: visit, name" in said["drugs"]
+    assert "one patient is in the data" in promise_in_words(config)[0]
+
+
+def test_rows_by_themselves_are_not_told_as_people(folder: Path) -> None:
+    check(
+        folder,
+        TEXT.split("[tables.drugs]")[0].replace(
+            'unit = "patient"', 'unit = "rows"\nneighbors = "change-one"\nunits = 40'
+        ),
+    )
+    config = read_config(folder / "privet.toml")
+    said = " ".join(tables_in_words(config)["visits"])
+    assert "a person with several rows is not protected as a whole" in said
+    assert "40, is public" in said
+    assert "data of one row might say" in promise_in_words(config)[0]
+
+
+def test_what_may_not_be_meant_is_noted(folder: Path) -> None:
+    text = TEXT.replace("delta = 1e-6", "delta = 0.01").replace('version = "1"\n\n', "")
+    check(folder, text + "[analysts.a]\nepsilon = 9\ndelta = 1e-9\n[analysts.b]\nepsilon = 1\n")
+    said = " ".join(notes(read_config(folder / "privet.toml")))
+    for words in ("one person in 100", "visits has no version", "cap of a is larger", "b has a pure epsilon"):
+        assert words in said
+    check(folder)
+    assert notes(read_config(folder / "privet.toml")) == (
+        "No analysts are named: whoever may open this file shares the one budget.",
+    )
