@@ -14,6 +14,7 @@ from .core.errors import InvariantError
 from .core.receipt import Receipt
 from .core.scan import Exact, Scan
 from .core.schema import Key
+from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
     from .planner.plan import KeyRelease, Pass, Plan
@@ -60,8 +61,8 @@ def public_cells(scan: Scan) -> tuple[Cell, ...]:
     return tuple(product(*(key.values or () for key in scan.keys)))
 
 
-def _discovered(exact: Exact, one: Pass, rule: KeyRelease) -> tuple[Cell, ...]:
-    """Return the keys whose noisy weight is above the threshold.
+def _discovered(exact: Exact, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
+    """Return the keys whose noisy weight is above the threshold, or that the rule shows.
 
     How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
     public length, the last one filled up, which is at least as many keys as neighbours can differ in.
@@ -73,13 +74,18 @@ def _discovered(exact: Exact, one: Pass, rule: KeyRelease) -> tuple[Cell, ...]:
     held = exact._groups
     weights = [sums[-1] for sums in held.values()]
     weights += [0] * (-len(weights) % block)
-    noisy = [weight for start in range(0, len(weights), block) for weight in _blocked(weights, start, block, rule)]
-    shown = [cell for cell, weight in zip(held, noisy, strict=False) if weight > rule.threshold]
+    drawn = [
+        passes for start in range(0, len(weights), block) for passes in _pass(weights[start : start + block], rule)
+    ]
+    shown = [cell for cell, passes in zip(held, drawn, strict=False) if passes]
     return tuple(sorted(shown, key=_in_order))
 
 
-def _blocked(weights: list[int], start: int, block: int, rule: KeyRelease) -> list[int]:
-    return _add_noise(weights[start : start + block], rule.mechanism)
+def _pass(weights: list[int], rule: KeyRelease | KeyRule) -> list[bool]:
+    """Return which keys of a block are released."""
+    if isinstance(rule, KeyRule):
+        return [bool(shown) for shown in rule.mechanism.release(weights)]
+    return [weight > rule.threshold for weight in _add_noise(weights, rule.mechanism)]
 
 
 def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:

@@ -28,11 +28,12 @@ from privet.core.errors import (
 )
 from privet.core.expression import Column
 from privet.core.receipt import Receipt
-from privet.core.scan import Exact, Scan
+from privet.core.scan import Discovery, Exact, Scan
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
-from privet.mechanisms import Laplace
+from privet.mechanisms import Laplace, OptimalKeys
+from privet.planner.plan import KeyRule
 from privet.query.frame import col, count, mean
 from privet.query.nodes import Aggregate, Output, Query, Step
 from privet.release import release
@@ -215,6 +216,30 @@ def test_a_forged_plan_is_refused_before_it_is_charged() -> None:
     with pytest.raises(InvariantError):
         made.run(replace(plan, passes=()))
     assert made.history() == ()
+
+
+def test_a_forged_rule_for_keys_is_refused_before_it_is_charged() -> None:
+    made = session()
+    plan = made.plan("SELECT name, COUNT(*) AS n FROM visits GROUP BY name", epsilon=1, contribution=Contribution())
+    (one,) = plan.passes
+    assert isinstance(one.keys, KeyRule)
+    made.run(plan)
+    charged = made.history()
+    facts: dict[str, Any] = {"epsilon": 1, "delta": Fraction(1, 10**8)}
+    forged = [
+        replace(one, keys=KeyRule(OptimalKeys(**facts, keys=2))),
+        replace(one, keys=KeyRule(OptimalKeys(**facts, group=2))),
+        replace(one, keys=KeyRule(OptimalKeys(**facts, neighbors="change-one"))),
+        replace(one, scan=replace(one.scan, discovery=Discovery(2, 0, 0))),
+        replace(one, scan=replace(one.scan, discovery=Discovery(1, 1, 0))),
+        replace(one, scan=replace(one.scan, discovery=Discovery(1, 0, 1))),
+        replace(one, scan=replace(one.scan, discovery=None)),
+        replace(one, keys=None),
+    ]
+    for false in forged:
+        with pytest.raises(InvariantError):
+            made.run(replace(plan, passes=(false,)))
+    assert made.history() == charged
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

@@ -25,9 +25,12 @@ from privet.mechanisms import (
     Exponential,
     FiniteMechanism,
     Gaussian,
+    GaussianThreshold,
     Laplace,
+    LaplaceThreshold,
     Mechanism,
     NumericSparse,
+    OptimalKeys,
     RandomizedResponse,
     Sparse,
 )
@@ -51,6 +54,8 @@ NUMBERS = (7, 7.25, np.array([1, 2, 3]), np.array([[0.5], [1.5]]), [1, 2], Fract
 NOT_NUMBERS = ("secret-77", None, True, [SECRET, "secret-77"], math.nan, [math.inf], np.array([True]), 1j, {SECRET})
 QUERIES = ([1, 2, 30], [0.5], np.array([1.5, 20.5]), [Fraction(1, 3), 20], (1, 2), [], np.arange(20))
 NOT_QUERIES = (*NOT_NUMBERS, SECRET, [[1, 2]])
+PEOPLE = (7, 0, [1, 20, 300], np.array([[5], [6]]), {"flu": 12, "angina": 3}, {}, 10**30)
+NOT_PEOPLE = (*NOT_NUMBERS, SECRET, -1, [3, -4], {"flu": SECRET}, {"flu": -1})
 CASES: dict[str, Case] = {
     "Laplace by epsilon": Case(
         lambda: Laplace(sensitivity=1, epsilon=1), lambda: Laplace(sensitivity=1, epsilon=2), NUMBERS, NOT_NUMBERS
@@ -144,6 +149,30 @@ CASES: dict[str, Case] = {
         lambda: FiniteMechanism([[0.5, 0.5], [0.125, 0.875]]),
         (0, [0, 1], np.array([[1], [0]])),
         (*NOT_NUMBERS, SECRET, 2, [0, 2]),
+    ),
+    "OptimalKeys": Case(
+        lambda: OptimalKeys(epsilon=1, delta=1e-6),
+        lambda: OptimalKeys(epsilon=1, delta=1e-6, neighbors="change-one"),
+        PEOPLE,
+        NOT_PEOPLE,
+    ),
+    "OptimalKeys, several": Case(
+        lambda: OptimalKeys(epsilon=1, delta=1e-6, keys=3),
+        lambda: OptimalKeys(epsilon=1, delta=1e-6, keys=3, group=2),
+        PEOPLE,
+        NOT_PEOPLE,
+    ),
+    "LaplaceThreshold": Case(
+        lambda: LaplaceThreshold(epsilon=1, delta=1e-6),
+        lambda: LaplaceThreshold(epsilon=1, delta=1e-6, keys=2),
+        PEOPLE,
+        NOT_PEOPLE,
+    ),
+    "GaussianThreshold": Case(
+        lambda: GaussianThreshold(epsilon=1, delta=1e-6),
+        lambda: GaussianThreshold(epsilon=1, delta=1e-6, group=2),
+        PEOPLE,
+        NOT_PEOPLE,
     ),
 }
 

@@ -13,13 +13,14 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.core.rounding import float_up
-from privet.core.scan import Norm, Once, Truncate
+from privet.core.scan import Discovery, Norm, Once, Truncate
 from privet.core.schema import Contribution, Schema, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.mechanisms import Gaussian, Laplace
+from privet.planner.discover import other_way, people_needed
 from privet.planner.explain import cost
 from privet.planner.make import make_plan
-from privet.planner.plan import Measure, Plan, Spend
+from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
 from privet.query.sql import parse
 
 COLUMNS = {
@@ -40,6 +41,9 @@ PEOPLE = Schema(unit=Person("person"), columns=COLUMNS, contribution=TYPICAL)
 PURE = Spend(Fraction(1), Fraction(0), None, Fraction(0))
 RHO = Spend(None, Fraction(0), Fraction(1, 2), Fraction(0))
 BOTH = Spend(Fraction(1), Fraction(99, 10**8), None, Fraction(1, 10**8))
+FOUND = Spend(Fraction(1), Fraction(0), None, Fraction(1, 10**8))
+"""No delta for the noise, which is Laplace's then, and some for unknown keys."""
+
 W = 2**20
 
 # query, table, spend: (sensitivity of each sum, scale of its noise), ...
@@ -125,6 +129,68 @@ def test_unknown_keys_have_their_known_threshold() -> None:
     # sigma is 6.0 people (mu = 0.2355 over two measures), and 5.7 of it, for one key in 1e8, lie above one person
     assert one.keys.mechanism.sigma / W == pytest.approx(5.977, rel=1e-3)
     assert one.keys.threshold / W == pytest.approx(35.24, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys", "people", "threshold"),
+    [
+        (ROWS, (1, 1, "add-remove"), 34.59, 36.46),
+        (CHANGE, (1, 1, "change-one"), 68.65, 71.91),
+        (TOGETHER, (1, 4, "add-remove"), 138.36, 156.91),
+        (Schema(unit=Person("person"), columns=COLUMNS), (1, 1, "add-remove"), 34.59, 36.46),
+    ],
+)
+def test_who_has_one_key_is_found_by_the_optimal_rule(
+    schema: Schema, keys: tuple[int, int, str], people: float, threshold: float
+) -> None:
+    made = plan("SELECT name, COUNT(*) FROM t GROUP BY name", schema, FOUND)
+    (one,) = made.passes
+    assert isinstance(one.keys, KeyRule)
+    rule = one.keys.mechanism
+    assert (rule.keys, rule.group, rule.neighbors) == keys
+    assert one.scan.discovery == Discovery(1, 0, 0)
+    assert people_needed(one.keys, 1) == pytest.approx(people, abs=0.01)
+    assert abs(rule.people() - people) <= 1
+    assert people_needed(other_way(one.scan, one.keys), 1) == pytest.approx(threshold, abs=0.01)
+    assert made.event.events == (rule.event, one.measures[0].mechanism.event)
+    price = cost(made)
+    assert price["epsilon"] == 1
+    assert 0.999e-8 <= price["delta"] <= float_up(Fraction(1, 10**8))
+    assert f"about {people:.4g}" in made.explain()
+    assert f"A Laplace threshold would need {threshold:.4g}" in made.explain()
+    assert made.to_dict()["keys"] == "discovered by the optimal rule"
+
+
+def test_who_may_have_several_keys_is_found_by_a_threshold_that_weighs_them() -> None:
+    (one,) = plan("SELECT name, COUNT(*) FROM t GROUP BY name", PEOPLE, FOUND).passes
+    assert isinstance(one.keys, KeyRelease)
+    assert isinstance(one.keys.mechanism, Laplace)
+    assert people_needed(one.keys, 3) < people_needed(other_way(one.scan, one.keys), 3)
+    # people with three keys each would be found a little earlier by the rule, and people with one key far later
+    rule = other_way(one.scan, one.keys).mechanism
+    assert one.keys.threshold / W < rule.people() < 3 * one.keys.threshold / W
+    words = plan("SELECT name, COUNT(*) FROM t GROUP BY name", PEOPLE, FOUND).explain()
+    assert "The optimal rule for keys would need" in words
+
+
+def test_which_rule_finds_keys_depends_on_public_facts_alone_and_is_the_one_that_needs_fewer() -> None:
+    for groups in (1, 2, 3, 10):
+        for delta in (Fraction(1, 10**9), Fraction(1, 100), Fraction(1, 5)):
+            schema = Schema(unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=groups))
+            spend = Spend(Fraction(1), Fraction(0), None, delta)
+            (one,) = plan("SELECT name, COUNT(*) FROM t GROUP BY name", schema, spend).passes
+            other = other_way(one.scan, one.keys)
+            assert isinstance(one.keys, KeyRule) != isinstance(other, KeyRule)
+            assert people_needed(one.keys, groups) <= people_needed(other, groups)
+            assert one.keys.event.pure() == Fraction(1, 2)
+            assert one.keys.event.slack() == delta
+
+
+def test_a_rule_that_could_not_be_listed_gives_way_to_a_threshold() -> None:
+    spend = Spend(Fraction(1, 10**6), Fraction(0), None, Fraction(1, 10**8))
+    made = plan("SELECT name, COUNT(*) FROM t GROUP BY name", ROWS, spend)
+    assert isinstance(made.passes[0].keys, KeyRelease)
+    assert "would need" not in made.explain()
 
 
 def test_unknown_keys_are_paid_for() -> None:

@@ -16,7 +16,7 @@ from privet.core.scan import Exact
 from privet.core.schema import Contribution, Schema, Table, boolean, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
-from privet.mechanisms import Laplace
+from privet.mechanisms import Laplace, OptimalKeys
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan, Spend
 from privet.query.sql import parse
@@ -119,6 +119,29 @@ def test_noise_on_keys_is_drawn_in_lengths_that_do_not_tell_how_many_there_are(
     made = Unpriced(plan.query, plan.passes, plan.readings, plan.spend)
     release([Exact({(str(key),): (1, 1) for key in range(held)})], made, Receipt(1, "fixed", "test"))
     assert silent.lengths == [block] * -(-held // block)
+
+
+def test_by_the_rule_certain_keys_come_out_in_order_and_keys_of_nobody_never() -> None:
+    plan = planned("SELECT name, COUNT(*) FROM t GROUP BY name", 1)
+    rule = plan.passes[0].keys.mechanism
+    assert isinstance(rule, OptimalKeys)
+    people = {"zoe": rule.certain, "bob": 0, None: rule.certain + 9, "ann": 10**12}
+    receipt = Receipt(1, plan.digest, "test")
+    exact = Exact({(name,): (0, count) for name, count in people.items()})
+    for _ in range(20):
+        assert release([exact], plan, receipt).keys == (("ann",), ("zoe",), (None,))
+
+
+@pytest.mark.parametrize("held", [0, 1, 255, 256, 257, 2001])
+def test_the_rule_is_asked_in_lengths_that_do_not_tell_how_many_keys_there_are(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, lengths = planned("SELECT name, COUNT(*) FROM t GROUP BY name", 1), []
+    ask = OptimalKeys.release
+    monkeypatch.setattr(OptimalKeys, "release", lambda self, counts: lengths.append(len(counts)) or ask(self, counts))
+    exact = Exact({(str(key),): (1, 1) for key in range(held)})
+    release([exact], plan, Receipt(1, plan.digest, "test"))
+    assert lengths == [256] * -(-held // 256)
 
 
 def test_noise_is_really_added() -> None:

@@ -88,11 +88,12 @@ class GroupKey:
 class Discovery:
     """For keys that are not public: each unit keeps at most `most` keys and gives each an equal integer weight.
 
-    With k keys a unit gives floor(2**shift / sqrt(k)) (order 2) or floor(2**shift / k) (order 1) to each.
+    With k keys a unit gives floor(2**shift / sqrt(k)) (order 2), floor(2**shift / k) (order 1) or 2**shift (order 0) to
+    each; of order 0 and without a shift, units are counted.
     """
 
     most: int
-    order: Literal[1, 2]
+    order: Literal[0, 1, 2]
     shift: int
 
 

@@ -176,4 +176,6 @@ def _sample(several: Iterable[Any], most: int) -> list[Any]:
 
 def _share(discovery: Discovery, keys: int) -> int:
     one = 2**discovery.shift
+    if discovery.order == 0:
+        return int(one)
     return one // keys if discovery.order == 1 else isqrt(one * one // keys)

@@ -21,6 +21,8 @@ def with_weight(units: str, norm: Norm) -> str:
 
 def with_share(units: str, discovery: Discovery) -> str:
     """Return units with the weight d that each gives to each of the keys it keeps."""
+    if discovery.order == 0:
+        return f"SELECT *, {whole(2**discovery.shift)} AS d FROM ({units})"
     share = f"least(c, {whole(discovery.most)})"
     if discovery.order == 1:
         return f"SELECT *, {whole(2**discovery.shift)} // {share} AS d FROM ({units})"

@@ -8,9 +8,13 @@ from .exponential import Exponential, ExponentialEvent
 from .finite import FiniteEvent, FiniteMechanism
 from .gaussian import Gaussian
 from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
+from .gaussian_threshold import GaussianThreshold
+from .key_selection import KeySelection
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
+from .laplace_threshold import LaplaceThreshold
 from .mechanism import Mapped, Mechanism
 from .numeric_sparse import NumericSparse
+from .optimal_keys import OptimalKeys
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sparse_answers import Above, Crossings
 from .sparse_vector import AboveThreshold, Sparse
@@ -24,6 +28,9 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     NumericSparse,
     RandomizedResponse,
     FiniteMechanism,
+    OptimalKeys,
+    LaplaceThreshold,
+    GaussianThreshold,
 )
 """Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
 
@@ -40,11 +47,15 @@ __all__ = [
     "FiniteMechanism",
     "Gaussian",
     "GaussianEvent",
+    "GaussianThreshold",
+    "KeySelection",
     "Laplace",
     "LaplaceEvent",
+    "LaplaceThreshold",
     "Mapped",
     "Mechanism",
     "NumericSparse",
+    "OptimalKeys",
     "RandomizedResponse",
     "ResponseEvent",
     "Sparse",

@@ -15,7 +15,8 @@ from privet.mechanisms import Laplace
 from privet.query.normal import text
 
 from .derive import columns_of
-from .plan import Known, Measure, Pass, Plan
+from .discover import other_way, people_needed
+from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
@@ -81,12 +82,7 @@ def explain(plan: Plan) -> str:
     lines.extend(f"{_known(value)}." for value in known_values(plan))
     for one in plan.passes:
         if one.keys is not None:
-            people = one.keys.threshold / 2**one.keys.shift
-            lines.append(
-                f"The groups are found in the data: one is shown if the noisy number of its "
-                f"{'people' if isinstance(schema.unit, Person) else 'rows'}, each counted in part where they are "
-                f"in several groups, is above {people:.4g}."
-            )
+            lines.append(_how_found(one, one.keys))
         for measure in one.measures:
             told = release_facts(measure, one)
             lines.append(
@@ -97,6 +93,26 @@ def explain(plan: Plan) -> str:
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")
     return "\n".join(line for line in lines if line)
+
+
+def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
+    """Return how keys are found, and why so: by whichever way needs fewer people."""
+    most = one.scan.discovery.most if one.scan.discovery else 1
+    who = "people" if isinstance(one.scan.schema.unit, Person) else "rows"
+    needs, other = people_needed(rule, most), other_way(one.scan, rule)
+    if isinstance(rule, KeyRule):
+        kept = f" ({who} in more than {most:,} count in {most:,} of them)" if most > 1 else ""
+        how = f"the more {who} it has, the likelier it is shown{kept}: one in two at about {needs:.4g}"
+    else:
+        parts = ", each counted in part where they are in several groups," if most > 1 else ""
+        people = rule.threshold / 2**rule.shift
+        how = f"one is shown if the noisy number of its {who}{parts} is above {people:.4g}"
+    told = f"The groups are found in the data: {how}."
+    if other is None:
+        return told
+    name = "A Laplace threshold" if isinstance(rule, KeyRule) else "The optimal rule for keys"
+    average = f" ({needs:.4g} here, on average over {who} in 1 to {most:,} groups)" if most > 1 else ""
+    return f"{told} {name} would need {people_needed(other, most):.4g} at the same cost{average}."
 
 
 def bounding_in_words(one: Pass) -> str:
@@ -152,8 +168,9 @@ def _version() -> str:
 
 
 def _keys(plan: Plan) -> str:
-    if plan.discovers:
-        return "discovered above a threshold"
+    for one in plan.passes:
+        if one.keys is not None:
+            return "discovered by the optimal rule" if isinstance(one.keys, KeyRule) else "discovered above a threshold"
     return "public" if plan.passes[0].scan.keys else "none"
 
 

@@ -10,7 +10,7 @@ from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression
-from privet.core.scan import Discovery, GroupKey, Scan, Sum
+from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Person, Rows
 from privet.query.functions import typed
@@ -19,10 +19,10 @@ from privet.query.nodes import Query
 from privet.query.typed import Typed
 
 from .choose import Choice, choices
+from .discover import discovered, people_needed
 from .keys import count_cells, group_key
-from .plan import KeyRelease, Known, Measure, Pass, Plan, Reading, Spend, canonical
-from .stability import SHIFT, Rule, bounding_for, key_sensitivity, sensitivity_of, shift_of
-from .threshold import threshold_for
+from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
+from .stability import Rule, bounding_for, sensitivity_of, shift_of
 
 
 def make_plan(
@@ -143,19 +143,15 @@ def _pass(
         schema, limits.contribution, rule=limits.rule, grouped=bool(keys), order=choice.order, distinct=distinct
     )
     shift = shift_of(bounding)
-    most = limits.contribution.groups if isinstance(schema.unit, Person) else 1
-    discovery = Discovery(most, choice.order, SHIFT) if find else None
-    scan = Scan(query.table, schema, query.where, keys, sums, bounding, discovery, distinct)
+    scan = Scan(query.table, schema, query.where, keys, sums, bounding, None, distinct)
+    release = None
+    if find:
+        most = limits.contribution.groups if isinstance(schema.unit, Person) else 1
+        scan, release = discovered(scan, choice, most=most, delta=spend.keys)
     measures = []
     for total in sums:
         sensitivity = sensitivity_of(total, scan)
         measures.append(Measure(total, sensitivity, choice.mechanism(sensitivity), shift))
-    release = None
-    if discovery is not None:
-        sensitivity = key_sensitivity(scan)
-        noise = choice.mechanism(sensitivity)
-        threshold = threshold_for(noise, discovery, group=schema.unit.touches, delta=spend.keys)
-        release = KeyRelease(sensitivity, noise, threshold, spend.keys, SHIFT)
     return Pass(scan, tuple(measures), release)
 
 
@@ -166,7 +162,7 @@ def _error(passes: tuple[Pass, ...]) -> float:
         for measure in one.measures:
             found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
         if one.keys:
-            found += (one.keys.threshold / 2**one.keys.shift) ** 2
+            found += people_needed(one.keys, 1) ** 2
     return found
 
 

@@ -19,7 +19,7 @@ from privet.aggregates import Aggregate
 from privet.core.event import Composed, Event
 from privet.core.scan import Scan, Sum
 from privet.core.sensitivity import Sensitivity
-from privet.mechanisms import Gaussian, Laplace
+from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.query.nodes import Query
 
 if TYPE_CHECKING:
@@ -77,12 +77,29 @@ class KeyRelease:
 
 
 @dataclass(frozen=True)
+class KeyRule:
+    """How unknown keys are released: by the optimal rule, from the number of units that hold each.
+
+    Guarantee: the rule's event covers the sums that are released for the keys it shows. A key that only the units in
+    question hold shows with no more than its part of delta, all of which counts as a failure, and a failure may show
+    anything. For the other keys, sums move no more than their sensitivity, whichever of them were shown.
+    """
+
+    mechanism: OptimalKeys
+
+    @property
+    def event(self) -> Event:
+        """The rule's own event: its epsilon and its delta."""
+        return self.mechanism.event
+
+
+@dataclass(frozen=True)
 class Pass:
     """One scan with the noise for each of its sums, in the scan's order."""
 
     scan: Scan
     measures: tuple[Measure, ...]
-    keys: KeyRelease | None
+    keys: KeyRelease | KeyRule | None
 
     @property
     def events(self) -> tuple[Event, ...]:

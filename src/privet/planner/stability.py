@@ -53,7 +53,8 @@ def key_sensitivity(scan: Scan) -> Sensitivity:
     """Return how far the weights by which keys are discovered can move between neighbours.
 
     Guarantee: a unit gives 2**shift / k to each of k keys (order 1) or 2**shift / sqrt(k) (order 2), so its norm is
-    at most 2**shift; otherwise as `sensitivity_of` for numbers that cannot be negative.
+    at most 2**shift; or 2**shift to each of at most `most` (order 0). Otherwise as `sensitivity_of` for numbers that
+    cannot be negative.
     """
     discovery = scan.discovery
     if discovery is None:
@@ -61,8 +62,9 @@ def key_sensitivity(scan: Scan) -> Sensitivity:
     norm = Fraction(2**discovery.shift)
     # of order 1 the L1 norm is at most 2**shift, and so is L2; of order 2, sqrt(k) keys' worth in L1
     l1 = norm if discovery.order == 1 else norm * discovery.most
+    squared = norm**2 if discovery.order else norm**2 * discovery.most
     double = 2 if scan.schema.neighbors == "change-one" else 1
-    plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=norm**2 * double)
+    plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=squared * double)
     return plain.of_group(scan.schema.unit.touches)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, RequestError
+from privet.core.scan import Discovery
 from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 
-from .plan import Measure, Noise, Pass, Plan
+from .discover import threshold_of
+from .plan import KeyRule, Measure, Noise, Pass, Plan
 from .stability import key_sensitivity, sensitivity_of, shift_of
-from .threshold import threshold_for
 
 
 def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
@@ -53,10 +54,21 @@ def _verify_keys(one: Pass) -> None:
         raise InvariantError("keys are discovered if and only if there is a rule to release them")
     if rule is None or discovery is None:
         return
+    if isinstance(rule, KeyRule):
+        _verify_rule(rule, discovery, one.scan.schema)
+        return
     claimed = key_sensitivity(one.scan)
-    least = threshold_for(rule.mechanism, discovery, group=one.scan.schema.unit.touches, delta=rule.delta)
+    least = threshold_of(rule.mechanism, one.scan, rule.delta)
     if _distance(rule.mechanism) < _norm(rule.mechanism, claimed) or rule.threshold < least:
         raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
+
+
+def _verify_rule(rule: KeyRule, discovery: Discovery, schema: Schema) -> None:
+    claimed = (rule.mechanism.keys, rule.mechanism.group, rule.mechanism.neighbors)
+    if claimed != (discovery.most, schema.unit.touches, schema.neighbors):
+        raise InvariantError("the rule for keys is for other people than its scan has")
+    if (discovery.order, discovery.shift) != (0, 0):
+        raise InvariantError("the rule for keys counts each person who holds one, in full and once")
 
 
 def _distance(noise: Noise) -> Fraction:
