@@ -87,6 +87,16 @@ class Session:
         self._closing.callback(self._engine.close)
         self._asking = threading.Lock()
 
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that is charged."""
+        return self._ledger
+
+    @property
+    def account(self) -> str:
+        """Who pays: the account's name in the ledger."""
+        return self._account
+
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step."""
         if name not in self._schemas:

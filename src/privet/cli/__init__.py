@@ -6,8 +6,11 @@ command named `command`, and add a line to `COMMANDS`.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
+import sys
+from io import TextIOWrapper
 
 import click
 
@@ -16,15 +19,20 @@ from privet import PrivetError, __version__
 from .output import wants_json
 
 COMMANDS = {
+    "ask": "Ask a question, charged to the ledger first.",
+    "budget": "Tell what is left of each budget.",
     "calibrate": "Tell the least noise with which releases fit a budget.",
+    "certificate": "Give the certificate of a release.",
     "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
     "epsilon": "Tell what releases cost together.",
+    "ledger": "See, prove, copy and mend the ledger.",
+    "plan": "Tell what a question would cost and how wide its answer would be.",
 }
 """Each command's name and its line in `privet --help`; its file has the same name."""
 
 
 class _Door(click.Group):
-    """A group that imports a command when it is used and turns Privet's errors into messages and exit statuses."""
+    """A group that imports a command when it is used and turns errors into messages and exit statuses."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -40,12 +48,35 @@ class _Door(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
+        as_json = "--json" in ctx.args
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal that knows no ± still gets its numbers
         try:
             return super().invoke(ctx)
         except PrivetError as error:
-            told = json.dumps({"error": error.to_dict()}, default=str) if wants_json(ctx) else f"Error: {error}"
-            click.echo(told, err=True)
+            self._tell(error, as_json=as_json or wants_json(ctx))
             ctx.exit(error.exit_status)
+        except click.UsageError as error:
+            if not as_json:
+                raise
+            told = {"code": "request.usage", "message": error.format_message()}
+            click.echo(json.dumps({"error": told}), err=True)
+            ctx.exit(error.exit_code)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # who reads has left, as `head` does
+                raise
+            from privet.core.errors import InvariantError
+
+            # no traceback and no text of the exception: either could quote a private value
+            wrong = InvariantError(f"Privet met an error that it did not expect ({type(error).__name__}); report it")
+            self._tell(wrong, as_json=as_json)
+            ctx.exit(wrong.exit_status)
+
+    def _tell(self, error: PrivetError, *, as_json: bool) -> None:
+        click.echo(json.dumps({"error": error.to_dict()}, default=str) if as_json else f"Error: {error}", err=True)
 
 
 @click.command(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})

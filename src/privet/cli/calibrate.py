@@ -35,7 +35,12 @@ def command() -> None:
 @times_option
 @json_option
 def laplace(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: int, as_json: bool) -> None:
-    """The scale of Laplace noise."""
+    """Tell the least scale of Laplace noise.
+
+    \b
+    Example:
+      privet calibrate laplace --epsilon 1 --times 10
+    """
     from privet import Laplace
 
     def make(scale: float) -> Laplace:
@@ -51,7 +56,12 @@ def laplace(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: in
 @times_option
 @json_option
 def gaussian(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: int, as_json: bool) -> None:
-    """The standard deviation of Gaussian noise; needs a delta above 0."""
+    """Tell the least standard deviation of Gaussian noise; needs a delta above 0.
+
+    \b
+    Example:
+      privet calibrate gaussian --epsilon 1 --delta 1e-6 --times 50
+    """
     from privet import Gaussian
 
     def make(sigma: float) -> Gaussian:

@@ -48,7 +48,12 @@ def command() -> None:
 @click.option("--whole", is_flag=True, help="Integer noise on whole numbers: costs more than on reals when repeated.")
 @shared_options
 def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) -> None:
-    """Laplace noise of a given scale."""
+    """Tell what Laplace noise of a given scale costs.
+
+    \b
+    Example:
+      privet epsilon laplace --scale 2 --times 100 --delta 1e-6
+    """
     from privet import Laplace
 
     made = Laplace(sensitivity=sensitivity, scale=scale, grid="whole" if whole else "fine")
@@ -60,7 +65,12 @@ def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) 
 @sensitivity_option
 @shared_options
 def gaussian(sigma: Fraction, sensitivity: Fraction, **shared: Any) -> None:
-    """Gaussian noise of a given standard deviation."""
+    """Tell what Gaussian noise of a given standard deviation costs.
+
+    \b
+    Example:
+      privet epsilon gaussian --sigma 1 --rate 0.01 --times 1000 --delta 1e-5
+    """
     from privet import Gaussian
 
     made = Gaussian(sensitivity=sensitivity, sigma=sigma)
@@ -71,7 +81,12 @@ def gaussian(sigma: Fraction, sensitivity: Fraction, **shared: Any) -> None:
 @click.option("--epsilon", type=number, required=True, help="What one choice costs.")
 @shared_options
 def exponential(epsilon: Fraction, **shared: Any) -> None:
-    """Choices by the exponential mechanism."""
+    """Tell what choices by the exponential mechanism cost.
+
+    \b
+    Example:
+      privet epsilon exponential --epsilon 0.1 --times 50 --delta 1e-6
+    """
     from privet.mechanisms import ExponentialEvent
 
     _tell(ExponentialEvent(epsilon=epsilon), f"choices at epsilon {float(epsilon):g}", **shared)
@@ -82,7 +97,12 @@ def exponential(epsilon: Fraction, **shared: Any) -> None:
 @click.option("--categories", type=int, default=2, show_default=True, help="How many answers there are.")
 @shared_options
 def response(p: Fraction, categories: int, **shared: Any) -> None:
-    """Randomized response."""
+    """Tell what reports by randomized response cost.
+
+    \b
+    Example:
+      privet epsilon response --p 3/4
+    """
     from privet.mechanisms import ResponseEvent
 
     _tell(ResponseEvent(p=p, categories=categories), f"reports that are true with probability {float(p):g}", **shared)

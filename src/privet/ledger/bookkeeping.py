@@ -73,6 +73,10 @@ class Bookkeeping(ABC):
     def _now(self, state: State) -> Time:
         """Return the time for the next entry."""
 
+    @abstractmethod
+    def verify(self) -> None:
+        """Raise `LedgerError` unless the record is whole and what it shows was allowed."""
+
     def charge(
         self,
         event: Event,
@@ -180,6 +184,11 @@ class Bookkeeping(ABC):
         """Return every entry of any kind, oldest first."""
         with self._reading() as page:
             return tuple(page.entries())
+
+    def head(self) -> str:
+        """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""
+        with self._reading() as page:
+            return str(page.state.head)
 
     def certificate(self, number: int) -> dict[str, Any]:
         """Return what a charge protected, how, and at what cost, with the ledger's head: public, as plain data."""

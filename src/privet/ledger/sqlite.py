@@ -107,11 +107,6 @@ class SqliteLedger(Bookkeeping):
         create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
         return cls(path, head=head, **options)
 
-    def head(self) -> str:
-        """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""
-        with self._reading() as page:
-            return str(page.state.head)
-
     def verify(self) -> None:
         """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend."""
         with self._lock, told_as_ledger_errors():

@@ -67,3 +67,20 @@ def test_version_and_help_load_nothing_heavy(arguments: list[str]) -> None:
     )
     shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60)
     assert shown.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_error_that_nobody_expected_tells_its_kind_and_nothing_else(broken: list[PrivetError]) -> None:
+    broken.append(KeyError("patient 17"))  # type: ignore[arg-type]
+    for arguments in (["broken"], ["broken", "--json"]):
+        result = CliRunner().invoke(cli.main, arguments)
+        assert result.exit_code == 70
+        assert "KeyError" in result.stderr
+        assert "17" not in result.output
+        assert "Traceback" not in result.output
+
+
+def test_a_command_line_that_is_not_understood_is_told_in_json_where_that_was_asked_for() -> None:
+    for arguments in (["budget", "--json", "--frob"], ["ledger", "show", "x", "--json"], ["frob", "--json"]):
+        result = CliRunner().invoke(cli.main, arguments)
+        assert result.exit_code == 2
+        assert json.loads(result.stderr)["error"]["code"] == "request.usage"

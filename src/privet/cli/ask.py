@@ -1,0 +1,88 @@
+"""`privet ask`: a private answer with error bars, what it cost, what is left, and what it covers."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .answers import print_answer
+from .budget import percent, round_down
+from .ledger_words import cost_words
+from .numbers import number
+from .output import print_json
+from .questions import Opened, amounts, opened, question_options, read_sql
+from .screen import print_facts, print_text, working
+
+if TYPE_CHECKING:
+    from privet.answer import Answer
+
+
+@click.command()
+@question_options
+@click.option("--confidence", type=number, default="0.95", show_default=True, help="How often an interval holds.")
+@click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
+def command(
+    sql: str | None,
+    file: Path | None,
+    epsilon: Fraction | None,
+    rho: Fraction | None,
+    bound: str,
+    contribution: str | None,
+    analyst: str | None,
+    config: Path,
+    confidence: Fraction,
+    key: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a question in SQL. It is charged to the ledger before a row is read; the same question again is free.
+
+    SQL is the question itself, or - to read it from standard input.
+
+    \b
+    Example:
+      privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+      privet ask --file question.sql --analyst ana --json
+    """
+    text = read_sql(sql, file)
+    options = amounts(epsilon, rho, bound, contribution)
+    with opened(config, analyst) as place:
+        before = place.ledger.head()
+        with working("asking"):
+            answer = place.session.ask(text, **options, confidence=confidence, key=key)
+        told = _told(answer, place, before)
+    if as_json:
+        print_json({**json.loads(answer.to_json()), **told})
+        return
+    print_answer(answer)
+    print_text("")
+    print_facts(_facts(answer, told))
+
+
+def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:
+    balance = place.ledger.balances()
+    own = next((one for one in balance if one.account == place.session.account), balance[0])
+    return {
+        "charged": answer.receipt.entry > int(before.partition(":")[0]),
+        "left": {"largest_epsilon": own.largest_epsilon, "spent_share": own.spent, "keys_delta": float(own.keys_delta)},
+        "head": place.ledger.head(),
+    }
+
+
+def _facts(answer: Answer, told: dict[str, Any]) -> list[tuple[str, str]]:
+    cost = cost_words(answer.certificate()["cost"])
+    entry = answer.receipt.entry
+    paid = f"{cost or 'nothing'}, entry {entry} of the ledger"
+    again = f"nothing: it was answered before, and paid for in entry {entry}"
+    left, spent = told["left"]["largest_epsilon"], percent(told["left"]["spent_share"])
+    more = f"up to epsilon {round_down(left)} for one more question" if left > 0 else "nothing for another question"
+    covers, *others = answer.notes
+    return [
+        ("cost", paid if told["charged"] else again),
+        ("left", f"{more}; {spent} of the budget is spent"),
+        ("covers", covers),
+        *(("" if index else "but", note) for index, note in enumerate(others)),
+    ]

@@ -1,0 +1,94 @@
+"""`privet budget`: what is left of each budget, and what the promise means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import json_option, print_json
+from .places import analyst_option, config_option, declared_ledger, ledger_option
+from .screen import print_table, print_text, printable
+
+if TYPE_CHECKING:
+    from privet.ledger.balance import Balance
+
+_BAR = 12
+
+
+@click.command()
+@analyst_option
+@config_option
+@ledger_option
+@json_option
+def command(analyst: str | None, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+    """Tell what is left of the data set's budget and of each analyst's.
+
+    \b
+    Example:
+      privet budget
+      privet budget --analyst ana
+    """
+    from privet.core.errors import UnknownName
+
+    with declared_ledger(config, ledger_path) as ledger:
+        balances, head = ledger.balances(), ledger.head()
+    chosen = [one for one in balances if analyst is None or one.account == analyst]
+    if not chosen:
+        raise UnknownName("account", analyst or "", (), advice="the custodian can open one")
+    if as_json:
+        print_json({"budgets": [one.to_dict() for one in chosen], "head": head})
+        return
+    heads = ("account", "budget", "spent", "", "one more question", "state")
+    print_table(heads, [_row(one) for one in chosen], right=(3,))
+    print_text("")
+    print_text(balances[0].to_dict()["means"])
+
+
+def bar(share: float, width: int = _BAR) -> str:
+    """Return a share as a bar; what is not nothing shows, and what is not all leaves room."""
+    full = round(share * width)
+    full = min(max(full, 1 if share > 0 else 0), width if share >= 1 else width - 1)
+    return "█" * full + "░" * (width - full)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, rounded up to a tenth, so that nothing spent looks like less."""
+    import math
+
+    return f"{min(math.ceil(share * 1000) / 10, 100):.3g}%"
+
+
+def amount(balance: Balance) -> str:
+    """Return a budget in a few signs."""
+    from privet.core.budget import Approximate, Pure, Zcdp
+
+    match balance.budget:
+        case Pure(epsilon=epsilon):
+            return f"epsilon {float(epsilon):.6g}"
+        case Approximate(epsilon=epsilon, delta=delta):
+            return f"epsilon {float(epsilon):.6g}, delta {float(delta):.3g}"
+        case Zcdp(rho=rho):
+            return f"rho {float(rho):.6g}"
+
+
+def _row(one: Balance) -> tuple[str, ...]:
+    left = f"epsilon {round_down(one.largest_epsilon)}" if one.largest_epsilon > 0 else "nothing"
+    ends = "" if one.expires is None else f" until {one.expires:%Y-%m-%d %H:%M} UTC"
+    state = one.state if one.expired else f"{one.state}{ends}"
+    return (
+        "data set" if one.account is None else printable(one.account),
+        amount(one),
+        bar(one.spent),
+        percent(one.spent),
+        f"up to {left}" if left != "nothing" else left,
+        state,
+    )
+
+
+def round_down(value: float, digits: int = 3) -> str:
+    """Return an amount that is left in a few significant digits, rounded down."""
+    from decimal import ROUND_FLOOR, Context
+
+    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"

@@ -1,0 +1,111 @@
+"""`privet ledger list`, `show` and `verify`: what a ledger holds, and the proof that it is whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .ledger_words import listed
+from .output import print_json
+from .places import existing_ledger, ledger_command
+from .screen import print_facts, print_table, print_text, printable, working
+
+
+@ledger_command("list")
+@click.option("--account", help="Only what is about this account.")
+@click.option("--last", type=click.IntRange(min=1), help="Only so many, the latest.")
+def list_entries(config: Path, ledger_path: Path | None, account: str | None, last: int | None, as_json: bool) -> None:
+    """List every entry: charges, answers, failures and changes of the rules.
+
+    \b
+    Example:
+      privet ledger list --last 10
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        entries = [one for one in ledger.entries() if account in (None, getattr(one.record, "account", None))]
+        head = ledger.head()
+    entries = entries[-last:] if last else entries
+    if as_json:
+        print_json({"entries": [listed(one) for one in entries], "head": head})
+        return
+    rows = [_row(listed(one)) for one in entries]
+    print_table(("entry", "time (UTC)", "kind", "account", "what"), rows, right=(0,))
+    print_text(f"\nhead {head}", style="dim")
+
+
+@ledger_command("show")
+@click.argument("number", type=int)
+def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> None:
+    """Show one entry whole, as it is written.
+
+    \b
+    Example:
+      privet ledger show 4
+    """
+    from privet.core.errors import BadParameter
+    from privet.ledger.entries import write_entry
+
+    with existing_ledger(config, ledger_path) as ledger:
+        entries = ledger.entries()
+    if not 1 <= number <= len(entries):
+        raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {len(entries)}")
+    one = entries[number - 1]
+    body = json.loads(write_entry(one.number, one.time, one.record))
+    if as_json:
+        print_json(body)
+        return
+    told = listed(one)
+    facts = [(name, str(told[name])) for name in ("entry", "time", "kind", "account", "what") if told[name]]
+    apart = {
+        name: body.pop(name) for name in ("v", "kind", "number", "time", "account", "text", "facts") if name in body
+    }
+    facts += [(name, _plain(value)) for name, value in body.items() if value is not None]
+    print_facts([(name, printable(text)) for name, text in facts])
+    if apart.get("text"):
+        print_text("\n" + "\n".join(printable(line) for line in apart["text"].splitlines()))
+
+
+@ledger_command("verify")
+@click.option("--head", help="A head that you kept: the ledger must still hold that entry.")
+@click.option("--recount", is_flag=True, help="Also price every event again.")
+def verify(config: Path, ledger_path: Path | None, head: str | None, recount: bool, as_json: bool) -> None:
+    """Prove the ledger from its file alone: every entry as it was written, and nothing overspent.
+
+    \b
+    Example:
+      privet ledger verify --head 12:9f3c...
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        if head is not None:
+            type(ledger)(ledger.path, head=head).close()
+        with working("reading every entry"):
+            ledger.verify()
+            if recount:
+                ledger.recount()
+        last = ledger.head()
+    entries = int(last.partition(":")[0])
+    if as_json:
+        print_json({"valid": True, "entries": entries, "head": last, "pinned": head, "recounted": recount})
+        return
+    print_text(f"The ledger is whole: {entries:,} entries, each as it was written, and nothing was overspent.")
+    if head is not None:
+        print_text(f"It still holds entry {head.partition(':')[0]}, which you kept.")
+    print_text(f"Keep this head elsewhere, to know an old copy from this one:\n{last}")
+
+
+def _row(told: dict[str, Any]) -> tuple[str, ...]:
+    time = str(told["time"]).replace("T", " ")[:16]
+    return (
+        str(told["entry"]),
+        time,
+        str(told["kind"]),
+        printable(told["account"] or ""),
+        printable(str(told["what"])),
+    )
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

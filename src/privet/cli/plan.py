@@ -1,0 +1,64 @@
+"""`privet plan`: what a question would cost and how wide its answer would be. Free, and reads no data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import print_json
+from .questions import amounts, opened, question_options, read_sql
+from .screen import print_facts, print_table, print_text, printable
+
+if TYPE_CHECKING:
+    from privet.planner.plan import Plan
+
+
+@click.command()
+@question_options
+def command(
+    sql: str | None,
+    file: Path | None,
+    epsilon: Fraction | None,
+    rho: Fraction | None,
+    bound: str,
+    contribution: str | None,
+    analyst: str | None,
+    config: Path,
+    as_json: bool,
+) -> None:
+    """Tell what a question would cost, what noise it would get and whether it fits. Free; reads no data.
+
+    SQL is the question itself, or - to read it from standard input.
+
+    \b
+    Example:
+      privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+    """
+    text = read_sql(sql, file)
+    options = amounts(epsilon, rho, bound, contribution)
+    with opened(config, analyst) as place:
+        plan = place.session.plan(text, **options)
+        answered = place.ledger.find(plan.digest, place.session.account) is not None
+        fits = answered or place.ledger.admits(plan.event, account=place.session.account)
+    if as_json:
+        print_json({**plan.to_dict(), "answered": answered, "fits": fits})
+        return
+    _print(plan, "answered before: asking again is free" if answered else _FITS[fits])
+
+
+_FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
+
+
+def _print(plan: Plan, fits: str) -> None:
+    from privet.planner.widths import widths
+
+    for line in plan.explain().splitlines():
+        print_text(printable(line))
+    print_text("")
+    print_facts([("now", fits)])
+    print_text("")
+    rows = [(printable(one.column), one.words().replace("; ", "\n")) for one in widths(plan)]
+    print_table(("column", "95% of the noise within"), rows)

@@ -1,0 +1,114 @@
+"""A question on the command line: its SQL from an argument, a file or standard input, and how it is to be answered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .numbers import number
+from .output import json_option
+from .places import analyst_option, config_option
+
+if TYPE_CHECKING:
+    from privet.core.schema import Contribution
+    from privet.ledger.bookkeeping import Bookkeeping
+    from privet.session import Session
+
+_LONGEST = 10**6
+
+_OPTIONS = (
+    click.argument("sql", required=False),
+    click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file."),
+    click.option("--epsilon", type=number, help="What this answer may cost; a tenth of the budget if left out."),
+    click.option("--rho", type=number, help="What it may cost, counted as rho."),
+    click.option(
+        "--bound",
+        type=click.Choice(["norm", "groups"]),
+        default="norm",
+        show_default=True,
+        help="Scale down whoever gives more than is typical, or keep some of their groups and rows.",
+    ),
+    click.option(
+        "--contribution", metavar="GROUPS,ROWS", help="What a person typically gives, instead of as declared."
+    ),
+    analyst_option,
+    config_option,
+    json_option,
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A privet.toml at work: its session and its ledger."""
+
+    session: Session
+    ledger: Bookkeeping
+
+
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with everything that a question needs."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_sql(sql: str | None, file: Path | None) -> str:
+    """Return the question: from the argument, from the file, or from standard input where the argument is -."""
+    from privet.core.errors import RequestError
+
+    if (sql is None) == (file is None):
+        raise RequestError("give the question once: as an argument, with --file, or - to read standard input")
+    try:
+        if file is not None:
+            with file.open(encoding="utf-8") as lines:
+                text = lines.read(_LONGEST + 1)
+        elif sql == "-":
+            text = sys.stdin.read(_LONGEST + 1)
+        else:
+            text = sql or ""
+    except OSError:
+        raise RequestError(f"{str(file)!r} cannot be read; check the path") from None
+    except UnicodeDecodeError:
+        raise RequestError("the question is not text in UTF-8") from None
+    if len(text) > _LONGEST:
+        raise RequestError(f"the question is longer than {_LONGEST:,} characters")
+    return text
+
+
+def read_contribution(text: str | None) -> Contribution | None:
+    """Return what --contribution says: so many groups, and so many rows in each."""
+    from privet.core.errors import BadParameter
+    from privet.core.schema import Contribution
+
+    if text is None:
+        return None
+    groups, _, rows = text.partition(",")
+    if not (groups.strip().isdecimal() and rows.strip().isdecimal() and len(text) < 30):
+        raise BadParameter("contribution", text, "two whole numbers, groups and rows in each, such as 3,2")
+    return Contribution(groups=int(groups), rows=int(rows))
+
+
+@contextmanager
+def opened(config: Path, analyst: str | None) -> Iterator[Opened]:
+    """Open what a privet.toml declares, for one of its analysts."""
+    from privet.config.sessions import open as open_session
+    from privet.core.errors import InvariantError
+    from privet.ledger.bookkeeping import Bookkeeping
+
+    with open_session(config, analyst) as session:
+        ledger = session.ledger
+        if not isinstance(ledger, Bookkeeping):
+            raise InvariantError("a privet.toml was opened with a ledger that tells no balances")
+        yield Opened(session, ledger)
+
+
+def amounts(epsilon: Fraction | None, rho: Fraction | None, bound: str, contribution: str | None) -> dict[str, Any]:
+    """Return the options of a question as a session takes them."""
+    return {"epsilon": epsilon, "rho": rho, "bound": bound, "contribution": read_contribution(contribution)}

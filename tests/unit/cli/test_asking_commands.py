@@ -1,0 +1,136 @@
+"""`privet ask`, `plan` and `budget` on a privet.toml: what is shown, and how each kind of failure ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from privet import cli
+
+DECLARED = """
+[budget]
+epsilon = 2
+delta = 1e-6
+
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+contribution = { groups = 2, rows = 2 }
+version = "2025"
+
+[tables.visits.columns]
+patient = "integer"
+age = { kind = "integer", low = 0, high = 110 }
+ward = { values = ["heart", "lung"] }
+name = "text"
+
+[analysts.ana]
+epsilon = 1
+delta = 1e-7
+
+[analysts.ben]
+epsilon = 1
+delta = 1e-7
+tables = ["visits"]
+"""
+QUESTION = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits WHERE age >= 18 GROUP BY ward"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = "".join(f"{i // 2},{i % 90},{('heart', 'lung')[i % 2]},secret name {i}\n" for i in range(4000))
+    (tmp_path / "visits.csv").write_text(f"patient,age,ward,name\n{rows}")
+    (tmp_path / "privet.toml").write_text(DECLARED)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    shown = CliRunner().invoke(cli.main, list(arguments), env={"COLUMNS": "80", **environment})
+    assert "secret name" not in shown.output
+    return shown
+
+
+def told(*arguments: str, **environment: str) -> Any:
+    shown = run(*arguments, "--json", **environment)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    return json.loads(shown.stdout)
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+def test_an_answer_shows_bars_cost_what_is_left_and_what_it_covers_within_the_width(folder: Path, width: str) -> None:
+    shown = run("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana", COLUMNS=width)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    lines = shown.stdout.splitlines()
+    assert max(map(len, lines)) <= int(width)
+    assert lines[0].split() == ["ward", "n", "95%", "age", "95%"]
+    assert len({len(line) for line in lines[:3]}) == 1
+    assert "±" in lines[1]
+    for word in ("cost    epsilon 0.5, entry 4", "left    up to epsilon", "covers  ", "but     "):
+        assert any(line.startswith(word) for line in lines)
+    again = run("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana", COLUMNS=width).stdout
+    assert again.splitlines()[:4] == lines[:4]
+    assert "nothing: it was answered before" in again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code"),
+    [
+        (["ask", "SELECT (", "--analyst", "ana"], 2, "request.parse"),
+        (["ask", "SELECT * FROM visits", "--analyst", "ana"], 2, "request.unsupported"),
+        (["ask", "SELECT AVG(aeg) FROM visits", "--analyst", "ana"], 2, "request.unknown_name"),
+        (["ask", "SELECT COUNT(*) FROM visits"], 2, "request"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "eve"], 2, "request.unknown_name"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--confidence", "1"], 2, "request.parameter"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--epsilon", "0"], 2, "request.parameter"),
+        (["ask", "--analyst", "ana"], 2, "request"),
+        (["ask", "--file", "none.sql", "--analyst", "ana"], 2, "request"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--epsilon", "9"], 3, "budget.exceeded"),
+        (["plan", "SELECT MAX(age) FROM visits", "--analyst", "ana"], 2, None),
+        (["certificate", "1"], 2, "request"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--config", "none.toml"], 2, "request"),
+    ],
+)
+def test_what_cannot_be_answered_has_its_status_and_costs_nothing(
+    folder: Path, arguments: list[str], status: int, code: str | None
+) -> None:
+    assert told("plan", QUESTION, "--analyst", "ana")["fits"]
+    before = told("budget")["head"]
+    shown = run(*arguments, "--json")
+    assert (shown.exit_code, shown.stdout) == (status, "")
+    error = json.loads(shown.stderr)["error"]
+    assert code in (None, error["code"])
+    plain = run(*arguments)
+    assert (plain.exit_code, plain.stdout) == (status, "")
+    assert plain.stderr == f"Error: {error['message']}\n"
+    assert told("budget")["head"] == before
+
+
+def test_a_source_that_is_gone_is_told_without_a_word_of_the_engines(folder: Path) -> None:
+    (folder / "visits.csv").unlink()
+    shown = run("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana")
+    assert shown.exit_code in (2, 4)
+    assert shown.stdout == ""
+    assert shown.stderr.startswith("Error: ")
+
+
+def test_a_ledger_that_was_changed_answers_nothing(folder: Path) -> None:
+    told("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana")
+    ledger = folder / "privet.ledger"
+    content = ledger.read_bytes()
+    ledger.write_bytes(content.replace(b'"account":"ana"', b'"account":"anb"'))
+    for arguments in (["ask", QUESTION, "--epsilon", "0.4", "--analyst", "ana"], ["ledger", "verify"]):
+        shown = run(*arguments)
+        assert (shown.exit_code, shown.stdout) == (5, "")
+
+
+def test_commands_on_a_ledger_that_is_not_there_yet_say_so(folder: Path) -> None:
+    shown = run("ledger", "list")
+    assert shown.exit_code == 2
+    assert "first question" in shown.stderr
+    whole, ana, ben = told("budget")["budgets"]
+    assert whole["spent_share"] == ana["spent_share"] == ben["spent_share"] == 0
