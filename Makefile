@@ -13,7 +13,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
 demo: $(VENV)/.for-use ## ask a made-up hospital questions
-	@$(RUN)/privet demo
+	@$(RUN)/privet demo --picture demo-out/flu.png
 
 test: $(VENV)/.for-work ## run every test
 	@$(RUN)/python -m pytest -q -n $(WORKERS)
@@ -36,7 +36,7 @@ clean: ## remove environments and caches
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.for-use: pyproject.toml | $(RUN)/python
-	@$(call install,.)
+	@$(call install,.[plot])
 	@touch $@
 
 $(VENV)/.for-work: pyproject.toml | $(RUN)/python

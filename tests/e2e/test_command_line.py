@@ -44,27 +44,32 @@ def test_an_unknown_command_is_refused_by_name() -> None:
     assert shown.stdout == ""
 
 
-def test_the_demo_answers_refuses_repeats_and_runs_out_without_colour_in_a_pipe() -> None:
-    shown = run("demo", COLUMNS="80")
+def test_the_demo_answers_refuses_repeats_runs_out_and_draws_with_fresh_noise(tmp_path: Path) -> None:
+    picture = tmp_path / "new" / "demo.png"
+    shown = run("demo", "--picture", str(picture), COLUMNS="80")
     assert shown.returncode == 0, shown.stderr
-    for word in ("births", "rare groups stay hidden", "cost_per_patient", "0 spent", "Unsupported", "BudgetExceeded"):
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for word in ("births", "75 groups do not show", "free: nothing was charged", "Unsupported:", "BudgetExceeded:"):
         assert word in shown.stdout
-    assert "rarity" not in shown.stdout
+    assert "trial drug" not in shown.stdout
     assert "\x1b" not in shown.stdout
     assert shown.stderr == ""
-
-
-def test_the_demo_speaks_json_and_its_noise_is_fresh() -> None:
-    first, second = (json.loads(run("demo", "--json").stdout)["answers"] for _ in range(2))
-    assert [answer["sql"] for answer in first] == [answer["sql"] for answer in second]
-    assert first != second
-    for answer in first:
-        for row in answer["rows"]:
-            low = [name for name in row if name.endswith("_low")]
-            assert low
-            for name in low:
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    folder = tmp_path / "hospital"
+    told = json.loads(run("demo", "--json", "--folder", str(folder), "--picture", str(picture)).stdout)
+    questions = told["questions"]
+    errors = [question["error"]["code"] for question in questions if "error" in question]
+    assert errors == ["request.unsupported", "budget.exceeded"]
+    assert [question["charged"] for question in questions] == [True] * 4 + [False] * 3
+    assert any(f"{row['visits']:,}" not in shown.stdout for row in questions[1]["rows"])
+    for question in questions:
+        for row in question.get("rows", ()):
+            for name in [name for name in row if name.endswith("_low")]:
                 column = name.removesuffix("_low")
                 assert row[name] <= row[column] <= row[f"{column}_high"]
+    again = run("demo", "--folder", str(folder))
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "not empty" in again.stderr
 
 
 def test_epsilon_is_told_by_every_theorem_with_the_tightest_marked() -> None:

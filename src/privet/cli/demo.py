@@ -7,173 +7,198 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .demo_questions import QUESTIONS, Question
+from .numbers import show_cost
 from .output import json_option, print_json
+from .questions import Opened, opened
+from .screen import print_text, screen, working
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from privet.answer import Answer
-    from privet.session import Session
+    from privet.core.errors import PrivetError
 
-EPSILON, DELTA = 3, Fraction(1, 10**7)
+Truth = Mapping[tuple[Any, ...], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked, what it shows, what it may cost, and the query that tells the made-up truth."""
+class Outcome:
+    """What became of a question: an answer with the truth beside it, or an error; whether it was charged; how long."""
 
-    shows: str
-    sql: str
-    epsilon: Fraction
-    truth: str
-
-
-QUESTIONS = (
-    Question(
-        "Each patient counts, not each visit",
-        "SELECT COUNT(DISTINCT patient_id) AS patients, COUNT(*) AS visits FROM visits",
-        Fraction(1, 4),
-        "SELECT COUNT(DISTINCT patient_id), COUNT(*) FROM visits",
-    ),
-    Question(
-        "Averages by group, for groups that are public",
-        "SELECT ward, COUNT(*) AS visits, AVG(cost) AS cost FROM visits GROUP BY ward ORDER BY ward",
-        Fraction(1, 2),
-        "SELECT ward, COUNT(*), AVG(least(cost, 2000)) FROM visits GROUP BY ward ORDER BY ward",
-    ),
-    Question(
-        "Groups that nobody declared: rare ones, which could point at a person, do not show",
-        "SELECT diagnosis, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY diagnosis ORDER BY diagnosis",
-        Fraction(1, 2),
-        "SELECT diagnosis, COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis ORDER BY diagnosis",
-    ),
-    Question(
-        "Arithmetic on released numbers is free, and keeps its error bars",
-        "SELECT SUM(cost) / COUNT(DISTINCT patient_id) AS cost_per_patient FROM visits WHERE age >= 65",
-        Fraction(1, 2),
-        "SELECT SUM(least(cost, 2000)) / COUNT(DISTINCT patient_id) FROM visits WHERE age >= 65",
-    ),
-)
+    question: Question
+    answer: Answer | None
+    truth: Truth
+    error: PrivetError | None
+    charged: bool
+    seconds: float
 
 
 @click.command()
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the hospital here, to ask it more; a temporary folder if left out.",
+)
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="privet-demo.png",
+    show_default=True,
+    help="Where the picture goes.",
+)
 @json_option
-def command(as_json: bool) -> None:
-    """See questions about a made-up hospital answered, refused and repeated for free."""
-    with tempfile.TemporaryDirectory(prefix="privet-demo-") as name:
-        folder = Path(name)
-        if as_json:
-            print_json(_answers(folder))
-        else:
-            _show(folder)
+def command(folder: Path | None, picture: Path, as_json: bool) -> None:
+    """See questions about a made-up hospital answered, repeated for free, refused, and denied when the budget is gone.
 
+    \b
+    Example:
+      privet demo
+      privet demo --folder hospital
+    """
+    from .hospital import make_hospital
 
-def _open(folder: Path) -> tuple[Session, Path]:
-    from privet.core.budget import Approximate
-    from privet.session import Session
-
-    from .hospital import declare, make_visits
-
-    path = make_visits(folder)
-    return Session({"visits": declare(path)}, budget=Approximate(epsilon=Fraction(EPSILON), delta=DELTA)), path
-
-
-def _answers(folder: Path) -> dict[str, Any]:
-    session, _ = _open(folder)
-    with session:
-        answers = [session.ask(question.sql, epsilon=question.epsilon) for question in QUESTIONS]
-        left = session.remaining().largest_epsilon
-    return {
-        "data": "made up",
-        "answers": [{"sql": q.sql, "rows": list(a)} for q, a in zip(QUESTIONS, answers, strict=True)],
-        "largest_epsilon_left": left,
-    }
-
-
-def _show(folder: Path) -> None:
-    from rich.console import Console
-
-    from .hospital import PATIENTS, VISITS
-
-    console = Console(highlight=False, soft_wrap=True)
-    session, path = _open(folder)
-    with session:
-        console.print(f"A made-up hospital: {VISITS:,} visits by up to {PATIENTS:,} patients, in one Parquet file.")
-        console.print(f"Protected: all visits of each patient. Budget: epsilon {EPSILON}, delta 1e-07.")
-        console.print(
-            "Each number comes with the half-width of its 95% interval; the truth is shown because it is fake.\n"
-        )
-        for question in QUESTIONS:
+    with _place(folder) as place:
+        with working("making a hospital"):
             started = time.perf_counter()
-            answer = session.ask(question.sql, epsilon=question.epsilon)
-            _print_answer(console, question, answer, path, time.perf_counter() - started)
-        _print_limits(console, session)
+            declared = make_hospital(place)
+            seconds = time.perf_counter() - started
+        if not as_json:
+            _print_start(seconds)
+        with opened(declared, None) as hospital:
+            outcomes = []
+            for question in QUESTIONS:
+                outcomes.append(_ask(question, hospital, place))
+                if not as_json:
+                    _print(outcomes[-1])
+            with working("drawing"):
+                drawn = _draw(outcomes, picture)
+            hospital.ledger.verify()
+            head = hospital.ledger.head()
+    if as_json:
+        told = [_told(outcome) for outcome in outcomes]
+        print_json({"data": "made up", "questions": told, "picture": drawn, "head": head})
+        return
+    _print_end(head, drawn, folder)
 
 
-def _print_answer(console: Console, question: Question, answer: Answer, path: Path, seconds: float) -> None:
-    from rich.table import Table
+@contextmanager
+def _place(folder: Path | None) -> Iterator[Path]:
+    from privet.core.errors import RequestError
 
-    console.print(f"[bold]{question.shows}[/bold]")
-    console.print(f"  {question.sql}")
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    truth = _truth(question.truth, path)
-    noisy = [series for series in answer.series if series.noisy]
-    keys = [series for series in answer.series if not series.noisy]
-    for series in keys:
-        table.add_column(series.name)
-    for series in noisy:
-        table.add_column(series.name, justify="right", no_wrap=True)
-        table.add_column("truth", justify="right", style="dim", no_wrap=True)
-    for row in range(len(answer)):
-        cells = [str(series.values[row]) for series in keys]
-        true = truth[tuple(series.values[row] for series in keys)]
-        for series, right in zip(noisy, true, strict=True):
-            half = ((series.high or (0.0,))[row] - (series.low or (0.0,))[row]) / 2
-            cells += [f"{_number(series.values[row])} ± {_number(half)}", _number(right)]
-        table.add_row(*cells)
-    console.print(table)
-    hidden = len(truth) - len(answer)
-    rare = f"; {hidden} rare groups stay hidden" if hidden else ""
-    console.print(f"  epsilon {float(question.epsilon):g}, {seconds:.1f} s{rare}\n", style="dim")
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="privet-demo-") as name:
+            yield Path(name)
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = any(folder.iterdir())
+    except OSError:
+        raise RequestError(f"the folder {str(folder)!r} cannot be made or read; choose another") from None
+    if taken:
+        raise RequestError(f"the folder {str(folder)!r} is not empty; choose a new one for the demo")
+    yield folder
 
 
-def _print_limits(console: Console, session: Session) -> None:
+def _ask(question: Question, hospital: Opened, place: Path) -> Outcome:
     from privet.core.errors import PrivetError
 
-    before = session.remaining().largest_epsilon
-    again = QUESTIONS[1]
-    session.ask(
-        "SELECT ward, AVG(cost) AS mean, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0",
-        epsilon=again.epsilon,
+    from .hospital import true_rows
+
+    before, started = hospital.ledger.head(), time.perf_counter()
+    try:
+        with working("asking"):
+            answer = hospital.session.ask(question.sql, epsilon=question.epsilon)
+    except PrivetError as error:
+        return Outcome(question, None, {}, error, False, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    keys = sum(not series.noisy for series in answer.series)
+    truth = {row[:keys]: row[keys:] for row in true_rows(place, question.truth)}
+    return Outcome(question, answer, truth, None, hospital.ledger.head() != before, seconds)
+
+
+def _draw(outcomes: list[Outcome], picture: Path) -> str | None:
+    """Return where the picture went; None where there is no Matplotlib to draw it."""
+    from importlib.util import find_spec
+
+    from .demo_picture import draw
+
+    if find_spec("matplotlib") is None:
+        return None
+    for outcome in outcomes:
+        if outcome.question.pictured and outcome.answer is not None:
+            draw(outcome.answer, outcome.truth, picture)
+    return str(picture)
+
+
+def _print_start(seconds: float) -> None:
+    from .hospital import PATIENTS, PRESCRIPTIONS, ROWS, VISITS
+
+    print_text(
+        f"A made-up hospital: {PATIENTS:,} patients, {VISITS:,} visits, {PRESCRIPTIONS:,} prescriptions; {ROWS:,} rows "
+        f"in three Parquet files, made in {seconds:.1f} s. Its privet.toml protects all that each patient has in a "
+        "table, and promises epsilon 3, delta 1e-06 for all answers together. The truth stands beside each answer "
+        "only because nobody here exists."
     )
-    spent = before - session.remaining().largest_epsilon
-    console.print(f"[bold]The same numbers asked for in other words cost nothing more[/bold]: {spent:g} spent.\n")
-    for shows, sql, epsilon in (
-        ("What would expose people is refused, at no cost", "SELECT * FROM visits", Fraction(1, 10)),
-        ("A budget that is gone is gone", "SELECT AVG(age) FROM visits", Fraction(EPSILON)),
-    ):
-        console.print(f"[bold]{shows}[/bold]")
-        console.print(f"  {sql}")
-        try:
-            session.ask(sql, epsilon=epsilon)
-        except PrivetError as error:
-            console.print(f"  {type(error).__name__}: {error}\n", soft_wrap=True, style="dim")
 
 
-def _truth(sql: str, path: Path) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    import duckdb
+def _print(outcome: Outcome) -> None:
+    from .answers import print_answer
 
-    rows = duckdb.connect().execute(sql.replace("FROM visits", f"FROM '{path}'")).fetchall()
-    keys = 1 if "GROUP BY" in sql else 0
-    return {row[:keys]: row[keys:] for row in rows}
+    question, answer = outcome.question, outcome.answer
+    print_text("")
+    print_text(question.shows, style="bold")
+    print_text(question.sql, style="dim", indent="  ")
+    if answer is None:
+        error = outcome.error
+        print_text(f"{type(error).__name__}: {error}", indent="  ")
+        return
+    print_answer(answer, beside=_beside(answer, outcome.truth), most=question.most, indent="  ")
+    hidden = len(outcome.truth) - len(answer)
+    cost = answer.certificate()["cost"]["epsilon"]
+    told = [
+        f"epsilon {show_cost(cost)}" if outcome.charged else "free: nothing was charged",
+        f"{outcome.seconds:.1f} s",
+        *([f"{hidden} groups do not show"] if hidden > 0 else []),
+    ]
+    print_text(f"{'; '.join(told)}. {question.remark}".rstrip(), style="dim", indent="  ")
 
 
-def _number(value: Any) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
+def _beside(answer: Answer, truth: Truth) -> list[Any]:
+    """Return the truth as a column for each noisy one."""
+    from .answers import Figures, number_like
+
+    keys = [series for series in answer.series if not series.noisy]
+    rows = [truth.get(tuple(series.values[row] for series in keys)) for row in range(len(answer))]
+    return [
+        Figures("truth", tuple("" if row is None else number_like(row[place], series) for row in rows), True, True)
+        for place, series in enumerate(series for series in answer.series if series.noisy)
+    ]
+
+
+def _print_end(head: str, drawn: str | None, folder: Path | None) -> None:
+    print_text("")
+    entries = head.partition(":")[0]
+    print_text(f"The ledger's {entries} entries were verified: each charge was written before a row was read.")
+    if drawn is None:
+        print_text("For the picture, install Matplotlib: pip install 'privet[plot]'")
+    else:
+        print_text(f"Picture: {drawn}")
+    if folder is not None:
+        print_text(f'Ask it more: privet ask "SELECT ..." --config {folder / "privet.toml"}')
+    screen().print("")
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    answer, question = outcome.answer, outcome.question
+    told: dict[str, Any] = {"shows": question.shows, "sql": question.sql, "charged": outcome.charged}
+    if answer is None:
+        return {**told, "error": {} if outcome.error is None else outcome.error.to_dict()}
+    truth = [[*key, *values] for key, values in outcome.truth.items()]
+    return {**told, "cost": answer.certificate()["cost"], "rows": list(answer), "truth": truth}

@@ -1,0 +1,67 @@
+"""What the demo asks. To show one thing more, add a question: the demo asks them in order and shows what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from .hospital import DECLARED_GROUPS, DECLARED_ROWS, OFTEN, REGULARS
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, what it shows and what it may cost.
+
+    `truth` gives the same columns as `sql` without any privacy, where there is an answer; `most` is how many of its
+    rows are printed, and `pictured` whether it goes into the picture.
+    """
+
+    shows: str
+    sql: str
+    epsilon: Fraction
+    truth: str = ""
+    remark: str = ""
+    most: int | None = None
+    pictured: bool = False
+
+
+QUESTIONS = (
+    Question(
+        "A patient counts, not a visit",
+        "SELECT COUNT(DISTINCT patient_id) AS patients, COUNT(*) AS visits FROM visits",
+        Fraction(1, 4),
+        "SELECT COUNT(DISTINCT patient_id), COUNT(*) FROM visits",
+        f"{REGULARS} patients came {OFTEN} times each. They count as if they had come "
+        f"{DECLARED_GROUPS * DECLARED_ROWS} times, which was declared to be typical, or their presence would show. "
+        "The bars cover the noise, and not what is left out so.",
+    ),
+    Question(
+        "Averages by group",
+        "SELECT ward, COUNT(*) AS visits, AVG(cost) AS cost FROM visits GROUP BY ward ORDER BY ward",
+        Fraction(1, 2),
+        "SELECT ward, COUNT(*), AVG(least(cost, 3000)) FROM visits GROUP BY ward",
+    ),
+    Question(
+        "Groups that nobody declared",
+        "SELECT drug, COUNT(DISTINCT patient_id) AS patients FROM prescriptions GROUP BY drug ORDER BY patients DESC",
+        Fraction(1, 2),
+        "SELECT drug, COUNT(DISTINCT patient_id) FROM prescriptions GROUP BY drug",
+        "A drug that only a few take could point at one of them, so it does not show.",
+    ),
+    Question(
+        "A year of flu, day by day",
+        "SELECT day, COUNT(*) AS flu FROM visits WHERE diagnosis = 'flu' GROUP BY day ORDER BY day",
+        Fraction(1, 2),
+        "SELECT day, COUNT(*) FROM visits WHERE diagnosis = 'flu' GROUP BY day",
+        most=4,
+        pictured=True,
+    ),
+    Question(
+        "The same numbers in other words are free",
+        "SELECT ward, AVG(cost) * COUNT(*) AS total FROM visits GROUP BY ward HAVING COUNT(*) > 80000 ORDER BY ward",
+        Fraction(1, 2),
+        "SELECT ward, SUM(least(cost, 3000)) FROM visits GROUP BY ward HAVING COUNT(*) > 80000",
+    ),
+    Question("What would expose people is refused", "SELECT * FROM visits", Fraction(1, 10)),
+    Question("A budget that is gone is gone", "SELECT AVG(age) AS age FROM visits", Fraction(3)),
+)
