@@ -31,7 +31,9 @@ from privet.mechanisms import (
     Mechanism,
     NumericSparse,
     OptimalKeys,
+    Quantile,
     RandomizedResponse,
+    RecursiveQuantiles,
     Sparse,
 )
 
@@ -56,6 +58,8 @@ QUERIES = ([1, 2, 30], [0.5], np.array([1.5, 20.5]), [Fraction(1, 3), 20], (1, 2
 NOT_QUERIES = (*NOT_NUMBERS, SECRET, [[1, 2]])
 PEOPLE = (7, 0, [1, 20, 300], np.array([[5], [6]]), {"flu": 12, "angina": 3}, {}, 10**30)
 NOT_PEOPLE = (*NOT_NUMBERS, SECRET, -1, [3, -4], {"flu": SECRET}, {"flu": -1})
+LISTS = ([1, 2, 3], [], [0.5], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2), np.array([2, 9], dtype=np.int8))
+NOT_LISTS = (*NOT_NUMBERS, SECRET, [[1, 2]], [1.0, math.nan], np.array(["secret-77"]))
 CASES: dict[str, Case] = {
     "Laplace by epsilon": Case(
         lambda: Laplace(sensitivity=1, epsilon=1), lambda: Laplace(sensitivity=1, epsilon=2), NUMBERS, NOT_NUMBERS
@@ -173,6 +177,20 @@ CASES: dict[str, Case] = {
         lambda: GaussianThreshold(epsilon=1, delta=1e-6, group=2),
         PEOPLE,
         NOT_PEOPLE,
+    ),
+    "Quantile": Case(
+        lambda: Quantile(q=0.5, low=0, high=10, epsilon=1),
+        lambda: Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one"),
+        LISTS,
+        NOT_LISTS,
+        selects=True,
+    ),
+    "RecursiveQuantiles": Case(
+        lambda: RecursiveQuantiles(quantiles=[0.25, 0.5, 0.75], low=0, high=10, epsilon=1),
+        lambda: RecursiveQuantiles(quantiles=[0.25, 0.5], low=0, high=10, epsilon=1),
+        LISTS,
+        NOT_LISTS,
+        selects=True,
     ),
 }
 

@@ -15,6 +15,8 @@ from .laplace_threshold import LaplaceThreshold
 from .mechanism import Mapped, Mechanism
 from .numeric_sparse import NumericSparse
 from .optimal_keys import OptimalKeys
+from .quantile_one import Quantile, quantile
+from .quantile_recursive import RecursiveQuantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sparse_answers import Above, Crossings
 from .sparse_vector import AboveThreshold, Sparse
@@ -31,6 +33,8 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     OptimalKeys,
     LaplaceThreshold,
     GaussianThreshold,
+    Quantile,
+    RecursiveQuantiles,
 )
 """Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
 
@@ -56,8 +60,11 @@ __all__ = [
     "Mechanism",
     "NumericSparse",
     "OptimalKeys",
+    "Quantile",
     "RandomizedResponse",
+    "RecursiveQuantiles",
     "ResponseEvent",
     "Sparse",
     "analytic_gaussian_sigma",
+    "quantile",
 ]

@@ -1,13 +1,17 @@
 """Exact draws of integer noise from the operating system's secure source. There is no seed."""
 
+from .choosing import choose
+from .coins import fair_heads
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
 from .racing import race
 
 __all__ = [
     "bernoulli",
     "bernoulli_exp",
+    "choose",
     "discrete_gaussian",
     "discrete_laplace",
+    "fair_heads",
     "geometric",
     "race",
     "uniform_below",

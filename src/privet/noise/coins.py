@@ -140,3 +140,16 @@ class Below:
                 np.bitwise_and(words, np.uint64(self.n - 1), out=words)
             block[:] = words.view(np.int64)
         return values
+
+
+def fair_heads(tosses: int, *, source: Source = SYSTEM) -> int:
+    """Return how many of so many fair coins show heads, by tossing them all.
+
+    Guarantee: exactly binomial with probability one half, given uniform words.
+    """
+    heads, words = 0, tosses // WORD_BITS
+    while words > 0:
+        block = min(words, BLOCK)
+        heads += int.from_bytes(source.words(block).tobytes(), "little").bit_count()
+        words -= block
+    return heads + (source.word() >> (WORD_BITS - tosses % WORD_BITS)).bit_count()

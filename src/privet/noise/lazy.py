@@ -53,6 +53,12 @@ class LazyUniform:
             None if most is None else _above(context.ln(most), context),
         )
 
+    def log_of(self, integer: int) -> tuple[Decimal, Decimal]:
+        """Return a lower and an upper bound of the logarithm of a positive integer, as fine as U is known."""
+        context = self._context()
+        rounded = context.ln(Decimal(integer))
+        return _below(rounded, context), _above(rounded, context)
+
     def floor(self, scale: Fraction) -> int:
         """Return floor(scale * E), learning as many bits as that takes."""
         while True:

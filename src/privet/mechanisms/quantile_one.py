@@ -1,0 +1,208 @@
+"""A private quantile: the exponential mechanism on the runs of grid places between sorted values.
+
+All places of one run have the same rank, so a run is one option, as wide as it has places; what is chosen inside it
+is uniform. Ties, bounds, duplicates, empty and constant data are ordinary cases of the same arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet import noise
+from privet.core.errors import BadParameter, RequestError
+from privet.core.exact import positive, rational
+from privet.core.rounding import float_up, inflate
+from privet.core.sensitivity import Neighbors, read_neighbors
+
+from .exponential import ExponentialEvent
+from .lattice import tail_of
+from .mechanism import Mechanism, shown
+from .ruler import Ruler, read_ruler
+from .tally import Places, Tally, Window, count_places, list_places
+
+_LARGEST_DENOMINATOR = 2**20
+_MOST_SHOWN = 10**6
+_REACH = 100
+"""What lies further off than this many times 1 / rate is taken together: all of it weighs next to nothing."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Quantile(Mechanism):
+    """Release the q-quantile of numbers between two public bounds: a place of the grid whose rank is near q n.
+
+    Numbers are clamped to [low, high] and placed on the nearest of the places low, low + step, ...; `step` is a 2**40th
+    of the range by default, and 1 is right for whole numbers. A place is right if no more than q n numbers lie below it
+    and no fewer than that at or below it; otherwise its score is minus the number of ranks it is off. `q` is rounded to
+    a fraction with a denominator of at most 2**20.
+
+    Guarantee: epsilon-DP, with a privacy loss of range epsilon. With L numbers below a place and T at or below it, the
+    score is -max(0, L - q n, q n - T). A row that comes adds 0 or 1 to L and T and 1 to n, so L - q n moves by 1 - q or
+    -q, q n - T by q or q - 1, and a maximum by no more than its terms: by max(q, 1 - q), which is 1/2 for a median. A
+    row that changes leaves n alone and moves the score by 1. So all moves lie in a range of twice that. For q = 0 the
+    score is -L and for q = 1 it is T - n: a row moves all of them by 0 or 1 in one direction, a range of 1. The rate is
+    epsilon over the range, and the choice is exact. Placing a number is a function of that number alone.
+    Cites: [Smi11, Alg. 2], [MT07, Thm 6].
+    """
+
+    q: Fraction
+    ruler: Ruler
+    rate: Fraction
+    neighbors: Neighbors
+
+    def __init__(
+        self,
+        *,
+        q: object,
+        low: object,
+        high: object,
+        epsilon: object,
+        step: object = None,
+        neighbors: Neighbors = "add-remove",
+    ) -> None:
+        share = read_share(q, "q")
+        distance = half_range(share, read_neighbors(neighbors))
+        object.__setattr__(self, "q", share)
+        object.__setattr__(self, "ruler", read_ruler(low, high, step))
+        object.__setattr__(self, "rate", positive(epsilon, "epsilon") / (2 * distance))
+        object.__setattr__(self, "neighbors", neighbors)
+
+    @cached_property
+    def event(self) -> ExponentialEvent:
+        """The event of one release."""
+        return ExponentialEvent(epsilon=2 * half_range(self.q, self.neighbors) * self.rate)
+
+    def release(self, values: Any) -> Any:
+        """Return the quantile of a list or one-dimensional array: an int where every place is whole, else a float."""
+        return self._answer(list_places(self.ruler.place(values)))
+
+    def release_counts(self, counts: Any) -> Any:
+        """Return the quantile of numbers of which only the counts at each place of the grid are given."""
+        return self._answer(count_places(counts, self.ruler.last))
+
+    def probabilities(self, values: Any) -> NDArray[np.float64]:
+        """Return each place's probability of being released. It is as private as the values: not for release."""
+        last = self.ruler.last
+        if last >= _MOST_SHOWN:
+            raise RequestError(f"the grid has {last + 1} places; give a step that makes at most {_MOST_SHOWN}")
+        found = list_places(self.ruler.place(values))
+        widths, off = options(found.window(0, found.total), self.q, found.total, first=0, last=last)
+        gaps = (off - off[widths > 0].min()).astype(np.float64)
+        weights = np.repeat(np.exp(-float(self.rate / self.q.denominator) * np.maximum(gaps, 0)), widths)
+        return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+    def error(self, confidence: object = 0.95, *, width: object = None) -> float:
+        """Return how many ranks the release is off, at most, with this probability, for any data.
+
+        If the right places are known to span a `width` (the gap between the values next to the quantile, where there
+        is one), the bound is closer.
+
+        Guarantee: P[ranks off >= (ln(places / right places) + t) / rate] <= e^-t.
+        Cites: [DR14, Thm 3.11].
+        """
+        right = 1
+        if width is not None:
+            right = max(1, math.floor(positive(width, "width") / self.ruler.step))
+        deep = max(0.0, math.log(self.ruler.last + 1) - math.log(right)) - math.log(tail_of(confidence))
+        return float_up(Fraction(inflate(deep)) / self.rate)
+
+    def _answer(self, found: Tally) -> Any:
+        place = choose_place(found, self.q, self.rate, first=0, last=self.ruler.last)
+        return self.ruler.at([place]).tolist()[0]
+
+    def __repr__(self) -> str:
+        bounds = f"low={shown(self.ruler.low)}, high={shown(self.ruler.high)}"
+        return f"Quantile(q={shown(self.q)}, {bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r})"
+
+
+def quantile(
+    values: Any,
+    q: object,
+    low: object,
+    high: object,
+    epsilon: object,
+    *,
+    step: object = None,
+    neighbors: Neighbors = "add-remove",
+) -> Any:
+    """Return a private q-quantile of numbers in [low, high], as `Quantile` releases it.
+
+    Guarantee: as `Quantile`.
+    """
+    return Quantile(q=q, low=low, high=high, epsilon=epsilon, step=step, neighbors=neighbors).release(values)
+
+
+def half_range(q: Fraction, neighbors: Neighbors) -> Fraction:
+    """Return half the range of the moves of all places' scores: max(q, 1 - q) if rows come and go, 1 if they change.
+
+    For the least and the greatest number, q = 0 and q = 1, it is 1/2: all scores move by 0 or by 1, the same way.
+
+    Guarantee: the proof is at `Quantile`.
+    """
+    if q in (0, 1):
+        return Fraction(1, 2)
+    return max(q, 1 - q) if neighbors == "add-remove" else Fraction(1)
+
+
+def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last: int) -> int:
+    """Return a place from first to last with probability proportional to exp(-rate * ranks off), exactly.
+
+    The options are the places that hold numbers, one by one, and the runs between them. Only numbers near the right
+    rank are looked at: what lies beyond, on either side, is one option with the score of its best place, and a place
+    that is drawn from it is kept with probability exp(-rate * ranks further off), or all is drawn again.
+
+    Guarantee: exactly this distribution on all places, given a uniform operating system source.
+    Cites: [Smi11, Alg. 2], [Dev86, Sec. II.3] for rejection.
+    """
+    target, steepness = q * found.total, rate / q.denominator
+    reach = math.ceil(_REACH / rate)
+    near = found.window(math.floor(target) - reach, math.ceil(target) + reach)
+    widths, off = options(near, q, found.total, first=first, last=last)
+    while True:
+        chosen = noise.choose(widths, off, steepness)
+        if chosen % 2:
+            return int(near.places[chosen // 2])
+        start = int(near.places[chosen // 2 - 1]) + 1 if chosen else first
+        place = start + noise.uniform_below(int(widths[chosen]))
+        if 0 < chosen < widths.size - 1:
+            return place
+        further = _off(*found.ranks(place), q, found.total) - int(off[chosen])
+        if noise.bernoulli_exp(steepness * further):
+            return place
+
+
+def options(near: Window, q: Fraction, total: int, *, first: int, last: int) -> tuple[Places, Places]:
+    """Return the width of each option, and the ranks that it is off at the least, times the denominator of q.
+
+    Runs have even indices, and places that hold numbers odd ones.
+    """
+    d = near.places.size
+    widths = np.ones(2 * d + 1, dtype=np.int64)
+    edges = np.concatenate(([first - 1], near.places, [last + 1]))
+    widths[::2] = np.diff(edges) - 1
+    ranks = np.concatenate(([near.before], near.through))
+    ranks *= q.denominator
+    ranks -= q.numerator * total
+    off = np.empty(2 * d + 1, dtype=np.int64)
+    np.abs(ranks, out=off[::2])
+    off[1::2] = np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
+    return widths, off
+
+
+def _off(below: int, through: int, q: Fraction, total: int) -> int:
+    target = q.numerator * total
+    return max(0, q.denominator * below - target, target - q.denominator * through)
+
+
+def read_share(q: object, parameter: str) -> Fraction:
+    """Return a quantile's share of the numbers, from 0 to 1, with a small denominator."""
+    share = rational(q, parameter, "a share from 0 to 1, such as 0.5 for the median")
+    if not 0 <= share <= 1:
+        raise BadParameter(parameter, q, "a share from 0 to 1, such as 0.5 for the median")
+    return share.limit_denominator(_LARGEST_DENOMINATOR)

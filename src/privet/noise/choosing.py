@@ -1,0 +1,105 @@
+"""An exact choice by one pass and one uniform number: index i with probability proportional to w_i exp(-x_i).
+
+The weights are irrational, so they are not summed. Each is rounded up to an integer V_i in a common unit, an index is
+drawn in proportion to the V_i with exact integers, and it is kept with probability w_i exp(-x_i) / V_i, which is
+decided exactly; otherwise all is drawn again. Weights are private: the number of attempts says nothing about the
+index that is kept, and nothing here may quote them.
+
+That V_i is no smaller than the weight, with eps = 2**-53 and K = LOG_ACCURACY allowed to the exponential function: the
+exponent is a product of a rounded rate and a rounded integer, off by 3 eps of itself; where it is at most 745 the
+exponential is off by at most (3 * 745 + K + 6) eps < 2**-41 relative, less than the 2**-40 that is added. Beyond, it
+is below 2**-1022, and in the common unit below 1, which is added too. Unless some weight is far above all others
+together, V_i exceeds the weight by a part in 2**39, so an attempt fails about that often.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.core.errors import InvariantError
+
+from .coins import Below
+from .exponential import MASK, ULP, UNIFORM_BITS
+from .lazy import LazyUniform
+from .source import SYSTEM, Source
+
+Integers64 = NDArray[np.int64]
+
+_TOP_BITS = 61
+_ROUND_UP = 1 + 2.0**-40
+_SLACK = 2.0**-48
+_FAR = 2**40
+
+
+def choose(widths: Integers64, gaps: Integers64, rate: Fraction, *, source: Source = SYSTEM) -> int:
+    """Return index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
+
+    Widths and gaps are int64 and not negative, below 2**62; some width is above zero.
+
+    Guarantee: the index has exactly this distribution, given a uniform operating system source.
+    Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
+    """
+    bounds, behind, unit = envelope(widths, gaps, rate)
+    drawer = Below(int(bounds[-1]))
+    while True:
+        index = int(np.searchsorted(bounds, drawer.draw(source), side="right"))
+        bound = int(bounds[index]) - (int(bounds[index - 1]) if index else 0)
+        ratio = Fraction(int(widths[index]), bound) * Fraction(2) ** unit
+        if accepts(ratio, rate * int(behind[index]), source=source):
+            return index
+
+
+def envelope(widths: Integers64, gaps: Integers64, rate: Fraction) -> tuple[Integers64, Integers64, int]:
+    """Return the V_i, cumulated; each gap less the least; and the exponent of the power of two that is the unit."""
+    present = widths > 0
+    if not present.any() or rate < 0:
+        raise InvariantError("a choice needs a positive width, and a rate of at least 0")
+    behind = gaps - gaps[present].min()
+    weights = behind.astype(np.float64)
+    weights *= -float(min(rate, Fraction(2**60)))
+    np.minimum(weights, 0.0, out=weights)  # where nothing is, a gap may be below the least
+    np.exp(weights, out=weights)
+    weights *= widths
+    unit = _TOP_BITS - math.frexp(float(weights.sum()))[1]
+    weights *= math.ldexp(_ROUND_UP, unit)
+    bounds = weights.astype(np.int64)
+    bounds += present
+    np.cumsum(bounds, out=bounds)
+    if not 0 < int(bounds[-1]) < 2**62:
+        raise InvariantError("the weights of a choice do not fit their unit")
+    return bounds, behind, unit
+
+
+def accepts(ratio: Fraction, x: Fraction, *, source: Source = SYSTEM) -> bool:
+    """Return True with probability ratio * exp(-x), for rationals of any size for which that is at most 1.
+
+    It asks whether E = -ln U reaches t = x - ln(ratio): in floats where they lie further apart than the error, and
+    otherwise by the lazy uniform, with correctly rounded logarithms of exact integers.
+
+    Guarantee: tosses are independent and have exactly this probability, given a uniform operating system source.
+    """
+    numerator = source.word() & MASK
+    uniform = numerator * ULP
+    if x < _FAR and uniform > 2.0**-20:
+        above, below = math.log(ratio.numerator), math.log(ratio.denominator)
+        excess = -math.log(uniform) - (float(x) - above + below)
+        # U is known to 2**-63 / u < 2**-43, the logarithms and the sums to a few units of 2**-53 of their sizes
+        if abs(excess) > 2.0**-42 + _SLACK * (16 + float(x) + abs(above) + abs(below)):
+            return excess > 0.0
+    return _reaches(LazyUniform(numerator, UNIFORM_BITS, source), ratio, x)
+
+
+def _reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:
+    while True:
+        low_above, high_above = uniform.log_of(ratio.numerator)
+        low_below, high_below = uniform.log_of(ratio.denominator)
+        least, most = uniform.exponential()
+        if Fraction(least) >= x - Fraction(low_above) + Fraction(high_below):
+            return True
+        if most is not None and Fraction(most) < x - Fraction(high_above) + Fraction(low_below):
+            return False
+        uniform.refine()
