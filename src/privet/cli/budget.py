@@ -34,16 +34,26 @@ def command(analyst: str | None, config: Path, ledger_path: Path | None, as_json
 
     with declared_ledger(config, ledger_path) as ledger:
         balances, head = ledger.balances(), ledger.head()
+    meaning = _meaning(config) if ledger_path is None else []
     chosen = [one for one in balances if analyst is None or one.account == analyst]
     if not chosen:
         raise UnknownName("account", analyst or "", (), advice="the custodian can open one")
     if as_json:
-        print_json({"budgets": [one.to_dict() for one in chosen], "head": head})
+        print_json({"budgets": [one.to_dict() for one in chosen], "head": head, "means": meaning})
         return
     heads = ("account", "budget", "spent", "", "one more question", "state")
     print_table(heads, [_row(one) for one in chosen], right=(3,))
     print_text("")
-    print_text(balances[0].to_dict()["means"])
+    for sentence in meaning:
+        print_text(sentence)
+
+
+def _meaning(config: Path) -> list[str]:
+    """Return what the data set's budget promises: a ledger alone does not know to whom."""
+    from privet.config import read_config
+    from privet.config.words import promise_in_words
+
+    return list(promise_in_words(read_config(config)))
 
 
 def bar(share: float, width: int = _BAR) -> str:
@@ -89,6 +99,6 @@ def _row(one: Balance) -> tuple[str, ...]:
 
 def round_down(value: float, digits: int = 3) -> str:
     """Return an amount that is left in a few significant digits, rounded down."""
-    from decimal import ROUND_FLOOR, Context
+    import decimal
 
-    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"
+    return f"{float(decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"

@@ -1,4 +1,4 @@
-"""What is left of each budget, for people: how much of it is spent, what still fits, and what the promise means."""
+"""What is left of each budget, for people: how much of it is spent, what still fits, who may not spend."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.accounting.cost import epsilon as epsilon_at
-from privet.accounting.events import ZcdpEvent
 from privet.accounting.filters import Filter, PureFilter, RenyiFilter, ZcdpFilter
-from privet.accounting.tradeoff import Region
-from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.budget import Budget, Pure, Zcdp
 from privet.core.event import Exact
 from privet.core.rounding import float_down
 
@@ -19,11 +16,6 @@ from . import codec
 from .account import Account
 from .records import Time, write_time
 from .state import FREEZES, State
-
-ALARMS = 0.05
-"""The false alarms of the test by which a promise is told in words."""
-
-_DELTA = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,6 @@ class Balance:
             "keys_delta": float_down(self.keys_delta),
             "expires": None if self.expires is None else write_time(self.expires),
             "state": self.state,
-            "means": meaning(self.budget),
         }
 
 
@@ -67,26 +58,6 @@ def balances_of(state: State, now: Time) -> tuple[Balance, ...]:
     """Return the balance of the data set, and then of each account, by name."""
     whole = _balance(None, state.whole, state, now)
     return whole, *(_balance(name, state.accounts[name], state, now) for name in sorted(state.accounts))
-
-
-def meaning(budget: Budget) -> str:
-    """Return what a promise means for one of those it protects, in words.
-
-    Guarantee: no test between neighbours finds more of those who are in the data than it says, at its false alarms.
-    Cites: [WZ10, Thm 2.4], [KOV15, Thm 2.1].
-    """
-    match budget:
-        case Pure(epsilon=epsilon):
-            region = Region(epsilon, Fraction(0))
-        case Approximate(epsilon=epsilon, delta=delta):
-            region = Region(epsilon, delta)
-        case Zcdp(rho=rho):
-            region = Region(Fraction(epsilon_at(ZcdpEvent(rho), _DELTA)), _DELTA)
-    found = 1 - region.least_false_negative(ALARMS)
-    return (
-        f"From all answers together, nobody can tell whether one person is in the data better than a test that finds "
-        f"{_percent_up(found)} of those who are and wrongly names {ALARMS:.0%} of those who are not."
-    )
 
 
 def _balance(name: str | None, account: Account, state: State, now: Time) -> Balance:
@@ -118,7 +89,3 @@ def spent_share(one: Filter) -> float:
 
 def _share(spent: Exact, most: Fraction) -> float:
     return 1.0 if math.isinf(spent) or spent >= most else float(Fraction(spent) / most)
-
-
-def _percent_up(share: float) -> str:
-    return f"{math.ceil(share * 1000) / 10:.3g}%"

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from privet import cli
+from privet.engines.duckdb import DuckDB
 
 DECLARED = """
 [budget]
@@ -134,3 +135,29 @@ def test_commands_on_a_ledger_that_is_not_there_yet_say_so(folder: Path) -> None
     assert "first question" in shown.stderr
     whole, ana, ben = told("budget")["budgets"]
     assert whole["spent_share"] == ana["spent_share"] == ben["spent_share"] == 0
+
+
+def test_the_budget_says_what_is_promised_to_whom(folder: Path) -> None:
+    shown = run("budget")
+    assert shown.exit_code == 0
+    assert "one patient is in the data" in " ".join(shown.stdout.split())
+    assert told("budget")["means"]
+
+
+def test_a_database_that_fails_has_status_4_and_freezes_the_account_until_it_is_cleared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scan(self: DuckDB, scan: Any) -> Any:
+        raise RuntimeError("secret name 17")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(DuckDB, "scan", scan)
+        for epsilon in ("0.01", "0.02", "0.03"):
+            shown = run("ask", QUESTION, "--epsilon", epsilon, "--analyst", "ana")
+            assert (shown.exit_code, shown.stdout) == (4, "")
+            assert "within its limits of time and memory" in shown.stderr
+    frozen = run("ask", QUESTION, "--epsilon", "0.04", "--analyst", "ana")
+    assert frozen.exit_code == 3
+    assert "frozen" in frozen.stderr
+    assert run("ledger", "clear", "ana", "--reason", "the disk was full").exit_code == 0
+    assert run("ask", QUESTION, "--epsilon", "0.04", "--analyst", "ana").exit_code == 0
