@@ -41,7 +41,7 @@ DEFAULT_PART = Fraction(1, 10)
 """The part of an account's budget that a question takes where it does not say."""
 
 _HALVINGS = 16
-"""How often the range is halved in which the largest epsilon that fits is sought."""
+"""How often the range is halved in which the largest cost that fits is sought."""
 
 
 class Session:
@@ -144,13 +144,7 @@ class Session:
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
-            largest = self._largest_epsilon(plan, bound, contribution)
-            raise BudgetExceeded(
-                measure=refused.measure,
-                requested=refused.requested,
-                remaining=refused.remaining,
-                largest_epsilon=refused.largest_epsilon if largest is None else largest,
-            ) from None
+            raise self._with_what_fits(refused, plan, bound, contribution) from None
 
     def run(self, plan: Plan, *, confidence: object = 0.95, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw."""
@@ -159,7 +153,8 @@ class Session:
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
         verify(plan, self._schemas)
         with self._asking:  # or the same question, asked twice at once, would be paid for twice
-            receipt, released = self._find(plan) or self._release(plan, key)
+            # a key is looked up even for a question that was answered: it may have been used for another
+            receipt, released = (self._find(plan) if key is None else None) or self._release(plan, key)
         return read_answer(released, plan, receipt, confidence=level)
 
     def remaining(self) -> Left:
@@ -187,7 +182,7 @@ class Session:
         )
         stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:
-            return receipt, stored[1]
+            return stored
         try:
             # a pass whose sums are all known has nothing to ask of the data
             exacts = [self._scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
@@ -195,7 +190,8 @@ class Session:
             self._ledger.fail(receipt)
             raise
         released = release(exacts, plan, receipt)
-        return receipt, _unpacked(self._ledger.store(receipt, (released.keys, released.sums)))
+        kept = self._ledger.store(receipt, (released.keys, released.sums))
+        return self._find(plan) or (receipt, _unpacked(kept))
 
     def close(self) -> None:
         """Close the engine's connection, and what else the session was given to close."""
@@ -220,22 +216,28 @@ class Session:
         except Exception:  # whatever an engine or a source raises may quote a row
             raise EngineError from None
 
-    def _largest_epsilon(self, plan: Plan, bound: Rule, contribution: Contribution | None) -> float | None:
-        """Return the largest epsilon at which this very question still fits, 0 for none; None where rho is asked."""
-        if plan.spend.epsilon is None:
-            return None
+    def _with_what_fits(
+        self, refused: BudgetExceeded, plan: Plan, bound: Rule, contribution: Contribution | None
+    ) -> BudgetExceeded:
+        """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""
+        name = "rho" if plan.spend.epsilon is None else "epsilon"
 
-        def fits(epsilon: float) -> bool:
-            spend = replace(plan.spend, epsilon=Fraction(epsilon))
+        def fits(amount: float) -> bool:
+            spend = replace(plan.spend, **{name: Fraction(amount)})
             again = make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
             return self._ledger.admits(again.event, account=self._account)
 
-        high = float_down(plan.spend.epsilon)
-        low = 0.0
+        low, high = 0.0, float_down(cast(Fraction, getattr(plan.spend, name)))
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
-        return low
+        return BudgetExceeded(
+            measure=refused.measure,
+            requested=refused.requested,
+            remaining=refused.remaining,
+            largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
+            largest_rho=low if name == "rho" else None,
+        )
 
     def _read(self, question: str | Query | Result) -> Query:
         if isinstance(question, str):

@@ -420,6 +420,22 @@ def test_an_exhausted_budget_says_the_largest_epsilon_that_fits(budget: Budget, 
     assert spent.value.largest_epsilon < 0.001
 
 
+@pytest.mark.parametrize("budget", [Zcdp(rho=1), Approximate(epsilon=5, delta=Fraction(1, 10**6))])
+def test_an_exhausted_budget_says_the_largest_rho_that_fits_where_rho_is_asked(budget: Budget) -> None:
+    made = session(budget=budget)
+    sql = FIRST.replace("25", "{}")
+    made.ask(sql.format(1), rho=0.3)
+    with pytest.raises(BudgetExceeded, match="largest rho that still fits") as refused:
+        made.ask(sql.format(2), rho=0.9)
+    largest = refused.value.largest_rho
+    assert largest is not None
+    assert 0 < largest < 0.9
+    with pytest.raises(BudgetExceeded):
+        made.ask(sql.format(3), rho=largest * 1.001)
+    made.ask(sql.format(4), rho=largest)
+    assert len(made.history()) == 2
+
+
 def test_threads_asking_at_once_never_overspend() -> None:
     budget = Pure(epsilon=3)
     made = session(budget=budget)

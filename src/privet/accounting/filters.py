@@ -132,22 +132,29 @@ class RenyiFilter:
         rest = self.budget.delta - self.keys_delta
         return Fraction(max(0.0, order_budget(self.budget.epsilon, self.order, log_down(rest))))
 
+    @property
+    def kept(self) -> bool:
+        """Return whether what was spent is within the budget."""
+        return self.spent_delta <= self.keys_delta and (
+            self.spent <= self.allowed or self.spent_pure <= self.budget.epsilon
+        )
+
     def admits(self, event: Event) -> bool:
-        if self.spent_delta + read_event(event).slack() > self.keys_delta:
-            return False
-        if add_exact(self.spent, event.rdp(self.order)) <= self.allowed:
-            return True
-        return add_exact(self.spent_pure, event.pure()) <= self.budget.epsilon
+        return self._after(event).kept
 
     def spend(self, event: Event) -> RenyiFilter:
-        if not self.admits(event):
-            if self.spent_delta + event.slack() > self.keys_delta:
-                raise self._out_of_delta(event)
-            requested = event.rdp(self.order)
-            raise _refusal(event, f"Renyi divergence of order {self.order:g}", requested, self.remaining())
+        after = self._after(event)
+        if after.kept:
+            return after
+        if after.spent_delta > self.keys_delta:
+            raise self._out_of_delta(event)
+        requested = event.rdp(self.order)
+        raise _refusal(event, f"Renyi divergence of order {self.order:g}", requested, self.remaining())
+
+    def _after(self, event: Event) -> RenyiFilter:
         return replace(
             self,
-            spent=add_exact(self.spent, event.rdp(self.order)),
+            spent=add_exact(self.spent, read_event(event).rdp(self.order)),
             spent_pure=add_exact(self.spent_pure, event.pure()),
             spent_delta=compact(self.spent_delta + event.slack()),
         )
@@ -215,6 +222,7 @@ def _refusal(event: Event, measure: str, requested: Exact, left: Remaining) -> R
         requested=float_up(requested),
         remaining=float_down(left.amount),
         largest_epsilon=left.largest_epsilon,
+        largest_rho=float_down(left.amount) if measure == "rho" else None,
     )
 
 

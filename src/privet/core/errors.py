@@ -140,14 +140,24 @@ class BudgetExceeded(BudgetError):
 
     code = "budget.exceeded"
 
-    def __init__(self, *, measure: str, requested: float, remaining: float, largest_epsilon: float) -> None:
+    def __init__(
+        self,
+        *,
+        measure: str,
+        requested: float,
+        remaining: float,
+        largest_epsilon: float,
+        largest_rho: float | None = None,
+    ) -> None:
         self.measure = measure
         self.requested = requested
         self.remaining = remaining
         self.largest_epsilon = largest_epsilon
+        self.largest_rho = largest_rho
+        name, largest = ("epsilon", largest_epsilon) if largest_rho is None else ("rho", largest_rho)
         advice = (
-            f"the largest epsilon that still fits is {largest_epsilon:.6g}"
-            if largest_epsilon > 0
+            f"the largest {name} that still fits is {largest:.6g}"
+            if largest > 0
             else "nothing that costs anything fits any more"
         )
         super().__init__(f"this costs {requested:.6g} of {measure}, and {remaining:.6g} is left; {advice}")

@@ -43,5 +43,6 @@ def test_running_out_says_what_was_asked_what_is_left_and_what_fits() -> None:
         "requested": 0.5,
         "remaining": 0.25,
         "largest_epsilon": 0.7,
+        "largest_rho": None,
     }
     assert "nothing" in str(BudgetExceeded(measure="rho", requested=1, remaining=0, largest_epsilon=0))
