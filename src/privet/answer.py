@@ -136,6 +136,7 @@ class Answer:
         return {
             "entry": self.receipt.entry,
             "account": self.receipt.account,
+            "head": self.receipt.head,
             "digest": self.plan.digest,
             "confidence": self.confidence,
             **facts(self.plan),

@@ -208,6 +208,93 @@ def test_a_ledger_that_others_may_read_is_refused(path: Path) -> None:
         SqliteLedger(path)
 
 
+def test_a_ledger_with_a_second_name_is_refused(path: Path) -> None:
+    with SqliteLedger(path) as ledger:
+        os.link(path, path.with_name("other name"))
+        ledger.charge(STEP, "in one log", account="ana")
+    with pytest.raises(LedgerError, match="hard link"):
+        SqliteLedger(path)
+    with pytest.raises(LedgerError, match="hard link"):
+        SqliteLedger(path.with_name("other name"))
+
+
+def test_a_name_that_is_left_from_making_a_ledger_does_no_harm(path: Path) -> None:
+    os.link(path, path.with_name(".ledger.0123456789abcdef"))
+    with SqliteLedger(path) as ledger:
+        ledger.charge(STEP, "plan", account="ana")
+    os.link(path, path.with_name(".ledger.0123456789abcde"))
+    with pytest.raises(LedgerError, match="hard link"):
+        SqliteLedger(path)
+
+
+def test_a_link_to_a_ledger_is_the_ledger(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link"
+    link.symlink_to(path)
+    with SqliteLedger(path) as ledger, SqliteLedger(link) as same:
+        for index in range(50):
+            (ledger, same)[index % 2].charge(STEP, str(index), account="ana")
+        assert ledger.remaining() == same.remaining()
+        assert ledger.remaining().amount == Fraction(950, 1000)
+        same.verify()
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_a_link_to_a_network_drive_is_refused(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/mounts").exists():
+        pytest.skip("needs /proc/mounts, which Linux has")
+    (tmp_path / "local").mkdir()
+    link = tmp_path / "local" / "link"
+    link.symlink_to(path)
+    far = os.path.realpath(path.parent)
+    monkeypatch.setattr(place, "mount_kind", lambda folder, mounts: "nfs4" if folder == far else "ext4")
+    with pytest.raises(LedgerError, match="network"):
+        SqliteLedger(link)
+
+
+@pytest.mark.parametrize("how", ["replaced", "moved", "removed"])
+def test_a_ledger_notices_that_its_file_is_no_longer_the_one_at_its_path(path: Path, how: str) -> None:
+    with SqliteLedger(path) as ledger:
+        ledger.backup(path.with_name("copy"))
+        receipt = ledger.charge(STEP, "plan", account="ana")
+        if how == "replaced":
+            os.replace(path.with_name("copy"), path)
+        elif how == "moved":
+            path.rename(path.with_name("moved"))
+        else:
+            path.unlink()
+        for attempt in (
+            lambda: ledger.charge(STEP, "other", account="ana"),
+            lambda: ledger.store(receipt, (1,)),
+            lambda: ledger.find("plan", "ana"),
+            ledger.verify,
+        ):
+            with pytest.raises(LedgerError, match="while it was open"):
+                attempt()
+
+
+def test_no_ledger_is_made_where_its_log_cannot_be_written_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from privet.ledger import files
+
+    def in_the_way(path: Path, timeout: float, *, check: object) -> sqlite3.Connection:
+        connection = real(path, timeout, check=check)  # type: ignore[arg-type]
+        reader.append(real(path, timeout, check=check))  # type: ignore[arg-type]
+        connection.execute("PRAGMA busy_timeout = 10")
+        connection.execute("CREATE TABLE before (x)")
+        reader[0].execute("BEGIN")
+        reader[0].execute("SELECT * FROM sqlite_schema").fetchall()
+        return connection
+
+    real, reader = files.connect, list[sqlite3.Connection]()
+    monkeypatch.setattr(files, "connect", in_the_way)
+    with pytest.raises(LedgerError, match="cannot be made"):
+        SqliteLedger(tmp_path / "ledger", Pure(epsilon=1))
+    reader[0].close()
+    assert list(tmp_path.iterdir()) == []
+
+
 MOUNTS = r"""sysfs /sys sysfs rw 0 0
 /dev/sda1 / ext4 rw 0 0
 server:/home /home nfs4 rw 0 0
@@ -235,7 +322,9 @@ def test_the_kind_of_drive_is_that_of_the_nearest_mount(folder: str, kind: str) 
     assert mount_kind(folder, MOUNTS) == kind
 
 
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "lustre", "fuse.sshfs", "fuse.s3fs"])
+@pytest.mark.parametrize(
+    "kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "ocfs2", "vboxsf", "fuse.sshfs", "fuse.s3fs"]
+)
 def test_a_network_drive_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(place, "mount_kind", lambda folder, mounts: kind)
     if not Path("/proc/self/mounts").exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import pytest
 
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
-from privet.core.errors import BadParameter, LedgerError
+from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.ledger import pages
 from privet.ledger.chain import GENESIS, canonical, link
 from privet.ledger.sqlite import SqliteLedger
@@ -32,6 +33,8 @@ def small_ledger(path: Path) -> None:
         ledger.top_up(Pure(epsilon=1), reason="r")
         ledger.fail(ledger.charge(PureEvent(Fraction(1, 8)), "q", account="a"))
         ledger.clear("a", reason="r")
+        ledger.limit(None, reason="r")
+        ledger.reschedule(datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC), reason="r", account="a")
         with ledger._writing() as page:
             pages.write_cache(page._connection, page.state)
 
@@ -78,6 +81,8 @@ def test_every_byte_that_is_flipped_is_found_or_changes_nothing(memory_path: Pat
         "top-up",
         "failure",
         "clear",
+        "limit",
+        "expiry",
     }
     original = path.read_bytes()
     assert not Path(f"{path}-wal").exists()
@@ -179,11 +184,13 @@ def test_what_its_owner_changes_is_found(tmp_path: Path, statement: str) -> None
     assert seen(path) is None
 
 
-def test_dropping_the_guards_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("statement", [UNGUARD[1], "CREATE TRIGGER t AFTER INSERT ON entries BEGIN SELECT 1; END"])
+def test_a_ledger_without_its_own_guards_is_not_opened(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "ledger"
     small_ledger(path)
-    rewrite(path, UNGUARD[1])
-    assert seen(path) is None
+    rewrite(path, statement)
+    with pytest.raises(LedgerError, match="tables"):
+        SqliteLedger(path)
 
 
 def test_the_cached_balance_may_be_thrown_away(tmp_path: Path) -> None:
@@ -205,6 +212,37 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
     rewrite(path, "UPDATE cache SET state = replace(state, '1/4', '0')")
     with SqliteLedger(path) as ledger:
         assert ledger.remaining("a") == before
+
+
+@pytest.mark.parametrize(
+    ("number", "old", "new"),
+    [(1, '"epsilon":"1"', '"epsilon":"9"'), (5, '"epsilon":"1"', '"epsilon":"9"'), (9, "null", '{"rho":"1"}')],
+)
+def test_a_rule_that_was_changed_is_not_believed_although_the_balance_is_cached(
+    tmp_path: Path, number: int, old: str, new: str
+) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    tamper(path, f"UPDATE entries SET body = replace(body, '{old}', '{new}') WHERE number = {number}")
+    with pytest.raises(LedgerError, match="chain breaks"):
+        SqliteLedger(path)
+
+
+@pytest.mark.parametrize("column", ["account = 'b'", "digest = 'z'", "key = 'y'"])
+def test_an_entry_filed_under_what_it_is_not_about_frees_nothing(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    tamper(path, f"UPDATE entries SET {column} WHERE kind IN ('charge', 'answer') AND digest = 'p'")
+    with SqliteLedger(path) as ledger:
+        ledger.open_account("b", Pure(epsilon=1))
+        for digest, account, key in (("p", "b", "k"), ("z", "a", "k"), ("z", "a", None), ("p", "a", "y")):
+            try:
+                receipt = ledger.charge(PureEvent(Fraction(1, 8)), digest, account=account, key=key)
+                found = ledger.find(digest, account)
+            except (LedgerError, RequestError):
+                continue
+            assert receipt.entry > 11 or (digest, account) == ("p", "a")
+            assert found is None or digest == "p"
 
 
 def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
@@ -273,6 +311,10 @@ def alter(number: int, **fields: object) -> Callable[[dict[str, object]], None]:
         alter(5, account="c"),
         alter(5, cap={"budget": {"rho": "1"}, "order": None, "keys_share": "1/2"}),
         alter(1, kind="clear"),
+        alter(9, per_query={"epsilon": "0"}),
+        alter(10, account="c"),
+        alter(10, expires="soon"),
+        alter(2, expires="2001-01-01T00:00:00.000000Z"),  # and spent from afterwards
     ],
 )
 def test_a_forged_chain_still_has_to_obey_the_rules(
@@ -286,14 +328,12 @@ def test_a_forged_chain_still_has_to_obey_the_rules(
     assert seen(path) is None
 
 
-def test_a_charge_that_was_underpaid_is_found_by_a_recount(tmp_path: Path) -> None:
+def test_a_charge_that_was_underpaid_is_found(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     small_ledger(path)
     forge(path, alter(3, paid=[[0, "1/9"], [0, "1/8"]]))
-    with SqliteLedger(path) as ledger:
+    with SqliteLedger(path) as ledger, pytest.raises(LedgerError, match="less"):
         ledger.verify()
-        with pytest.raises(LedgerError, match="less"):
-            ledger.recount()
 
 
 # Rollback

@@ -218,7 +218,7 @@ def test_the_share_of_delta_for_keys_is_a_cap_of_its_own(make: Make) -> None:
     ledger.charge(pure(Fraction(1, 100)), "without keys", account="ana")
 
 
-@pytest.mark.parametrize("name", ["", "   ", None, 7, "x" * 1000])
+@pytest.mark.parametrize("name", ["", "   ", None, 7, "x" * 1000, "\ud800", "a\0b"])
 def test_a_charge_needs_names(make: Make, name: Any) -> None:
     ledger = make(Pure(epsilon=1))
     with pytest.raises(BadParameter):
@@ -241,7 +241,9 @@ def test_an_answer_comes_back_exactly_as_it_was_stored(make: Make) -> None:
     assert ledger.find("plan", "ana") is None
     stored = ledger.store(receipt, RELEASED)
     assert repr(stored) == repr(RELEASED)
-    assert repr(ledger.find("plan", "ana")) == repr((receipt, RELEASED))
+    found = ledger.find("plan", "ana")
+    assert found == (receipt, RELEASED)
+    assert repr(found[1]) == repr(RELEASED)
 
 
 @pytest.mark.parametrize("value", [1.5, [1], {"a": 1}, b"", object(), (1, [2])])
@@ -257,6 +259,7 @@ def test_the_first_answer_to_a_plan_is_kept(make: Make) -> None:
     ledger = make(Pure(epsilon=1))
     first = ledger.charge(pure(THIRD), "plan", account="ana")
     second = ledger.charge(pure(THIRD), "plan", account="ben")
+    assert ledger.remaining().amount == 2 * THIRD
     assert ledger.store(second, (2,)) == (2,)
     assert ledger.store(first, (1,)) == (2,)
     assert ledger.store(second, (3,)) == (2,)
@@ -316,11 +319,61 @@ def test_a_repeat_that_the_own_cap_does_not_admit_is_refused(make: Make) -> None
     assert ledger.find("plan", "ben") is None
 
 
-def test_an_unanswered_charge_of_one_makes_nothing_free_for_another(make: Make) -> None:
+def test_two_who_ask_the_same_at_once_pay_the_data_set_once(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1), "cem": Pure(epsilon=1)})
+    first = ledger.charge(pure(HALF), "plan", account="ana")
+    second = ledger.charge(pure(HALF), "plan", account="ben")
+    assert [entry.shared for entry in ledger.history()] == [None, first.entry]
+    assert ledger.store(second, (2,)) == ledger.store(first, (1,)) == (2,)
+    third = ledger.charge(pure(HALF), "plan", account="cem")
+    assert ledger.find("plan", "cem") == (third, (2,))
+    assert ledger.history()[-1].shared == first.entry
+    assert ledger.remaining().amount == HALF
+    assert [ledger.remaining(name).amount for name in ("ana", "ben", "cem")] == [HALF] * 3
+
+
+def test_a_charge_whose_outcome_nobody_saw_is_not_made_again(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)})
+    first = ledger.charge(pure(HALF), "plan", account="ana")  # and the process is killed
+    assert ledger.charge(pure(HALF), "plan", account="ana") == first
+    assert ledger.charge(pure(HALF), "plan", account="ana", key="late") == first
+    assert len(ledger.history()) == 1
+
+
+def test_after_a_failure_the_same_question_is_paid_for_again(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)})
+    first = ledger.charge(pure(THIRD), "plan", account="ana")
+    ledger.fail(first)
+    second = ledger.charge(pure(THIRD), "plan", account="ben")
+    assert ledger.history()[-1].shared is None
+    third = ledger.charge(pure(THIRD), "plan", account="ana")
+    assert ledger.history()[-1].shared == second.entry
+    ledger.store(third, (1,))
+    assert ledger.find("plan", "ana") == (third, (1,))
+    assert ledger.find("plan", "ben") == (second, (1,))
+    assert ledger.remaining().amount == THIRD
+
+
+def test_a_repeat_shows_the_charge_that_was_answered(make: Make) -> None:
     ledger = make(Pure(epsilon=1))
-    ledger.charge(pure(HALF), "plan", account="ana")
-    ledger.charge(pure(HALF), "plan", account="ben")
-    assert ledger.remaining().amount == 0
+    ledger.fail(ledger.charge(pure(THIRD), "plan", account="ana"))
+    second = ledger.charge(pure(THIRD), "plan", account="ana")
+    ledger.store(second, (1,))
+    assert ledger.find("plan", "ana") == (second, (1,))
+    assert ledger.charge(pure(THIRD), "plan", account="ana") == second
+
+
+def test_a_receipt_carries_the_head_that_shows_its_entry_and_its_answers(make: Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(pure(THIRD), "plan", account="ana")
+    assert receipt.head.startswith(f"{receipt.entry}:")
+    ledger.store(receipt, (1,))
+    found, _ = ledger.find("plan", "ana")
+    ledger.charge(pure(THIRD), "another", account="ana")
+    assert found.head.startswith(f"{receipt.entry + 1}:")
+    assert ledger.find("plan", "ana")[0].head == found.head
+    shared = ledger.charge(pure(THIRD), "plan", account="ben")
+    assert ledger.find("plan", "ben")[0].head == shared.head
 
 
 def test_one_digest_cannot_have_two_costs(make: Make) -> None:
@@ -342,6 +395,23 @@ def test_a_retry_with_the_same_key_is_charged_once(make: Make) -> None:
     assert ledger.charge(pure(1), "plan", account="ana", key="try") == receipt
     assert ledger.find("plan", "ana") == (receipt, (7,))
     assert len(ledger.history()) == 1
+
+
+def test_a_retry_of_a_frozen_or_expired_account_reads_nothing(make: Make, clock: Clock) -> None:
+    ledger = make(Pure(epsilon=1), expires=START + datetime.timedelta(days=1))
+    stuck = ledger.charge(pure(THIRD), "plan", account="ana", key="try")
+    for _ in range(3):
+        assert ledger.charge(pure(THIRD), "plan", account="ana", key="try") == stuck
+        ledger.fail(stuck)
+    with pytest.raises(BudgetError, match="frozen"):
+        ledger.charge(pure(THIRD), "plan", account="ana", key="try")
+    waiting = ledger.charge(pure(THIRD), "other", account="ben", key="try")
+    clock.forward(days=2)
+    for key in ("try", None):
+        with pytest.raises(BudgetError, match="expired"):
+            ledger.charge(pure(THIRD), "other", account="ben", key=key)
+    ledger.store(waiting, (1,))
+    assert ledger.charge(pure(THIRD), "other", account="ben", key="try") == waiting
 
 
 def test_a_key_stands_for_one_question_of_one_account(make: Make) -> None:
@@ -451,6 +521,55 @@ def test_an_expiry_needs_a_time_zone(make: Make, when: Any) -> None:
         make(Pure(epsilon=1), expires=when)
 
 
+# Rules that change
+
+
+def test_a_limit_on_one_query_changes_by_an_entry_with_a_reason(make: Make) -> None:
+    ledger = make(Pure(epsilon=10), per_query=Pure(epsilon=THIRD))
+    ledger.limit(Pure(epsilon=1), reason="the pilot is over")
+    ledger.charge(pure(1), "one", account="ana")
+    with pytest.raises(BudgetExceeded, match="one query"):
+        ledger.charge(pure(1 + TINY), "two", account="ana")
+    assert ledger.per_query() == Pure(epsilon=1)
+    ledger.limit(None, reason="no limit after all")
+    ledger.charge(pure(2), "three", account="ana")
+    assert ledger.per_query() is None
+    for wrong in (1, "Pure"):
+        with pytest.raises(BadParameter):
+            ledger.limit(wrong, reason="why not")
+    with pytest.raises(BadParameter):
+        ledger.limit(None, reason="")
+    ledger.verify()
+
+
+def test_an_end_of_spending_changes_by_an_entry_with_a_reason(make: Make, clock: Clock) -> None:
+    day = datetime.timedelta(days=1)
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)}, expires=START + day)
+    clock.forward(days=2)
+    assert not ledger.admits(pure(TINY), account="ana")
+    ledger.reschedule(START + 4 * day, reason="the study was extended")
+    ledger.reschedule(START + 3 * day, reason="ben leaves earlier", account="ben")
+    ledger.charge(pure(THIRD), "one", account="ana")
+    assert (ledger.expires(), ledger.expires("ana"), ledger.expires("ben")) == (
+        START + 4 * day,
+        START + 4 * day,
+        START + 3 * day,
+    )
+    clock.forward(days=1)
+    assert (ledger.admits(pure(THIRD), account="ana"), ledger.admits(pure(THIRD), account="ben")) == (True, False)
+    ledger.reschedule(None, reason="open end")
+    ledger.reschedule(None, reason="open end", account="ben")
+    clock.forward(days=9000)
+    ledger.charge(pure(THIRD), "two", account="ben")
+    assert ledger.expires("ben") is None
+    assert ledger.remaining().amount == THIRD
+    for wrong in ({"expires": "soon", "reason": "r"}, {"expires": None, "reason": ""}):
+        with pytest.raises(BadParameter):
+            ledger.reschedule(**wrong)
+    with pytest.raises(UnknownName):
+        ledger.reschedule(None, reason="who?", account="eve")
+
+
 # Top-ups
 
 
@@ -520,9 +639,13 @@ def test_three_failures_in_a_row_freeze_an_account_until_cleared(make: Make) -> 
         ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ana")
     assert not ledger.admits(pure(TINY), account="ana")
     ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ben")
+    assert ledger.frozen() == ("ana",)
+    with pytest.raises(BadParameter):
+        ledger.clear("anna", reason="a name misspelt")
     ledger.clear("ana", reason="the disk was replaced")
+    assert ledger.frozen() == ()
     ledger.charge(pure(Fraction(1, 10)), "plan 3", account="ana")
-    assert ledger.remaining().amount == HALF
+    assert ledger.remaining().amount == Fraction(6, 10)  # ben's plan 3 pays for ana's
 
 
 def test_an_answer_in_between_starts_the_count_anew(make: Make) -> None:
@@ -590,7 +713,6 @@ def test_what_was_taken_is_what_events_cost(make: Make) -> None:
     ledger = make(Approximate(epsilon=3, delta=DELTA), analysts={"ana": Pure(epsilon=3), "ben": Zcdp(rho=1)})
     ledger.charge(LaplaceEvent(sensitivity=Fraction(1), scale=Fraction(7)), "one", account="ana")
     ledger.charge(DiscreteGaussianEvent(steps=2, sigma_squared=Fraction(900)), "two", account="ben")
-    ledger.recount()
     ledger.verify()
 
 

@@ -193,7 +193,7 @@ def test_only_a_count_of_all_rows_is_known(sql: str, known: bool) -> None:
 def test_the_ledger_keeps_the_first_release_of_a_digest() -> None:
     ledger = MemoryLedger(Pure(epsilon=3))
     event = Laplace(sensitivity=1, epsilon=1).event
-    first, second = (ledger.charge(event, "same", account="ann") for _ in range(2))
+    first, second = (ledger.charge(event, "same", account=name) for name in ("ann", "bob"))
     assert ledger.store(first, "one") == "one"
     assert ledger.store(second, "two") == "one"
     assert ledger.find("same", "ann") == (first, "one")

@@ -70,9 +70,8 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
 
 @ledger_command("verify")
 @click.option("--head", help="A head that you kept: the ledger must still hold that entry.")
-@click.option("--recount", is_flag=True, help="Also price every event again.")
-def verify(config: Path, ledger_path: Path | None, head: str | None, recount: bool, as_json: bool) -> None:
-    """Prove the ledger from its file alone: every entry as it was written, and nothing overspent.
+def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bool) -> None:
+    """Prove the ledger from its file alone: every entry as it was written, every event priced again, none overspent.
 
     \b
     Example:
@@ -83,12 +82,10 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, recount: bo
             type(ledger)(ledger.path, head=head).close()
         with working("reading every entry"):
             ledger.verify()
-            if recount:
-                ledger.recount()
         last = ledger.head()
     entries = int(last.partition(":")[0])
     if as_json:
-        print_json({"valid": True, "entries": entries, "head": last, "pinned": head, "recounted": recount})
+        print_json({"valid": True, "entries": entries, "head": last, "pinned": head})
         return
     print_text(f"The ledger is whole: {entries:,} entries, each as it was written, and nothing was overspent.")
     if head is not None:

@@ -27,13 +27,28 @@ def listed(one: Written) -> dict[str, Any]:
 
 def _what(one: Written) -> str:
     """Return in a few words what an entry is about."""
-    from privet.ledger.records import AccountOpened, Answered, Charged, Cleared, Failed, Opened, ToppedUp
+    from privet.ledger.records import (
+        AccountOpened,
+        Answered,
+        Charged,
+        Cleared,
+        Failed,
+        Limited,
+        Opened,
+        Rescheduled,
+        ToppedUp,
+        write_time,
+    )
 
     match one.record:
         case Opened(cap=cap) | AccountOpened(cap=cap):
             return cap.budget.describe()
         case ToppedUp(cap=cap, reason=reason):
             return f"adds {cap.budget.describe()}: {reason}"
+        case Limited(per_query=most, reason=reason):
+            return f"one query may cost {'anything' if most is None else most.describe()}: {reason}"
+        case Rescheduled(expires=until, reason=reason):
+            return f"spending ends {'never' if until is None else write_time(until)}: {reason}"
         case Charged(shared=int(shared)):
             return f"repeats the answer that entry {shared} paid for"
         case Charged(facts=facts):

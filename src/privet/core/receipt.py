@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The entry of a ledger that paid for a plan: its number, the plan's digest, and who paid."""
+    """The entry of a ledger that paid for a plan: its number, the plan's digest, and who paid.
+
+    `head` is the ledger's head after that entry, and after its answer once there is one. Kept outside the ledger, as a
+    certificate does, it shows whether an old copy of the ledger was put back. It is evidence, and no part of what a
+    receipt is.
+    """
 
     entry: int
     digest: str
     account: str
+    head: str = field(default="", compare=False)

@@ -69,8 +69,7 @@ class Account:
 
     def covers(self, payment: Payment, event: Event) -> bool:
         """Return whether no less was taken for an event than it costs, up to what machines differ by."""
-        due = amounts(self.filters[payment.filter], event)
-        return all(paid >= cost or _close(paid, cost) for paid, cost in zip(payment.amounts, due, strict=True))
+        return enough(payment.amounts, amounts(self.filters[payment.filter], event))
 
     def top_up(self, cap: Cap) -> Account:
         """Return the account with more to spend."""
@@ -156,6 +155,16 @@ def amounts(one: Filter, event: Event) -> tuple[Exact, ...]:
             divergence = event.rdp(order)
             return divergence if math.isinf(divergence) else Fraction(divergence), event.pure(), event.slack()
     raise InvariantError(f"a {type(one).__name__} is not a filter that ledgers know")
+
+
+def measure(one: Filter) -> object:
+    """Return what the amounts that a filter takes for an event depend on, beside the event."""
+    return type(one), getattr(one, "order", None)
+
+
+def enough(paid: tuple[Exact, ...], due: tuple[Exact, ...]) -> bool:
+    """Return whether no less was taken than is due, up to what machines differ by."""
+    return paid == due or all(taken >= cost or _close(taken, cost) for taken, cost in zip(paid, due, strict=True))
 
 
 def take(one: Filter, taken: tuple[Exact, ...]) -> Filter:

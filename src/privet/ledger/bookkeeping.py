@@ -5,73 +5,33 @@ Each method is one transaction of the keeper's: it sees the balance at the head,
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.entry import Entry, Plain
-from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError
+from privet.core.errors import BudgetError, LedgerError, RequestError, Unsupported
 from privet.core.event import Event
 from privet.core.receipt import Receipt
 
 from . import codec
-from .account import make_cap
 from .balance import Balance, balances_of
 from .certificate import make_certificate
-from .chain import Head
-from .records import AccountOpened, Answered, Charged, Cleared, Failed, Record, Time, ToppedUp, Written
-from .rules import check_query, read_expiry, read_facts, read_name, read_text
-from .state import State
+from .custody import Custody
+from .page import Page
+from .records import Answered, Charged, Failed, Written
+from .rules import check_query, read_facts, read_name, read_text
 
 
-class Page(Protocol):
-    """One transaction on a ledger: the state at the head, entries by what they are about, and a place to write."""
-
-    state: State
-
-    def append(self, record: Record) -> int:
-        """Write one more entry and return its number."""
-
-    def read(self, number: int) -> Written:
-        """Return an entry by its number, or raise `LedgerError`."""
-
-    def charge_of(self, digest: str, account: str) -> int | None:
-        """Return the number of the account's first charge for a plan."""
-
-    def charge_with(self, key: str, account: str) -> int | None:
-        """Return the number of the account's charge with a key."""
-
-    def answer_to(self, digest: str) -> int | None:
-        """Return the number of the entry with a plan's answer."""
-
-    def entries(self) -> Iterator[Written]:
-        """Return every entry, oldest first."""
-
-    def head_at(self, number: int) -> Head | None:
-        """Return the head as it was after an entry; None where there is no such entry."""
-
-
-class Bookkeeping(ABC):
+class Bookkeeping(Custody):
     """A ledger, up to how it keeps its entries.
 
     Guarantee: whatever was charged keeps the data set's promise, and each account's own, however the events were
-    chosen; see `Account`. Nothing is charged that was not written as it was charged.
+    chosen; see `Account`. Nothing is charged that was not written as it was charged. Of each plan one answer is ever
+    kept, and only what was kept is shown: so one charge in full pays for it, whoever draws it and however often.
     """
-
-    @abstractmethod
-    def _writing(self) -> AbstractContextManager[Page]:
-        """Return a transaction that nobody else's can run beside; it is kept whole or not at all."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Page]:
-        """Return a transaction that only reads."""
-
-    @abstractmethod
-    def _now(self, state: State) -> Time:
-        """Return the time for the next entry."""
 
     @abstractmethod
     def verify(self) -> None:
@@ -90,8 +50,9 @@ class Bookkeeping(ABC):
     ) -> Receipt:
         """Record an event and return the receipt, or record nothing and raise.
 
-        The same `key` again returns the first receipt. A plan whose answer is stored is free to who paid for it, and
-        is charged to another account's own cap only. `text` and `facts` tell the plan, in words and as plain data.
+        The same `key` again returns the first receipt. A plan that was paid for in full, and whose charge did not end
+        in a failure, is free to who paid for it and charged to another account's own cap only. `text` and `facts` tell
+        the plan, in words and as plain data.
         """
         # what is charged is what a reader of the ledger will see, not whatever the caller's object answers
         written = codec.write_event(event)
@@ -101,17 +62,19 @@ class Bookkeeping(ABC):
         labels = tuple(sorted((read_text(name), read_text(label)) for name, label in (versions or {}).items()))
         told = read_facts(facts)
         with self._writing() as page:
-            if key is not None and (earlier := page.charge_with(read_name(key, "key"), account)) is not None:
-                paid = page.read(earlier).entry()
-                if paid.digest != digest:
-                    raise RequestError(f"the key {key!r} was used for another question; choose another key")
-                return Receipt(earlier, digest, account)
-            answer, mine = page.answer_to(digest), page.charge_of(digest, account)
-            if answer is not None and mine is not None:
-                return Receipt(mine, digest, account)
             state = page.state
-            state.check_open(account, self._now(state))
-            shared = None if answer is None else _repeated(page, answer, written)
+            earlier = None if key is None else _keyed(page, read_name(key, "key"), digest, account, written)
+            answer = page.answer_to(digest)
+            paid = _paid_for(page, digest, written) if answer is None else _answered(page, answer, digest, written)
+            if earlier is None:
+                earlier = paid.get(account)
+            if earlier is not None and answer is not None:
+                return _receipt(page, earlier, digest, account)
+            now = page.now()
+            state.check_open(account, now)
+            if earlier is not None:
+                return _receipt(page, earlier, digest, account)
+            shared = _in_full(page, next(iter(paid.values()))) if paid else None
             if shared is None:
                 check_query(event, state.opened.per_query)
             own = state.own(account)
@@ -127,8 +90,7 @@ class Bookkeeping(ABC):
                 text=read_text(text),
                 facts=told,
             )
-            number = page.append(charge)
-        return Receipt(number, digest, account)
+            return _receipt(page, page.append(charge, now), digest, account)
 
     def store(self, receipt: Receipt, released: Plain) -> Plain:
         """Keep what a charge released, before it is shown, and return what the plan's digest now stands for.
@@ -141,15 +103,17 @@ class Bookkeeping(ABC):
             earlier = page.answer_to(receipt.digest)
             if earlier is None:
                 earlier = page.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
-            return _answer(page, earlier).released
+            return _answer(page, earlier, receipt.digest).released
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
         with self._reading() as page:
-            mine, answer = page.charge_of(digest, account), page.answer_to(digest)
-            if mine is None or answer is None:
+            number = page.answer_to(digest)
+            if number is None:
                 return None
-            return Receipt(mine, digest, account), _answer(page, answer).released
+            answer = _answer(page, number, digest)
+            mine = answer.charge if answer.account == account else _charges(page, digest).get(account)
+            return None if mine is None else (_receipt(page, mine, digest, account, number), answer.released)
 
     def fail(self, receipt: Receipt) -> None:
         """Record that the engine failed after a charge, which stands; three in a row freeze the account."""
@@ -157,20 +121,14 @@ class Bookkeeping(ABC):
             self._check_receipt(page, receipt)
             page.append(Failed(receipt.account, receipt.entry))
 
-    def clear(self, account: str, *, reason: str) -> None:
-        """Let a frozen account spend again, and say why."""
-        record = Cleared(read_name(account, "account"), read_name(reason, "reason"))
-        with self._writing() as page:
-            page.append(record)
-
     def admits(self, event: Event, *, account: str) -> bool:
         """Return whether an event would fit now, as a new question. Charges nothing."""
         with self._reading() as page:
             state = page.state
             try:
-                state.check_open(account, self._now(state))
+                state.check_open(account, page.now())
                 check_query(event, state.opened.per_query)
-            except BudgetError:
+            except (BudgetError, Unsupported):
                 return False
             own = state.own(account)
             return state.whole.admits(event) and (own is None or own.admits(event))
@@ -198,17 +156,12 @@ class Bookkeeping(ABC):
     def balances(self) -> tuple[Balance, ...]:
         """Return what is left of the data set's budget, and then of each account's, by name."""
         with self._reading() as page:
-            return balances_of(page.state, self._now(page.state))
+            return balances_of(page.state, page.now())
 
     def budget_of(self, account: str | None = None) -> Budget:
         """Return the budget that an account may spend: its own cap, or else the data set's; top-ups are in it."""
         with self._reading() as page:
             return page.state.budget_of(account)
-
-    def accounts(self) -> tuple[str, ...]:
-        """Return the names of the accounts that have a cap of their own."""
-        with self._reading() as page:
-            return tuple(sorted(page.state.accounts))
 
     def remaining(self, account: str | None = None) -> Remaining:
         """Return what is left for an account under both caps, or of the data set's.
@@ -220,40 +173,6 @@ class Bookkeeping(ABC):
             own = None if account is None else page.state.own(account)
             return whole if own is None else min(own.remaining(), whole, key=lambda left: left.largest_epsilon)
 
-    def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
-        """Add to an account's budget, or to the data set's, and say why. What was spent stays spent.
-
-        Guarantee: afterwards the promise is the sum of the budgets; see `Account`.
-        """
-        read_name(reason, "reason")
-        with self._writing() as page:
-            cap = make_cap(budget, page.state.opened.cap.keys_share)
-            target = page.state.whole if account is None else page.state._known(account)
-            target.top_up(cap)
-            page.append(ToppedUp(account, cap, reason))
-
-    def open_account(self, account: str, budget: Budget, *, expires: Time | None = None) -> None:
-        """Open an account with a cap of its own under the data set's. From then on only opened accounts may spend."""
-        read_name(account, "account")
-        until = read_expiry(expires)
-        with self._writing() as page:
-            cap = make_cap(budget, page.state.opened.cap.keys_share)
-            page.state.check_under(cap.budget)
-            if account in page.state.accounts:
-                raise BadParameter("account", account, "a name that has no account yet; top_up adds to one that has")
-            page.append(AccountOpened(account, cap, until))
-
-    def recount(self) -> None:
-        """Raise `LedgerError` if some event costs more than was taken for it, as this version prices it now.
-
-        `verify` adds up what was taken, which is quick. This prices every event again.
-        """
-        with self._reading() as page:
-            state = page.state
-            for written in page.entries():
-                if isinstance(written.record, Charged):
-                    state.check_cost(written.record)
-
     def _check_receipt(self, page: Page, receipt: Receipt) -> None:
         if not isinstance(receipt, Receipt) or not 0 < receipt.entry <= page.state.head.number:
             raise LedgerError("this receipt is not from this ledger")
@@ -262,17 +181,77 @@ class Bookkeeping(ABC):
             raise LedgerError("this receipt is not from this ledger")
 
 
-def _answer(page: Page, number: int) -> Answered:
+def _receipt(page: Page, charge: int, digest: str, account: str, answer: int = 0) -> Receipt:
+    """Return the receipt of a charge, with the head that shows its entry and its answer's."""
+    return Receipt(charge, digest, account, str(page.head_at(max(charge, answer))))
+
+
+def _keyed(page: Page, key: str, digest: str, account: str, event_data: codec.Json) -> int | None:
+    """Return the number of the account's charge with a key, which must be for the same plan."""
+    number = page.charge_with(key, account)
+    if number is None:
+        return None
+    charge = _charge(page, number)
+    if (charge.key, charge.account) != (key, account):
+        raise _misfiled(number)
+    if charge.digest != digest:
+        raise RequestError(f"the key {key!r} was used for another question; choose another key")
+    _of_one_cost(page, {account: number}, event_data)
+    return number
+
+
+def _charges(page: Page, digest: str) -> dict[str, int]:
+    """Return each account's last charge for a plan."""
+    return {_charge(page, number, digest).account: number for number in page.charges_of(digest)}
+
+
+def _paid_for(page: Page, digest: str, event_data: codec.Json) -> dict[str, int]:
+    """Return each account's last charge for a plan without an answer, but for those that ended in a failure.
+
+    After a failure the plan is paid for again: that it failed was an answer of its own.
+    """
+    last = _charges(page, digest)
+    waiting = {name: number for name, number in last.items() if not _failed(page, number, name)}
+    return _of_one_cost(page, waiting, event_data)
+
+
+def _answered(page: Page, answer: int, digest: str, event_data: codec.Json) -> dict[str, int]:
+    """Return each account's charge for a plan with an answer, first the one that was answered."""
+    found = _answer(page, answer, digest)
+    paid = {found.account: found.charge}
+    return _of_one_cost(page, paid | {**_charges(page, digest), **paid}, event_data)
+
+
+def _of_one_cost(page: Page, charges: dict[str, int], event_data: codec.Json) -> dict[str, int]:
+    if any(_charge(page, number).event_data != event_data for number in charges.values()):
+        raise LedgerError("one digest stands for two different costs; the ledger cannot tell which is meant")
+    return charges
+
+
+def _failed(page: Page, charge: int, account: str) -> bool:
+    records = (written.record for written in page.failures_of(account) if written.number > charge)
+    return any(isinstance(record, Failed) and record.charge == charge for record in records)
+
+
+def _in_full(page: Page, number: int) -> int:
+    """Return the number of the charge that the data set paid for, given one that may share it."""
+    shared = _charge(page, number).shared
+    return number if shared is None else shared
+
+
+def _charge(page: Page, number: int, digest: str | None = None) -> Charged:
     record = page.read(number).record
-    if not isinstance(record, Answered):
-        raise LedgerError(f"entry {number} of the ledger is not an answer")
+    if not isinstance(record, Charged) or digest not in (None, record.digest):
+        raise _misfiled(number)
     return record
 
 
-def _repeated(page: Page, answer: int, event_data: codec.Json) -> int:
-    """Return the number of the charge that paid for a stored answer in full."""
-    number = _answer(page, answer).charge
-    paid = page.read(number).record
-    if not isinstance(paid, Charged) or paid.event_data != event_data:
-        raise LedgerError("one digest stands for two different costs; the ledger cannot tell which is meant")
-    return number
+def _answer(page: Page, number: int, digest: str) -> Answered:
+    record = page.read(number).record
+    if not isinstance(record, Answered) or record.digest != digest:
+        raise _misfiled(number)
+    return record
+
+
+def _misfiled(number: int) -> LedgerError:
+    return LedgerError(f"entry {number} of the ledger is filed under what it is not about: the file was changed")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError
 
 from . import codec
 from .entries import kind_of
+from .page import Page
 from .records import Answered, Charged, Failed, Payment, write_time
-
-if TYPE_CHECKING:
-    from .bookkeeping import Page
 
 _OTHERS = {
     "open": "opens the ledger",
     "account": "opens an account",
     "top-up": "adds to a budget",
     "clear": "clears an account",
+    "limit": "changes what one query may cost",
+    "expiry": "changes when spending ends",
 }
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NoReturn, get_args
 
 from privet.accounting.amplify import Sampled
@@ -86,6 +87,13 @@ def write_amount(amount: Exact) -> str:
 
 def read_amount(text: Json) -> Exact:
     """Return the amount that a text spells; none is negative, and none is not a number."""
+    if type(text) is not str:
+        raise LedgerError("an amount in the ledger is not an exact rational as Privet writes it")
+    return _read_amount(text)
+
+
+@lru_cache(maxsize=4096)  # most questions cost what others did, and verifying does little else
+def _read_amount(text: str) -> Exact:
     amount: Exact = math.inf if text == "inf" else read_rational(text)
     if amount < 0:
         raise LedgerError("an amount in the ledger is negative")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ from privet.core.errors import LedgerError
 
 from . import schema
 from .pages import Pages, verify_pages
-from .place import sync_folder, told_as_ledger_errors
+from .place import sync_folder, temporary_name, told_as_ledger_errors
 from .rules import Clock
 
 
@@ -27,6 +26,10 @@ def create(path: Path, clock: Clock, fill: Callable[[Pages], object]) -> None:
             fill(Pages(connection, clock, None))
             verify_pages(connection)
             connection.execute("COMMIT")
+            # or a full disk would be noticed only on closing, which says nothing, and the file would lack its log
+            (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise LedgerError(f"the ledger {str(path)!r} cannot be made: something else opened it meanwhile")
         finally:
             connection.close()
 
@@ -58,7 +61,7 @@ def connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection],
 @contextmanager
 def new_file(target: Path) -> Iterator[str]:
     """Give the name of an empty file that only its owner may read; it then appears at its target, or not at all."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    temporary = temporary_name(target)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         yield str(temporary)

@@ -12,11 +12,12 @@ from privet.core.budget import Budget
 from privet.core.errors import LedgerError
 
 from .bookkeeping import Bookkeeping
-from .chain import START, Head, link
+from .chain import Head, link
+from .checks import Checks
 from .entries import read_entry, write_entry
-from .records import Answered, Charged, Record, Time, Written
+from .records import Answered, Charged, Failed, Record, Time, Written
 from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
-from .state import Checks, State
+from .state import State
 
 
 class MemoryLedger(Bookkeeping):
@@ -47,9 +48,6 @@ class MemoryLedger(Bookkeeping):
         with self._lock:
             yield self._page
 
-    def _now(self, state: State) -> Time:
-        return next_time(self._clock, state)
-
     _reading = _writing
 
     def verify(self) -> None:
@@ -59,7 +57,7 @@ class MemoryLedger(Bookkeeping):
             for body in self._page.bodies:
                 written = read_entry(body)
                 state = state.apply(Head(state.head.number + 1, link(state.head.hash, body)), written)
-                checks.add(written)
+                checks.add(written, state)
             state.check_spent()
             if not state.agrees(self._page.state):
                 raise LedgerError("the balance is not what the history adds up to")
@@ -72,28 +70,42 @@ class _Pages:
         self.state = State()
         self.bodies: list[str] = []
         self._clock = clock
-        self._charges: dict[tuple[str, str], int] = {}
+        self._heads: list[Head] = []
+        self._charges: dict[str, list[int]] = {}
+        self._failures: dict[str, list[int]] = {}
         self._keys: dict[tuple[str, str], int] = {}
         self._answers: dict[str, int] = {}
 
-    def append(self, record: Record) -> int:
-        written = Written(self.state.head.number + 1, next_time(self._clock, self.state), record)
+    def now(self) -> Time:
+        return next_time(self._clock, self.state)
+
+    def append(self, record: Record, time: Time | None = None) -> int:
+        written = Written(self.state.head.number + 1, time or self.now(), record)
         body = write_entry(written.number, written.time, record)
         self.state = self.state.apply(Head(written.number, link(self.state.head.hash, body)), written)
         self.bodies.append(body)
+        self._heads.append(self.state.head)
         if isinstance(record, Charged):
-            self._charges.setdefault((record.digest, record.account), written.number)
+            self._charges.setdefault(record.digest, []).append(written.number)
             if record.key is not None:
                 self._keys[record.key, record.account] = written.number
         if isinstance(record, Answered):
             self._answers[record.digest] = written.number
+        if isinstance(record, Failed):
+            self._failures.setdefault(record.account, []).append(written.number)
         return written.number
 
     def read(self, number: int) -> Written:
         return read_entry(self.bodies[number - 1])
 
-    def charge_of(self, digest: str, account: str) -> int | None:
-        return self._charges.get((digest, account))
+    def head_at(self, number: int) -> Head | None:
+        return self._heads[number - 1] if 0 < number <= len(self._heads) else None
+
+    def charges_of(self, digest: str) -> tuple[int, ...]:
+        return tuple(self._charges.get(digest, ()))
+
+    def failures_of(self, account: str) -> Iterator[Written]:
+        return map(self.read, self._failures.get(account, ()))
 
     def charge_with(self, key: str, account: str) -> int | None:
         return self._keys.get((key, account))
@@ -103,9 +115,3 @@ class _Pages:
 
     def entries(self) -> Iterator[Written]:
         return map(read_entry, self.bodies)
-
-    def head_at(self, number: int) -> Head | None:
-        head = START
-        for body in self.bodies[:number]:
-            head = Head(head.number + 1, link(head.hash, body))
-        return head if head.number == number else None

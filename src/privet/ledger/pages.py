@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator
 
 from privet.core.errors import LedgerError, PrivetError
 
+from . import schema
 from .chain import START, Head, canonical, follow, link, read_head
+from .checks import Checks
 from .entries import kind_of, read_entry, write_entry
-from .records import Record, Written
+from .records import Record, Time, Written
 from .rules import Clock, next_time
-from .state import Checks, State, rules_only
+from .state import State, rules_only
 
 CACHED_EVERY = 16
 """How many entries there are between two cached balances; a new process reads at most so many again."""
@@ -37,9 +39,13 @@ class Pages:
             state = state.apply(head, written)
         self.state = state
 
-    def append(self, record: Record) -> int:
+    def now(self) -> Time:
+        """Return the time for the next entry, or raise `LedgerError` where the clocks are apart."""
+        return next_time(self._clock, self.state)
+
+    def append(self, record: Record, time: Time | None = None) -> int:
         """Write one more entry and return its number."""
-        written = Written(self.state.head.number + 1, next_time(self._clock, self.state), record)
+        written = Written(self.state.head.number + 1, time or self.now(), record)
         body = write_entry(written.number, written.time, record)
         head = Head(written.number, link(self.state.head.hash, body))
         state = self.state.apply(head, written)
@@ -62,25 +68,31 @@ class Pages:
         """Return the head as it was after an entry."""
         return head_at(self._connection, number)
 
-    def charge_of(self, digest: str, account: str) -> int | None:
-        """Return the number of the account's first charge for a plan."""
-        return self._number("min(number)", "kind = 'charge' AND digest = ? AND account = ?", digest, account)
+    def charges_of(self, digest: str) -> tuple[int, ...]:
+        """Return the numbers of all charges for a plan, oldest first."""
+        found = "SELECT number FROM entries WHERE kind = 'charge' AND digest = ? ORDER BY number"
+        return tuple(number for (number,) in self._connection.execute(found, (digest,)))
 
     def charge_with(self, key: str, account: str) -> int | None:
         """Return the number of the account's charge with a key."""
-        return self._number("number", "kind = 'charge' AND key = ? AND account = ?", key, account)
+        return self._number("kind = 'charge' AND key = ? AND account = ?", key, account)
 
     def answer_to(self, digest: str) -> int | None:
         """Return the number of the entry with a plan's answer."""
-        return self._number("number", "kind = 'answer' AND digest = ?", digest)
+        return self._number("kind = 'answer' AND digest = ?", digest)
+
+    def failures_of(self, account: str) -> Iterator[Written]:
+        """Return the entries that say that the engine failed an account."""
+        found = "SELECT number FROM entries WHERE kind = 'failure' AND account = ? ORDER BY number"
+        return (self.read(number) for (number,) in self._connection.execute(found, (account,)).fetchall())
 
     def entries(self) -> Iterator[Written]:
         """Return every entry, oldest first."""
         return (written for _, written in self._following(START))
 
     def rules(self) -> Iterator[Record]:
-        """Return the first entry, and those that opened accounts or added to a budget."""
-        return rules_up_to(self._connection, self.state.head.number)
+        """Return the entries that say what may be spent."""
+        return (read_entry(body).record for body in rules_up_to(self._connection, self.state.head.number))
 
     def add_lines(self, lines: Iterable[str], pinned: Head | None) -> None:
         """Write the entries that an export holds into an empty ledger."""
@@ -116,8 +128,8 @@ class Pages:
             "SELECT number, body, hash FROM entries WHERE number > ? ORDER BY number", (after,)
         )
 
-    def _number(self, what: str, where: str, *values: str) -> int | None:
-        row = self._connection.execute(f"SELECT {what} FROM entries WHERE {where}", values).fetchone()
+    def _number(self, where: str, *values: str) -> int | None:
+        row = self._connection.execute(f"SELECT number FROM entries WHERE {where}", values).fetchone()
         return None if row is None else row[0]
 
 
@@ -132,7 +144,7 @@ def verify_pages(connection: sqlite3.Connection) -> State:
         if (kind, account, digest, key) != _about(written.record):
             raise LedgerError(f"entry {number} of the ledger is filed under what it is not about")
         state = state.apply(head, written)
-        checks.add(written)
+        checks.add(written, state)
         if cached is not None and cached.head.number == number and not cached.agrees(state):
             raise LedgerError("the ledger's cached balance is not what its history adds up to")
     state.check_spent()
@@ -146,9 +158,10 @@ def head_at(connection: sqlite3.Connection, number: int) -> Head | None:
 
 
 def write_cache(connection: sqlite3.Connection, state: State) -> None:
-    """Keep a balance for the next process, with a checksum that covers the head it belongs to."""
+    """Keep a balance for the next process, with a checksum that covers the head and the rules it belongs to."""
     head, body = str(state.head), canonical(state.snapshot())
-    connection.execute("INSERT OR REPLACE INTO cache VALUES (1, ?, ?, ?)", (head, body, _checksum(head, body)))
+    checksum = _checksum(head, body, *rules_up_to(connection, state.head.number))
+    connection.execute("INSERT OR REPLACE INTO cache VALUES (1, ?, ?, ?)", (head, body, checksum))
 
 
 def cached_state(connection: sqlite3.Connection, *, strict: bool = False) -> State | None:
@@ -167,16 +180,17 @@ def cached_state(connection: sqlite3.Connection, *, strict: bool = False) -> Sta
 def _restored(connection: sqlite3.Connection, text: str, body: str, checksum: bytes) -> State:
     head = read_head(text)
     row = connection.execute("SELECT body, hash FROM entries WHERE number = ?", (head.number,)).fetchone()
-    if _checksum(text, body) != checksum or row is None or row[1] != head.hash:
+    bodies = rules_up_to(connection, head.number)
+    if _checksum(text, body, *bodies) != checksum or row is None or row[1] != head.hash:
         raise LedgerError("the ledger's cached balance is for another history")
-    rules = rules_only(rules_up_to(connection, head.number))
+    rules = rules_only(read_entry(one).record for one in bodies)
     return rules.restore(head, read_entry(row[0]).time, json.loads(body))
 
 
-def rules_up_to(connection: sqlite3.Connection, number: int) -> Iterator[Record]:
-    """Return the entries that say what may be spent, up to one entry."""
-    written = "SELECT body FROM entries WHERE kind IN ('open', 'account', 'top-up') AND number <= ? ORDER BY number"
-    return (read_entry(body).record for (body,) in connection.execute(written, (number,)))
+def rules_up_to(connection: sqlite3.Connection, number: int) -> list[str]:
+    """Return the texts of the entries that say what may be spent, up to one entry."""
+    written = f"SELECT body FROM entries WHERE kind IN {schema.RULES} AND number <= ? ORDER BY number"
+    return [body for (body,) in connection.execute(written, (number,))]
 
 
 def read_line(line: str) -> tuple[str, bytes]:
@@ -195,5 +209,5 @@ def _about(record: Record) -> tuple[str | None, ...]:
     return (kind_of(record), *(getattr(record, name, None) for name in ("account", "digest", "key")))
 
 
-def _checksum(head: str, body: str) -> bytes:
-    return hashlib.sha256(f"privet cache 1\n{head}\n{body}".encode()).digest()
+def _checksum(*texts: str) -> bytes:
+    return hashlib.sha256("\n".join(("privet cache 2", *texts)).encode()).digest()

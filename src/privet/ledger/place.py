@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -13,13 +14,20 @@ from pathlib import Path
 from privet.core.errors import LedgerError
 
 _NETWORK = re.compile(
-    r"9p|afs|beegfs|ceph|cifs|coda|davfs|glusterfs|gpfs|lustre|ncpfs|nfs4?|orangefs|pvfs2|smb(2|3|fs)"
+    r"9p|afpfs|afs|beegfs|ceph|cifs|coda|davfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|orangefs|prl_fs|pvfs2"
+    r"|smb(2|3|fs)|vboxsf|vmhgfs"
 )
-_NETWORK_OVER_FUSE = re.compile(r"fuse\.(sshfs|s3fs|rclone|glusterfs|ceph|gcsfuse|goofys|davfs2?|smbnetfs|blobfuse2?)")
+_NETWORK_OVER_FUSE = re.compile(
+    r"fuse\.(sshfs|s3fs|rclone|glusterfs|ceph|gcsfuse|goofys|davfs2?|smbnetfs|blobfuse2?|juicefs|mfs|seaweedfs|vmhgfs-fuse)"
+)
+
+Identity = tuple[int, int]
+"""Which file it is, whatever its name: the device and the number on it."""
 
 _ADVICE = {
     sqlite3.SQLITE_BUSY: "it is locked by another process for too long; try again, or look for one that hangs",
     sqlite3.SQLITE_LOCKED: "it is locked by another process for too long; try again, or look for one that hangs",
+    sqlite3.SQLITE_PROTOCOL: "too many processes open it at once; try again",
     sqlite3.SQLITE_FULL: "the disk is full; make room and try again",
     sqlite3.SQLITE_READONLY: "it cannot be written to; check who owns the file and whether its disk is read-only",
     sqlite3.SQLITE_PERM: "it cannot be written to; check who owns the file and whether its disk is read-only",
@@ -77,16 +85,52 @@ def mount_kind(folder: str, mounts: str) -> str:
     return kind
 
 
-def check_mode(path: Path) -> None:
-    """Raise `LedgerError` if a ledger's file is no plain file, or if others than its owner may read or write it."""
+def check_file(path: Path) -> Identity:
+    """Return which file lies at a path; raise `LedgerError` unless it is a plain file, its owner's only, of one name.
+
+    SQLite names the log beside a file after the file's name. Under a second name there would be a second log, and
+    neither would know what the other holds.
+    """
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
+        names = found.st_nlink - (len(_unfinished(path, found)) if found.st_nlink > 1 else 0)
     except OSError:
         raise LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it") from None
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise LedgerError(f"{str(path)!r} is not a file")
-    if os.name == "posix" and mode & 0o077:
+    if os.name == "posix" and found.st_mode & 0o077:
         raise LedgerError(f"others may read or write the ledger {str(path)!r}; run: chmod 600 {path}")
+    if names > 1:
+        raise LedgerError(
+            f"the ledger {str(path)!r} has another name elsewhere (a hard link), under which others could spend "
+            "unseen; remove that name, and use backup() to copy a ledger"
+        )
+    return found.st_dev, found.st_ino
+
+
+def check_same(path: Path, known: Identity) -> None:
+    """Raise `LedgerError` if another file has taken the place of the one that is open, or none is there any more."""
+    try:
+        found = path.stat()
+    except OSError:
+        found = None
+    if found is None or (found.st_dev, found.st_ino) != known:
+        raise LedgerError(
+            f"the ledger {str(path)!r} was moved, removed or replaced while it was open; "
+            "what is charged here would not be seen there; find out which file is right and open it again"
+        )
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a name beside a file for the time it is made."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
+def _unfinished(path: Path, found: os.stat_result) -> list[Path]:
+    """Return the names under which a file was made, if its maker was stopped before it could remove them."""
+    made = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}")
+    near = (path.with_name(name) for name in os.listdir(path.parent) if made.fullmatch(name))
+    return [one for one in near if one.exists() and os.path.samestat(one.stat(), found)]
 
 
 def sync_folder(folder: Path) -> None:

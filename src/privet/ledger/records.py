@@ -57,6 +57,23 @@ class ToppedUp:
 
 
 @dataclass(frozen=True)
+class Limited:
+    """Another limit on what one query may cost, or none."""
+
+    per_query: Budget | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rescheduled:
+    """Another end of spending, or none, for an account or for the data set where no account is named."""
+
+    account: str | None
+    expires: Time | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class Payment:
     """What one filter took for an event, in its own measures, each exact: its number, and amounts in a fixed order."""
 
@@ -120,7 +137,10 @@ class Cleared:
     reason: str
 
 
-Record = Opened | AccountOpened | ToppedUp | Charged | Answered | Failed | Cleared
+Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
+"""What says what may be spent."""
+
+Record = Rule | Charged | Answered | Failed | Cleared
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
@@ -30,6 +31,7 @@ LARGEST_STEP_BACK = datetime.timedelta(minutes=1)
 """How far a machine's clock may be behind the last entry, which another machine may have written."""
 
 _LONGEST_NAME = 200
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Clock = Callable[[], Time]
 
@@ -62,14 +64,19 @@ def make_rules(
 ) -> Opened:
     """Return the first entry of a new ledger."""
     share = open_probability(keys_share, "keys_share")
-    if per_query is not None and not isinstance(per_query, (Pure, Approximate, Zcdp)):
-        raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
-    return Opened(ledger, make_cap(budget, share), per_query, read_expiry(expires))
+    return Opened(ledger, make_cap(budget, share), read_limit(per_query), read_expiry(expires))
+
+
+def read_limit(per_query: object) -> Budget | None:
+    """Return the most that one query may cost; None where there is no such limit."""
+    if per_query is None or isinstance(per_query, (Pure, Approximate, Zcdp)):
+        return per_query
+    raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
 
 
 def read_name(value: object, parameter: str) -> str:
-    """Return a name, a digest, a key or a reason: text that is not empty and not long."""
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
+    """Return a name, a digest, a key or a reason: text that is not empty, not long and of whole characters."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME or _NO_CHARACTER.search(value):
         raise BadParameter(parameter, value, f"text of 1 to {_LONGEST_NAME} characters")
     return value
 
@@ -125,4 +132,5 @@ def check_query(event: Event, most: Budget | None) -> None:
             requested=float_up(cost),
             remaining=float_down(cap),
             largest_epsilon=open_filter(most).remaining().largest_epsilon,
+            largest_rho=float_down(cap) if measure == "rho" else None,
         )

@@ -11,7 +11,13 @@ from privet.core.errors import LedgerError
 APPLICATION = 0x50726976
 """Says in a file's header that it is Privet's."""
 
-VERSION = 1
+VERSION = 2
+
+RULES = "('open', 'account', 'top-up', 'limit', 'expiry')"
+"""The kinds of entries that say what may be spent."""
+
+_RULES_INDEX = f"CREATE INDEX rules ON entries (number) WHERE kind IN {RULES}"
+_FAILURES_INDEX = "CREATE INDEX failures ON entries (account) WHERE kind = 'failure'"
 
 _STATEMENTS = (
     """CREATE TABLE entries (
@@ -26,7 +32,8 @@ _STATEMENTS = (
     "CREATE INDEX charges ON entries (digest, account) WHERE kind = 'charge'",
     "CREATE UNIQUE INDEX keys ON entries (key, account) WHERE kind = 'charge' AND key IS NOT NULL",
     "CREATE UNIQUE INDEX answers ON entries (digest) WHERE kind = 'answer'",
-    "CREATE INDEX rules ON entries (number) WHERE kind IN ('open', 'account', 'top-up')",
+    _RULES_INDEX,
+    _FAILURES_INDEX,
     """CREATE TRIGGER entries_are_never_changed BEFORE UPDATE ON entries
 BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END""",
     """CREATE TRIGGER entries_are_never_removed BEFORE DELETE ON entries
@@ -37,7 +44,14 @@ BEGIN SELECT RAISE(ABORT, 'entries are only added'); END""",
     "CREATE TABLE cache (one INTEGER PRIMARY KEY CHECK (one = 1), head TEXT, state TEXT, hash BLOB) STRICT",
 )
 
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {}
+
+def _from_1(connection: sqlite3.Connection) -> None:
+    """Find limits, ends and failures by an index; forget a balance that was kept without a checksum of the rules."""
+    for statement in ("DROP INDEX rules", _RULES_INDEX, _FAILURES_INDEX, "DELETE FROM cache"):
+        connection.execute(statement)
+
+
+MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}
 """For each older version, what turns its file into one of the next version, inside a transaction. Entries stay as they
 are: their own version says how to read them."""
 
@@ -81,7 +95,14 @@ def read_version(connection: sqlite3.Connection) -> int:
 def check_tables(connection: sqlite3.Connection) -> None:
     """Raise `LedgerError` unless the file is sound to SQLite and has exactly a ledger's tables and triggers."""
     (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if sound != "ok" or _tables(connection) != _expected():
+    if sound != "ok":
+        raise LedgerError("the ledger's file is damaged; put back a copy and compare its head")
+    check_guards(connection)
+
+
+def check_guards(connection: sqlite3.Connection) -> None:
+    """Raise `LedgerError` unless the file has exactly a ledger's tables, indexes and triggers."""
+    if _tables(connection) != _expected():
         raise LedgerError("the ledger's tables are not as Privet makes them: the file was damaged or changed")
 
 

@@ -9,7 +9,6 @@ import os
 import secrets
 import sqlite3
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,30 +19,25 @@ from privet.core.errors import BadParameter, LedgerError
 from privet.core.exact import positive
 
 from . import schema
+from .agreement import check_account, check_rules
 from .bookkeeping import Bookkeeping
 from .chain import Head, read_head
 from .files import connect, create, new_file
+from .forking import let_go_before_forks
 from .pages import Pages, head_at, verify_pages
-from .place import check_mode, check_place, told_as_ledger_errors
+from .place import Identity, check_file, check_place, check_same, told_as_ledger_errors
 from .records import AccountOpened, Time
-from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
+from .rules import KEYS_SHARE, Clock, make_rules, utc_now
 from .state import State
 
 _OLDEST_SQLITE = (3, 37, 0)
-
-_OPEN: weakref.WeakSet[SqliteLedger] = weakref.WeakSet()
-"""The ledgers of this process, which let go of their files before it forks.
-
-SQLite remembers, for each file, which locks its process holds. A child inherits the memory and not the locks: it would
-write without them, and lose what it wrote when its parent closes the file.
-"""
 
 
 class SqliteLedger(Bookkeeping):
     """A ledger in a file.
 
-    With a `budget` the file is made if there is none; an existing one must have been opened with the same budget, and
-    keeps its own rules. `analysts` get accounts with caps of their own under the budget, `per_query` bounds what one
+    With a `budget` the file is made if there is none; an existing one must have the same rules, and is refused where
+    they differ. `analysts` get accounts with caps of their own under the budget, `per_query` bounds what one
     question may cost, and after `expires` nothing can be spent. `head`, as `head()` returned it earlier, shows whether
     an old copy of the file was put back.
     """
@@ -63,14 +57,15 @@ class SqliteLedger(Bookkeeping):
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
-        self.path = Path(os.path.abspath(path))
+        self.path = Path(os.path.realpath(path))  # the file itself, since its log lies beside it under its name
         self._timeout = float(positive(timeout, "timeout"))
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._identity: Identity = (0, 0)
         self._state: State | None = None
         self._closed = False
-        _OPEN.add(self)
+        let_go_before_forks(self)
         pinned = None if head is None else read_head(head)
         check_place(self.path.parent)
         if not self.path.exists() and budget is not None and pinned is None:
@@ -86,7 +81,10 @@ class SqliteLedger(Bookkeeping):
         elif not self.path.exists():
             raise LedgerError(f"there is no ledger {str(self.path)!r}; check the path, or give a budget to open one")
         try:
-            self._check_rules(budget, per_query, expires, keys_share, pinned)
+            if pinned is not None:
+                self._check_head(pinned)
+            with self._reading() as page:
+                check_rules(page.state, budget, per_query=per_query, expires=expires, keys_share=keys_share)
             for name, cap in (analysts or {}).items():
                 self._agree_on(name, cap)
         except BaseException:
@@ -101,14 +99,17 @@ class SqliteLedger(Bookkeeping):
 
         `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
         """
-        target = Path(os.path.abspath(path))
+        target = Path(os.path.realpath(path))
         check_place(target.parent)
         pinned = None if head is None else read_head(head)
         create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
         return cls(path, head=head, **options)
 
     def verify(self) -> None:
-        """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend."""
+        """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend.
+
+        Every event is priced again, as this version does now. Nothing is read but the file.
+        """
         with self._lock, told_as_ledger_errors():
             connection = self._connected()
             connection.execute("BEGIN")
@@ -130,12 +131,13 @@ class SqliteLedger(Bookkeeping):
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
-        target = Path(os.path.abspath(path))
+        target = Path(os.path.realpath(path))
         check_place(target.parent)
         with self._lock, told_as_ledger_errors(), new_file(target) as temporary:
             copy = sqlite3.connect(temporary, isolation_level=None)
             try:
                 self._connected().backup(copy)
+                verify_pages(copy)
             finally:
                 copy.close()
 
@@ -161,9 +163,6 @@ class SqliteLedger(Bookkeeping):
         with self._transaction("BEGIN") as pages:
             yield pages
 
-    def _now(self, state: State) -> Time:
-        return next_time(self._clock, state)
-
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Pages]:
         with self._lock, told_as_ledger_errors():
@@ -185,15 +184,17 @@ class SqliteLedger(Bookkeeping):
         if self._closed:
             raise LedgerError("the ledger was closed")
         if self._connection is None:
-            check_mode(self.path)
+            identity = check_file(self.path)
             with told_as_ledger_errors():
                 connection = connect(self.path, self._timeout, check=schema.read_version)
                 try:
                     schema.migrate(connection)
+                    schema.check_guards(connection)
                 except BaseException:
                     connection.close()
                     raise
-            self._connection = connection
+            self._connection, self._identity = connection, identity
+        check_same(self.path, self._identity)
         return self._connection
 
     def _let_go(self) -> None:
@@ -201,60 +202,27 @@ class SqliteLedger(Bookkeeping):
             self._connection.close()
         self._connection = None
 
-    def _check_rules(
-        self, budget: Budget | None, per_query: Budget | None, expires: Time | None, share: object, pinned: Head | None
-    ) -> None:
+    def _check_head(self, pinned: Head) -> None:
         with self._reading() as page:
-            held = page.state.opened
-            if pinned is not None and page.head_at(pinned.number) != pinned:
+            if page.head_at(pinned.number) != pinned:
                 raise LedgerError(
                     f"the ledger does not hold the pinned entry {pinned.number}: an old copy of the file was put back, "
                     "or it is another ledger"
                 )
-        if budget is None:
-            return
-        wanted = make_rules(
-            budget,
-            per_query=per_query,
-            expires=expires,
-            keys_share=held.cap.keys_share if share is None else share,
-            ledger=held.ledger,
-        )
-        for name in ("budget", "keys_share"):
-            if getattr(wanted.cap, name) != getattr(held.cap, name):
-                raise _other(name, getattr(wanted.cap, name), getattr(held.cap, name))
-        for name in ("per_query", "expires"):
-            if getattr(wanted, name) != getattr(held, name):
-                raise _other(name, getattr(wanted, name), getattr(held, name))
 
     def _agree_on(self, name: str, cap: Budget) -> None:
         """Open an analyst's account, unless it is open already with that very cap."""
-        with self._reading() as page:
-            held = {rule.account: rule.cap.budget for rule in page.rules() if isinstance(rule, AccountOpened)}
-        if name not in held:
+        if self._holds(name, cap):
+            return
+        try:
             self.open_account(name, cap)
-        elif held[name] != cap:
-            raise _other(f"analysts[{name!r}]", cap, held[name])
+        except BadParameter:
+            if not self._holds(name, cap):  # or else somebody was quicker
+                raise
 
-
-def _other(parameter: str, wanted: object, held: object) -> BadParameter:
-    return BadParameter(parameter, wanted, f"what the ledger was opened with, which is {held}; top_up adds to a budget")
-
-
-_WAITING: list[SqliteLedger] = []
-
-
-def _before_fork() -> None:
-    for ledger in list(_OPEN):
-        ledger._lock.acquire()
-        _WAITING.append(ledger)
-        ledger._let_go()
-
-
-def _after_fork() -> None:
-    while _WAITING:
-        _WAITING.pop()._lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    def _holds(self, name: str, cap: Budget) -> bool:
+        with self._reading() as page:
+            opened = [rule for rule in page.rules() if isinstance(rule, AccountOpened) and rule.account == name]
+            for rule in opened:
+                check_account(name, cap, rule.cap.budget, page.state.known(name).budget())
+            return bool(opened)

@@ -14,7 +14,21 @@ from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetErr
 
 from .account import Account, open_account
 from .chain import START, Head
-from .records import AccountOpened, Answered, Charged, Cleared, Failed, Opened, Record, Time, ToppedUp, Written
+from .records import (
+    AccountOpened,
+    Answered,
+    Charged,
+    Cleared,
+    Failed,
+    Limited,
+    Opened,
+    Record,
+    Rescheduled,
+    Rule,
+    Time,
+    ToppedUp,
+    Written,
+)
 
 FREEZES = 3
 """How many engine failures in a row freeze an account."""
@@ -33,7 +47,7 @@ class State:
 
     @property
     def opened(self) -> Opened:
-        """The rules that the first entry laid down."""
+        """The rules that the first entry laid down, as later ones changed them; the cap is the first."""
         if self.rules is None:
             raise LedgerError("the ledger has no first entry")
         return self.rules
@@ -61,7 +75,7 @@ class State:
     def check_open(self, account: str, now: Time) -> None:
         """Raise unless the account may spend at all at this time."""
         own = self.own(account)
-        if self.failures.get(account, 0) >= FREEZES:
+        if self.is_frozen(account):
             raise BudgetError(
                 f"the account {account!r} is frozen, because the database failed {FREEZES} times in a row; "
                 "the custodian can find out why and clear it"
@@ -71,6 +85,10 @@ class State:
                 f"the budget of the account {account!r} has expired, and what was left of it with it; "
                 "answers that were paid for stay free"
             )
+
+    def is_frozen(self, account: str) -> bool:
+        """Return whether the database failed an account too many times in a row."""
+        return self.failures.get(account, 0) >= FREEZES
 
     def check_under(self, budget: Budget) -> None:
         """Raise unless a cap of this kind can be spent under the data set's."""
@@ -85,6 +103,8 @@ class State:
         if written.number != head.number or (self.time is not None and written.time < self.time):
             raise LedgerError(f"entry {head.number} of the ledger is out of order")
         try:
+            if isinstance(written.record, Charged):
+                self.check_open(written.record.account, written.time)
             after = self._after(written.record)
         except LedgerError:
             raise
@@ -108,7 +128,14 @@ class State:
             case ToppedUp(account=None, cap=cap):
                 return replace(self, dataset=self.whole.top_up(cap))
             case ToppedUp(account=str(name), cap=cap):
-                return self._with(name, self._known(name).top_up(cap))
+                return self._with(name, self.known(name).top_up(cap))
+            case Limited(per_query=most):
+                return replace(self, rules=replace(self.opened, per_query=most))
+            case Rescheduled(account=None, expires=expires):
+                rules = replace(self.opened, expires=expires)
+                return replace(self, rules=rules, dataset=replace(self.whole, expires=expires))
+            case Rescheduled(account=str(name), expires=expires):
+                return self._with(name, replace(self.known(name), expires=expires))
             case Charged():
                 return self._charged(record)
             case Answered(account=name) | Cleared(account=name):
@@ -133,13 +160,8 @@ class State:
         for account in self.accounts.values():
             account.check_spent()
 
-    def check_cost(self, charge: Charged) -> None:
-        """Raise `LedgerError` unless the filters took as much for a charge as its event costs, priced here and now."""
-        for account, payment in ((self.whole, charge.by_dataset), (self.own(charge.account), charge.by_account)):
-            if account is not None and payment is not None and not account.covers(payment, charge.event):
-                raise LedgerError("the ledger took less for a charge than it costs")
-
-    def _known(self, name: str) -> Account:
+    def known(self, name: str) -> Account:
+        """Return an account that has a cap of its own."""
         if name not in self.accounts:
             raise UnknownName("account", name, self.accounts)
         return self.accounts[name]
@@ -179,53 +201,9 @@ class State:
 
 
 def rules_only(history: Iterable[Record]) -> State:
-    """Return the state of a history in which nothing was spent: its rules, accounts and top-ups."""
+    """Return the state of a history in which nothing was spent: its rules, accounts, top-ups and their changes."""
     state = State()
     for record in history:
-        if isinstance(record, (Opened, AccountOpened, ToppedUp)):
+        if isinstance(record, Rule):
             state = state._after(record)
     return state
-
-
-class Checks:
-    """What one entry can only be checked against all others: answers to their charges, keys, repeats."""
-
-    def __init__(self) -> None:
-        self.charges: dict[int, Charged] = {}
-        self.answers: dict[str, int] = {}
-        self.keys: set[tuple[str, str]] = set()
-
-    def add(self, written: Written) -> None:
-        """Take one more entry into account, or raise `LedgerError`."""
-        match written.record:
-            case Charged() as charge:
-                if charge.shared is not None:
-                    self._repeats(charge, charge.shared)
-                if charge.key is not None:
-                    if (charge.account, charge.key) in self.keys:
-                        raise LedgerError("the ledger charges one key twice")
-                    self.keys.add((charge.account, charge.key))
-                self.charges[written.number] = charge
-            case Answered(digest=digest) as answer:
-                self._paid(answer.charge, answer.account, digest)
-                if digest in self.answers:
-                    raise LedgerError("the ledger holds two answers to one question")
-                self.answers[digest] = answer.charge
-            case Failed() as failure:
-                self._paid(failure.charge, failure.account, None)
-
-    def _paid(self, number: int, account: str, digest: str | None) -> None:
-        charge = self.charges.get(number)
-        if charge is None or charge.account != account or digest not in (None, charge.digest):
-            raise LedgerError("the ledger holds an answer without its charge")
-
-    def _repeats(self, charge: Charged, number: int) -> None:
-        paid = self.charges.get(number)
-        if (
-            paid is None
-            or paid.shared is not None
-            or (paid.digest, paid.event_data) != (charge.digest, charge.event_data)
-        ):
-            raise LedgerError("the ledger repeats an answer that nobody paid for")
-        if self.answers.get(charge.digest) != number:
-            raise LedgerError("the ledger repeats an answer before there is one")

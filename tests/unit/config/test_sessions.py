@@ -121,7 +121,7 @@ def test_a_ledger_keeps_its_rules_when_the_file_says_otherwise(folder: Path) -> 
         ("epsilon = 1.5", "epsilon = 2"),
         ("{ epsilon = 1,", "{ epsilon = 2,"),
     ):
-        with pytest.raises(RequestError, match="what the ledger was opened with"):
+        with pytest.raises(RequestError, match="what the ledger has"):
             privet.open(declare(folder, (TABLES + ANALYSTS).replace(old, new)), analyst="bob")
 
 

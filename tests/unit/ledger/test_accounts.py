@@ -16,10 +16,11 @@ from privet.core.errors import BadParameter, LedgerError, PrivetError
 from privet.core.event import Event
 from privet.ledger.account import make_cap, open_account, open_cap
 from privet.ledger.chain import START, Head, canonical, follow, link, read_head
+from privet.ledger.checks import Checks
 from privet.ledger.codec import read_amount, read_plain, write_amount
 from privet.ledger.entries import read_entry, write_entry
-from privet.ledger.records import Answered, Charged, Payment, Written
-from privet.ledger.state import Checks
+from privet.ledger.records import Answered, Charged, Opened, Payment, Written
+from privet.ledger.state import State, rules_only
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
 HALF = Fraction(1, 2)
@@ -159,37 +160,56 @@ def test_an_entry_that_is_not_as_it_is_written_is_refused(old: str, new: str) ->
         read_entry(BODY.replace(old, new))
 
 
+OPENED = rules_only([Opened("l", make_cap(Pure(epsilon=1), HALF), None, None)])
+
+
+def add(checks: Checks, *entries: Written, state: State = OPENED) -> Checks:
+    for written in entries:
+        checks.add(written, state)
+    return checks
+
+
 def test_an_answer_has_its_charge_and_there_is_one_for_each_question() -> None:
     charge = read_entry(BODY)
     answer = Written(4, charge.time, Answered("ana", "d", 3, 1))
     for false in (Answered("ben", "d", 3, 1), Answered("ana", "e", 3, 1), Answered("ana", "d", 2, 1)):
-        checks = Checks()
-        checks.add(charge)
+        checks = add(Checks(), charge)
         with pytest.raises(LedgerError, match="without its charge"):
-            checks.add(replace(answer, record=false))
-    checks.add(answer)
+            add(checks, replace(answer, record=false))
+    add(checks, answer)
     with pytest.raises(LedgerError, match="two answers"):
-        checks.add(replace(answer, number=5))
+        add(checks, replace(answer, number=5))
 
 
-def test_only_an_answer_that_was_paid_for_in_full_is_repeated() -> None:
+def test_only_a_charge_that_was_paid_for_in_full_is_shared() -> None:
     charge = read_entry(BODY)
     assert isinstance(charge.record, Charged)
-    answer = Written(4, charge.time, Answered("ana", "d", 3, 1))
-    repeat = Written(5, charge.time, replace(charge.record, account="ben", shared=3, by_dataset=None))
-    checks = Checks()
-    checks.add(charge)
-    with pytest.raises(LedgerError, match="before there is one"):
-        checks.add(repeat)
-    checks.add(answer)
-    checks.add(repeat)
-    with pytest.raises(LedgerError, match="nobody paid"):
-        checks.add(replace(repeat, number=6, record=replace(repeat.record, shared=5)))  # type: ignore[call-arg]
+    shared = replace(charge.record, account="ben", shared=3, by_dataset=None)
+    repeat = Written(5, charge.time, shared)
+    checks = add(Checks(), charge, repeat)
+    other = {**shared.event_data, "epsilon": "1/9"}
+    for false in (replace(shared, shared=5), replace(shared, digest="e"), replace(shared, event_data=other)):
+        with pytest.raises(LedgerError, match="nobody paid"):
+            add(checks, Written(6, charge.time, false))
+    add(checks, Written(6, charge.time, Answered("ben", "d", 5, 1)))
+
+
+def test_a_charge_took_no_less_than_its_event_costs() -> None:
+    charge = read_entry(BODY)
+    for paid, cost in (("1/8", "1/8"), ("1/2", "1/8"), ("1/9", "1/9")):
+        add(
+            Checks(),
+            read_entry(BODY.replace('[0,"1/8"]', f'[0,"{paid}"]').replace('"epsilon":"1/8"', f'"epsilon":"{cost}"')),
+        )
+    checks = add(Checks(), charge)
+    for number, less in enumerate(("0", "1/9", "124999999999/1000000000000"), 4):
+        entry = read_entry(BODY.replace('[0,"1/8"]', f'[0,"{less}"]').replace('"number":3', f'"number":{number}'))
+        with pytest.raises(LedgerError, match="less"):
+            add(checks, entry)
 
 
 def test_one_key_is_charged_once() -> None:
     keyed = read_entry(BODY.replace('"key":null', '"key":"k"'))
-    checks = Checks()
-    checks.add(keyed)
+    checks = add(Checks(), keyed)
     with pytest.raises(LedgerError, match="key"):
-        checks.add(Written(4, keyed.time, keyed.record))
+        add(checks, Written(4, keyed.time, keyed.record))

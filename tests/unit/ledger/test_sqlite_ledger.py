@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ def test_the_file_is_kept_as_durably_as_sqlite_can(path: Path) -> None:
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
+NEW_YEAR = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -67,19 +71,60 @@ def test_the_file_is_kept_as_durably_as_sqlite_can(path: Path) -> None:
         {"budget": Zcdp(rho=1)},
         {"budget": Pure(epsilon=1), "keys_share": Fraction(1, 3)},
         {"budget": Pure(epsilon=1), "per_query": Pure(epsilon=1)},
-        {"budget": Pure(epsilon=1), "expires": datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)},
+        {"budget": Pure(epsilon=1), "expires": NEW_YEAR},
         {"budget": Pure(epsilon=1), "analysts": {"ana": Pure(epsilon=1)}},
+        {"keys_share": Fraction(1, 3)},
+        {"per_query": Pure(epsilon=1)},
+        {"expires": NEW_YEAR},
+        {"analysts": {"ana": Pure(epsilon=1)}},
     ],
 )
-def test_a_ledger_keeps_the_rules_it_was_opened_with(path: Path, other: dict[str, Any]) -> None:
+def test_a_ledger_is_not_opened_under_other_rules_than_its_own(path: Path, other: dict[str, Any]) -> None:
     analysts = {"ana": Pure(epsilon=Fraction(1, 2))}
     SqliteLedger(path, Pure(epsilon=1), analysts=analysts).close()
-    with pytest.raises(BadParameter, match="opened with"):
+    with pytest.raises(BadParameter, match="the ledger has"):
         SqliteLedger(path, **other)
     with SqliteLedger(path, Pure(epsilon=1), analysts={**analysts, "ben": Pure(epsilon=1)}) as ledger:
         assert ledger.accounts() == ("ana", "ben")
+
+
+def test_a_ledger_is_opened_under_the_rules_that_it_has_now(path: Path) -> None:
+    analysts = {"ana": Pure(epsilon=Fraction(1, 2))}
+    with SqliteLedger(path, Pure(epsilon=1), analysts=analysts) as ledger:
         ledger.top_up(Pure(epsilon=1), reason="more")
-    SqliteLedger(path, Pure(epsilon=1), analysts=analysts).close()
+        ledger.top_up(Pure(epsilon=1), reason="more", account="ana")
+        ledger.limit(Pure(epsilon=Fraction(1, 4)), reason="fewer at once")
+        ledger.reschedule(NEW_YEAR, reason="the study ends")
+    now: dict[str, Any] = {"per_query": Pure(epsilon=Fraction(1, 4)), "expires": NEW_YEAR}
+    more = {"ana": Pure(epsilon=Fraction(3, 2))}
+    SqliteLedger(path, Pure(epsilon=1), analysts=analysts, **now).close()
+    SqliteLedger(path, Pure(epsilon=2), analysts=more, **now).close()
+    SqliteLedger(path, analysts=more, **now).close()
+    with pytest.raises(BadParameter, match="limit changes it"):
+        SqliteLedger(path, Pure(epsilon=1), expires=NEW_YEAR)
+    with pytest.raises(BadParameter, match="reschedule changes it"):
+        SqliteLedger(path, Pure(epsilon=1), per_query=now["per_query"])
+
+
+def test_processes_that_open_a_new_ledger_at_once_agree_on_its_rules_or_are_refused(path: Path) -> None:
+    opened: list[str] = []
+    refused: list[str] = []
+
+    def open_with(epsilon: int) -> None:
+        try:
+            with SqliteLedger(path, Pure(epsilon=epsilon), analysts={"ana": Pure(epsilon=1)}) as ledger:
+                opened.append(ledger.budget_of().describe())
+        except BadParameter as error:
+            refused.append(error.parameter)
+
+    threads = [threading.Thread(target=open_with, args=(1 + index % 2,)) for index in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == len(refused) == 6
+    assert len(set(opened)) == 1
+    assert set(refused) == {"budget"}
 
 
 def test_an_export_restores_to_the_same_ledger(path: Path, tmp_path: Path) -> None:
@@ -137,14 +182,15 @@ def test_a_backup_is_a_ledger_of_its_own(path: Path, tmp_path: Path) -> None:
 def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SqliteLedger(path, Pure(epsilon=1)) as ledger:
         ledger.charge(EIGHTH, "plan", account="ana")
+    first, last = schema.VERSION, schema.VERSION + 2
     steps: list[int] = []
-    monkeypatch.setattr(schema, "VERSION", 3)
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: lambda c: steps.append(1), 2: lambda c: steps.append(2)})
+    monkeypatch.setattr(schema, "VERSION", last)
+    monkeypatch.setattr(schema, "MIGRATIONS", {n: lambda c, n=n: steps.append(n) for n in range(first, last)})
     with SqliteLedger(path) as ledger:
-        assert steps == [1, 2]
+        assert steps == [first, first + 1]
         assert len(ledger.history()) == 1
     SqliteLedger(path).close()
-    assert steps == [1, 2]
+    assert steps == [first, first + 1]
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +201,8 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatc
         raise sqlite3.OperationalError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "VERSION", 2)
-        patch.setattr(schema, "MIGRATIONS", {1: fail})
+        patch.setattr(schema, "VERSION", schema.VERSION + 1)
+        patch.setattr(schema, "MIGRATIONS", {schema.VERSION - 1: fail})
         with pytest.raises(LedgerError):
             SqliteLedger(path)
     with SqliteLedger(path) as ledger:

@@ -1,0 +1,75 @@
+"""What one entry can only be checked against all others, and against what its event costs. Used by `verify`."""
+
+from __future__ import annotations
+
+from privet.core.errors import LedgerError
+from privet.core.event import Exact
+
+from .account import amounts, enough, measure
+from .chain import canonical
+from .records import Answered, Charged, Failed, Written
+from .state import State
+
+
+class Checks:
+    """Whether answers have their charges, keys and answers are unique, repeats were paid for, and nothing underpaid.
+
+    Guarantee: a history that passes, and whose every state passes `check_spent`, released at most one answer for each
+    plan, and the data set's filters took at least what those plans' events cost.
+    """
+
+    def __init__(self) -> None:
+        self.charges: dict[int, Charged] = {}
+        self.answers: dict[str, int] = {}
+        self.keys: set[tuple[str, str]] = set()
+        self._prices: dict[tuple[str, object], tuple[Exact, ...]] = {}
+
+    def add(self, written: Written, state: State) -> None:
+        """Take one more entry into account, or raise `LedgerError`; `state` is the one before or after it."""
+        match written.record:
+            case Charged() as charge:
+                if charge.shared is not None:
+                    self._repeats(charge, charge.shared)
+                self._priced(charge, state)
+                if charge.key is not None:
+                    if (charge.account, charge.key) in self.keys:
+                        raise LedgerError("the ledger charges one key twice")
+                    self.keys.add((charge.account, charge.key))
+                self.charges[written.number] = charge
+            case Answered(digest=digest) as answer:
+                self._paid(answer.charge, answer.account, digest)
+                if digest in self.answers:
+                    raise LedgerError("the ledger holds two answers to one question")
+                self.answers[digest] = answer.charge
+            case Failed() as failure:
+                self._paid(failure.charge, failure.account, None)
+
+    def _paid(self, number: int, account: str, digest: str | None) -> None:
+        charge = self.charges.get(number)
+        if charge is None or charge.account != account or digest not in (None, charge.digest):
+            raise LedgerError("the ledger holds an answer without its charge")
+
+    def _repeats(self, charge: Charged, number: int) -> None:
+        paid = self.charges.get(number)
+        if (
+            paid is None
+            or paid.shared is not None
+            or (paid.digest, paid.event_data) != (charge.digest, charge.event_data)
+        ):
+            raise LedgerError("the ledger repeats an answer that nobody paid for")
+
+    def _priced(self, charge: Charged, state: State) -> None:
+        """Price a charge's event again, as this version does now. Equal events are priced once."""
+        text = canonical(charge.event_data)
+        for account, payment in ((state.whole, charge.by_dataset), (state.own(charge.account), charge.by_account)):
+            if account is None or payment is None:
+                continue
+            one = account.filters[payment.filter]
+            due = self._prices.get((text, measure(one)))
+            if due is None:
+                due = self._prices[text, measure(one)] = amounts(one, charge.event)
+            if not enough(payment.amounts, due):
+                raise LedgerError(
+                    "the ledger took less for a charge than its event costs: the file was changed, or written by a "
+                    "version of Privet that priced such events too low"
+                )
