@@ -31,6 +31,7 @@ _DOUBT = 2.0
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
+    released = _as_asked(released, plan)
     sums = _sums(released, plan)
     base: dict[str, Any] = {_ROW: list(range(len(released.keys)))}
     for index, key in enumerate(plan.query.keys):
@@ -46,6 +47,24 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     return Answer(series, confidence, plan, receipt, coverage_notes(plan, confidence))
+
+
+def _as_asked(released: Released, plan: Plan) -> Released:
+    """Return what was released with its keys, and its rows, in the order in which the question names the keys."""
+    places, keys = plan.key_places, plan.passes[0].scan.keys
+    if places == tuple(range(len(keys))):
+        return released
+    ranks = [{value: rank for rank, value in enumerate(keys[place].values or ())} for place in places]
+
+    def rank(row: int) -> list[Any]:
+        values = [released.keys[row][place] for place in places]
+        return [
+            known.get(one, (one is None, 0 if one is None else one)) for one, known in zip(values, ranks, strict=True)
+        ]
+
+    rows = sorted(range(len(released.keys)), key=rank)
+    cells = tuple(tuple(released.keys[row][place] for place in places) for row in rows)
+    return Released(cells, tuple(tuple(tuple(noisy[row] for row in rows) for noisy in one) for one in released.sums))
 
 
 def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:

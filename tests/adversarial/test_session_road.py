@@ -218,6 +218,36 @@ def test_a_forged_plan_is_refused_before_it_is_charged() -> None:
     assert made.history() == ()
 
 
+def test_groups_in_another_order_are_the_same_question_and_come_in_the_order_they_are_asked_for() -> None:
+    facts = {**COLUMNS, "name": text(nullable=True)}
+    names = ["", "b", "a", None]
+    table = pa.table({"ward": ["a", "b", "c"] * 400, "name": [names[i % 4] for i in range(1200)]})
+    table = table.append_column("person", [list(range(1200))])
+    facts = {name: facts[name] for name in ("person", "ward", "name")}
+    with Session({"visits": Table(table, unit=Rows(), columns=facts)}, budget=BUDGET) as made:
+        first = made.ask("SELECT ward, name, COUNT(*) AS n FROM visits GROUP BY ward, name", epsilon=4)
+        again = made.ask("SELECT name, ward, COUNT(*) AS n FROM visits GROUP BY name, ward", epsilon=4)
+        built = made.ask(made.table("visits").group_by("name", "ward").agg(n=count()), epsilon=4)
+        assert len(made.history()) == 1
+    one = {(row["ward"], row["name"]): row["n"] for row in first}
+    assert len(one) == 12
+    for other in (again, built):
+        assert {(row["ward"], row["name"]): row["n"] for row in other} == one
+    wards, found = ["a", "b", "c"], ["", "a", "b", None]
+    assert list(one) == [(ward, name) for ward in wards for name in found]
+    assert [(row["name"], row["ward"]) for row in again] == [(name, ward) for name in found for ward in wards]
+
+
+def test_a_plan_with_other_groups_than_its_question_is_refused_before_it_is_charged() -> None:
+    made = session()
+    plan, other = (
+        made.plan(f"SELECT {key}, COUNT(*) FROM visits GROUP BY {key}", epsilon=1) for key in ("ward", "age")
+    )
+    with pytest.raises(InvariantError):
+        made.run(replace(plan, query=other.query))
+    assert made.history() == ()
+
+
 def test_a_forged_rule_for_keys_is_refused_before_it_is_charged() -> None:
     made = session()
     plan = made.plan("SELECT name, COUNT(*) AS n FROM visits GROUP BY name", epsilon=1, contribution=Contribution())

@@ -38,6 +38,7 @@ MUTANTS: list[Mutant] = [
         "planner/make.py",
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         ("if discovers and not spend.keys:", "if False:"),
+        ("return tuple(texts[text] for text in sorted(texts))", "return tuple(texts.values())"),
         ("sum(map(len, ordered.values())) + discovers", "sum(map(len, ordered.values()))"),
         ("schema.units is None or query.where is not None or query.keys", "schema.units is None or query.keys"),
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
@@ -57,6 +58,7 @@ MUTANTS: list[Mutant] = [
         ("if (discovery.order, discovery.shift) != (0, 0):", "if False:"),
         ("measure.sensitivity != claimed or _distance", "measure.sensitivity != claimed and _distance"),
         ("if hidden and not plan.discovers:", "if False:"),
+        ("if {key.expression for key in plan.query.keys} != {", "if set() and {"),
     ),
     *of(
         "planner/plan.py",

@@ -38,7 +38,7 @@ def make_plan(
         raise UnknownName("table", query.table, tables)
     schema = tables[query.table]
     limits = Limits(bound, contribution or schema.contribution)
-    keys = tuple(group_key(key.expression, schema.columns) for key in query.keys)
+    keys = scan_keys(query, schema)
     count_cells(keys)
     aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
     known = known_sums(query, schema)
@@ -51,7 +51,8 @@ def make_plan(
     ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
     discovers = any(key.values is None for key in keys)
     if discovers and not spend.keys:
-        names = ", ".join(asked.name for asked, key in zip(query.keys, keys, strict=True) if key.values is None)
+        hidden = [key.expression for key in keys if key.values is None]
+        names = ", ".join(asked.name for asked in query.keys if asked.expression in hidden)
         raise RequestError(
             f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
             f"declare them (category([...]), or low and high), or use a budget with a delta"
@@ -69,6 +70,13 @@ def make_plan(
         raise InvariantError("no noise fits the spend")
     readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
     return Plan(query, best, readings, spend)
+
+
+def scan_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
+    """Return the keys of a query, each once and in an order of their own: that of GROUP BY does not matter."""
+    found = (group_key(key.expression, schema.columns) for key in query.keys)
+    texts = {canonical(key.expression): key for key in found}
+    return tuple(texts[text] for text in sorted(texts))
 
 
 def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:

@@ -157,6 +157,12 @@ class Plan:
         return hashlib.sha256(canonical(self.passes).encode()).hexdigest()
 
     @property
+    def key_places(self) -> tuple[int, ...]:
+        """Where each key of the question is among the keys that are released, which have an order of their own."""
+        expressions = [key.expression for key in self.passes[0].scan.keys]
+        return tuple(expressions.index(key.expression) for key in self.query.keys)
+
+    @property
     def discovers(self) -> bool:
         """Whether some keys are not public."""
         return any(one.keys for one in self.passes)

@@ -35,6 +35,8 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
         _verify_keys(one)
     if any(one.scan.keys != plan.passes[0].scan.keys for one in plan.passes):
         raise InvariantError("the passes of a plan have different groups")
+    if {key.expression for key in plan.query.keys} != {key.expression for key in plan.passes[0].scan.keys}:
+        raise InvariantError("a plan has other groups than its question")
     hidden = any(key.values is None for key in plan.passes[0].scan.keys)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
