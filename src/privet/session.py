@@ -17,6 +17,7 @@ from .core.exact import open_probability, positive
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
 from .core.receipt import Receipt
+from .core.relation import tables_of
 from .core.rounding import float_down
 from .core.scan import Exact, Scan
 from .core.schema import Contribution, Table
@@ -170,7 +171,8 @@ class Session:
         return None if found is None else (found[0], _unpacked(found[1]))
 
     def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
-        versions = {one.scan.table: one.scan.schema.version for one in plan.passes}
+        names = {name for one in plan.passes for name in tables_of(one.scan.table)}
+        versions = {name: self._schemas[name].version for name in sorted(names)}
         receipt = self._ledger.charge(
             plan.event,
             plan.digest,

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal, NoReturn
 
 from .expression import Expression
+from .relation import Relation
 from .schema import Key, Schema
 
 
@@ -99,9 +100,12 @@ class Discovery:
 
 @dataclass(frozen=True)
 class Scan:
-    """A question for an engine. Public: it may be printed, hashed and logged."""
+    """A question for an engine. Public: it may be printed, hashed and logged.
 
-    table: str
+    `schema` holds the facts of the relation that is read: those declared for a table, or what follows from them.
+    """
+
+    table: Relation
     schema: Schema
     where: Expression | None
     keys: tuple[GroupKey, ...]

@@ -91,3 +91,8 @@ class Nobody:
 
 
 Unit = Rows | Person | Link | Nobody
+
+
+def unit_columns(unit: Unit) -> tuple[str, ...]:
+    """Return the columns that say to which unit a row belongs; none where rows are units, or nobody's."""
+    return (unit.column,) if isinstance(unit, Person) else ()

@@ -21,6 +21,7 @@ from privet.core.schema import Schema, Table
 from privet.core.unit import Nobody
 
 from .links import broken_links, check_public, linked_view
+from .relations import relation_sql
 from .sources import Opened, open_source, view_of
 from .sql import statement
 from .text import quoted
@@ -69,7 +70,8 @@ class DuckDB:
 
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
-        asked = statement(scan, self._relations[scan.table], secrets.randbits(128))
+        relation = relation_sql(scan.table, self._tables, self._relations)
+        asked = statement(scan, relation, secrets.randbits(128))
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
 

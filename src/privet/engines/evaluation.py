@@ -41,11 +41,11 @@ def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mappin
         branches = [*facts[1::2], facts[-1]] if expression.function == "case" else facts
         kind = unify(expression.function, branches)
         if expression.function == "case":
-            return _as(kind, _case(values))
-        return _as(kind, next((value for value in values if value is not None), None))
+            return as_kind(kind, _case(values))
+        return as_kind(kind, next((value for value in values if value is not None), None))
     if expression.function in _COMMON:
         kind = unify(expression.function, facts)
-        values, kinds = [_as(kind, value) for value in values], [kind] * len(values)
+        values, kinds = [as_kind(kind, value) for value in values], [kind] * len(values)
     return _FUNCTIONS[expression.function](values, kinds)
 
 
@@ -61,7 +61,8 @@ def literal(value: Any) -> Any:
     return value
 
 
-def _as(kind: Kind | None, value: Any) -> Any:
+def as_kind(kind: Kind | None, value: Any) -> Any:
+    """Return a value as a wider kind: a whole number as a number, a date as its midnight."""
     if value is None:
         return None
     if kind == "number" and not isinstance(value, bool):
@@ -136,7 +137,7 @@ def _nullif(values: Values, kinds: Kinds) -> Any:
     if x is None or y is None:
         return x
     if set(kinds) == {"date", "timestamp"}:
-        return None if _as("timestamp", x) == _as("timestamp", y) else x
+        return None if as_kind("timestamp", x) == as_kind("timestamp", y) else x
     return None if (float(x) == float(y) if set(kinds) == {"integer", "number"} else x == y) else x
 
 
@@ -219,7 +220,7 @@ def _to_timestamp(values: Values, kinds: Kinds) -> Any:
     x = values[0]
     if kinds[0] == "text":
         return _read(x, r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?", _moment)
-    return _as("timestamp", x)
+    return as_kind("timestamp", x)
 
 
 def _moment(x: str) -> datetime.datetime:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from math import isqrt
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
-from privet.core.links import followed, owner_column, target_of
+from privet.core.links import followed
 from privet.core.scan import Discovery, Exact, Norm, Once, Scan, Sum, Truncate
-from privet.core.schema import Column, Key, Schema, Table
-from privet.core.unit import Person
+from privet.core.schema import Key, Schema, Table
 from privet.query.functions import typed
 
 from .evaluation import evaluate_row
-from .grid import doubles
+from .memory_relations import rows_of, stored_rows, with_owners
+from .memory_within import Owned, Row, on_grid, read
 
-Row = Mapping[str, Any]
+__all__ = ["Memory", "gives", "read", "weight"]
+
 Cell = tuple[Key, ...]
 
 
@@ -33,51 +32,19 @@ class Memory:
             if not isinstance(table.source, (list, tuple)):
                 raise BadParameter(f"source of table {name!r}", type(table.source).__name__, "a list of rows")
             self._rows[name] = list(table.source)
-        owned = followed({name: table.schema for name, table in tables.items()})
-        for name in owned:  # a table that others link to comes before them
-            self._rows[name] = _with_owners(self._rows, name, owned)
+        self._tables = followed({name: table.schema for name, table in tables.items()})
+        for name in self._tables:  # a table that others link to comes before them
+            self._rows[name] = with_owners(self._rows, name, self._tables)
 
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
-        return Exact(_scan(scan, self._rows[scan.table]))
+        if isinstance(scan.table, str):
+            return Exact(_scan(scan, stored_rows(scan.schema, self._rows[scan.table])))
+        return Exact(_scan(scan, rows_of(scan.table, self._tables, self._rows)))
 
     def close(self) -> None:
         """Let go of the rows."""
         self._rows.clear()
-
-
-def _with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str, Schema]) -> list[Row]:
-    """Return the rows of a table, each of a linked one with the column that says whose row it is."""
-    schema, rows = tables[name], stored[name]
-    link = schema.link
-    if link is None or owner_column(schema) == link.via:
-        return rows
-    owner, further = owner_column(schema), target_of(schema, tables)
-    if further is None:
-        return [{**row, owner: row.get(link.via)} for row in rows]
-    return [
-        {**row, owner: target.get(further)}
-        for row in rows
-        for target in stored[link.to]
-        if row.get(link.via) is not None and row.get(link.via) == target.get(link.column)
-    ]
-
-
-def read(value: Any, column: Column) -> Any:
-    """Return a stored value held to the declared facts: clamped to its bounds, None where it is no value at all."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    low, high = column.low, column.high
-    if column.kind == "integer" and column.values is not None:
-        listed = [one for one in column.values if isinstance(one, int)]
-        return value if min(listed) <= value <= max(listed) else None
-    if low is None or high is None:
-        return value
-    if column.kind == "integer":
-        return min(max(value, int(low)), int(high))  # type: ignore[arg-type]
-    if column.kind == "number":
-        return min(max(float(value), float(low)), float(high))  # type: ignore[arg-type]
-    return min(max(value, low), high)
 
 
 def gives(total: Sum, row: Row, schema: Schema) -> int:
@@ -88,7 +55,7 @@ def gives(total: Sum, row: Row, schema: Schema) -> int:
     if total.expression is not None:
         x = evaluate_row(total.expression, row, schema.columns)
         kind = typed(total.expression, schema.columns).kind
-        y = None if x is None else _whole(total, x) if kind == "integer" else _double(total, float(x))
+        y = None if x is None else on_grid(total, x, kind)
     if y is None:
         y = total.null_as
     if y is None:
@@ -104,26 +71,10 @@ def weight(norm: Norm, counts: Sequence[int]) -> int:
     return int(min(one, isqrt(norm.limit * one * one // sum(n * n for n in counts))))
 
 
-def _whole(total: Sum, x: int) -> int:
-    return math.floor((Fraction(x) - total.origin) / total.step + Fraction(1, 2))
-
-
-def _double(total: Sum, x: float) -> int | None:
-    scale = doubles(total)
-    if math.isnan(x):
-        return None
-    moved = min(max(x, scale.low), scale.high) - scale.origin
-    return math.floor((moved / scale.factor if scale.divides else moved * scale.factor) + 0.5)
-
-
-def _scan(scan: Scan, stored: Sequence[Row]) -> dict[Cell, tuple[int, ...]]:
+def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
     schema = scan.schema
     units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
-    for index, record in enumerate(stored):
-        owner = record.get(schema.unit.column) if isinstance(schema.unit, Person) else index
-        if owner is None or (isinstance(owner, float) and math.isnan(owner)):
-            continue
-        row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
+    for owner, row in rows:
         if scan.where is not None and evaluate_row(scan.where, row, schema.columns) is not True:
             continue
         cell = tuple(evaluate_row(key.expression, row, schema.columns) for key in scan.keys)

@@ -14,10 +14,10 @@ from math import isqrt
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import GroupKey, Norm, Once, Scan, Truncate
 from privet.core.schema import Key
-from privet.core.unit import Person
 from privet.query.functions import mentions
 
 from .expressions import Rendered, Renderer
+from .owners import owner_of
 from .text import INT64, TYPES, constant, whole
 from .values import LARGEST, clamped, given, physical, sources
 from .weights import nth_least, with_share, with_weight
@@ -41,7 +41,7 @@ class Statement:
 
 
 def statement(scan: Scan, relation: str, secret: int) -> Statement:
-    """Return the SQL of a scan over a relation whose columns are called c0, c1, ... in declared order.
+    """Return the SQL of a scan over a relation whose columns are called c0, c1, ... in the order of its schema.
 
     `secret` is 128 fresh random bits, by which rows and keys are chosen where a unit has too many.
 
@@ -96,16 +96,17 @@ class _Writer:
     def _layer(self, *, unit: bool, every: bool) -> str:
         schema, names = self.scan.schema, physical(self.scan.schema)
         used = _mentioned(self.scan)
-        columns = [f"{clamped(f'r.{names[n]}', schema.columns[n])} AS {names[n]}" for n in names if n in used]
+        stored = isinstance(self.scan.table, str)  # what is made of tables is held to its facts and has its unit as u
+        columns = [
+            f"{clamped(f'r.{names[n]}', schema.columns[n]) if stored else f'r.{names[n]}'} AS {names[n]}"
+            for n in names
+            if n in used
+        ]
         guard = ""
         if unit:
-            if not isinstance(schema.unit, Person):
-                raise InvariantError("contributions are bounded only where units own several rows")
-            owner = f"r.{names[schema.unit.column]}"
+            owner, known = owner_of(schema, "r.") if stored else ("r.u", "")
             columns.append(f"{owner} AS u")
-            guard = f" WHERE {owner} IS NOT NULL"
-            if schema.columns[schema.unit.column].kind == "number":
-                guard += f" AND NOT isnan({owner})"
+            guard = known and f" WHERE {known}"
         if every:
             columns.append(f"{self._hash([f'r.{name}' for name in names.values()])} AS h")
         base = f"SELECT {_listed(columns)} FROM {self.relation} AS r{guard}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from privet import accounting
 from privet.core.event import Composed
+from privet.core.relation import tables_of
 from privet.core.rounding import float_up
 from privet.core.scan import Norm, Once, Truncate
 from privet.core.unit import Person
@@ -41,7 +42,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     first = plan.passes[0].scan
     return {
         "privet": _version(),
-        "table": first.table,
+        "table": " and ".join(tables_of(first.table)),
         "version": first.schema.version,
         "protects": str(first.schema.unit),
         "neighbors": first.schema.neighbors,
@@ -76,7 +77,7 @@ def explain(plan: Plan) -> str:
     first = plan.passes[0]
     schema = first.scan.schema
     lines = [
-        f"Protects {schema.unit} of {first.scan.table} ({schema.neighbors} neighbours).",
+        f"Protects {schema.unit} of {' and '.join(tables_of(first.scan.table))} ({schema.neighbors} neighbours).",
         bounding_in_words(first),
     ]
     lines.extend(f"{_known(value)}." for value in known_values(plan))

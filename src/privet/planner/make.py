@@ -10,12 +10,15 @@ from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression
+from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Scan, Sum
+from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Person, Rows
+from privet.core.unit import Nobody, Person, Rows
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
+from privet.query.shape import schema_of, typical_of
 from privet.query.typed import Typed
 
 from .choose import Choice, choices
@@ -34,13 +37,12 @@ def make_plan(
     contribution: Contribution | None = None,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
-    if query.table not in tables:
-        raise UnknownName("table", query.table, tables)
-    schema = tables[query.table]
-    limits = Limits(bound, contribution or schema.contribution)
+    schema = private_schema(query.table, tables)
+    typical = typical_of(query.table, tables, contribution)
+    limits = Limits(bound, typical.contribution)
     keys = scan_keys(query, schema)
     count_cells(keys)
-    aggregates = {asked.name: _aggregate(asked, schema) for asked in query.aggregates}
+    aggregates = {asked.name: _aggregate(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
     for asked in query.aggregates:
@@ -86,7 +88,8 @@ def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:
     number of rows. What is declared is public, and no data is read for it.
     """
     fixed = isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
-    if not fixed or schema.units is None or query.where is not None or query.keys:
+    whole = isinstance(query.table, str) and query.where is None and not query.keys
+    if not fixed or schema.units is None or not whole:
         return {}
     return {rows(None): Known(schema.units)}
 
@@ -99,21 +102,29 @@ class Limits:
     contribution: Contribution
 
 
-def _aggregate(asked: Asked, schema: Schema) -> Aggregate:
+def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
+    """Return the facts of what a query stands on, which must have units to protect."""
+    schema = schema_of(relation, tables)
+    if isinstance(schema.unit, Nobody):
+        raise RequestError("this asks about public tables only; read them where they are, without noise")
+    return schema
+
+
+def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
     if asked.function == "count_units" and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     if asked.function in ("count_rows", "count_units"):
         return CountRows(asked.where)
     if asked.function not in AGGREGATES or asked.argument is None:
         raise UnknownName("aggregate of one argument", asked.function, AGGREGATES)
-    facts = typed(asked.argument, schema.columns)
+    facts = typed(asked.argument, typical)
     ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, facts, schema)
     argument = Argument(
         expression=asked.argument,
         low=ends[0],
         high=ends[1],
         step=_step(asked.argument, facts, schema),
-        nullable=facts.nullable,
+        nullable=facts.nullable or (typical is not schema.columns and typed(asked.argument, schema.columns).nullable),
         where=asked.where,
     )
     return AGGREGATES[asked.function](argument)

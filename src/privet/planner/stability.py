@@ -95,7 +95,8 @@ def _unbounded(schema: Schema, squared: Fraction) -> Fraction:
 
 def _always_counts(total: Sum, scan: Scan) -> bool:
     """Whether each row is certain to give a number within `ends`: it may change, but not come to nothing."""
-    unconditional = total.where is None and scan.where is None and isinstance(scan.bounding, Once)
+    whole = isinstance(scan.table, str) and scan.where is None
+    unconditional = total.where is None and whole and isinstance(scan.bounding, Once)
     return unconditional and (total.expression is None or total.null_as is not None)
 
 

@@ -12,6 +12,7 @@ from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 
 from .discover import threshold_of
+from .make import private_schema
 from .plan import KeyRule, Measure, Noise, Pass, Plan
 from .stability import key_sensitivity, sensitivity_of, shift_of
 
@@ -24,7 +25,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     if not plan.passes:
         raise InvariantError("a plan has at least one pass")
     for one in plan.passes:
-        if tables.get(one.scan.table) != one.scan.schema:
+        if private_schema(one.scan.table, tables) != one.scan.schema:
             raise RequestError(
                 "this plan was made for other tables, or for other public facts about them; plan the question again"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privet.core.expression import Expression
+from privet.core.relation import Relation
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Query:
-    """A private aggregation of one table, and the steps that follow on what it released.
+    """A private aggregation of one table, or of what is made of several, and the steps that follow on what it released.
 
     The first step sees the keys and aggregates by name; each later step sees the outputs of the one before.
     """
 
-    table: str
+    table: Relation
     keys: tuple[Key, ...]
     aggregates: tuple[Aggregate, ...]
     where: Expression | None

@@ -1,0 +1,85 @@
+"""Where a column of a relation comes from, and whether an equality of two says that rows have one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from privet.core.expression import Call, Column, Expression
+from privet.core.relation import Derive, Group, Join, Rank, Relation
+from privet.core.schema import Schema
+from privet.core.unit import unit_columns
+
+Place = tuple[str, str]
+"""A table and a column of it."""
+
+
+def conjuncts(on: Expression | None) -> Iterator[Call]:
+    """Yield the conditions that must all hold for a condition to hold."""
+    if isinstance(on, Call) and on.function == "and":
+        for one in on.arguments:
+            yield from conjuncts(one)
+    elif isinstance(on, Call):
+        yield on
+
+
+def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
+    """Yield the columns of the left and of the right side, as each calls them, that a join makes equal, plainly."""
+    theirs = dict(join.names)
+    for one in conjuncts(join.on):
+        if one.function != "equal":
+            continue
+        first, second = one.arguments
+        if isinstance(first, Column) and isinstance(second, Column):
+            for mine, other in ((first.name, second.name), (second.name, first.name)):
+                if mine in left.columns and other in theirs:
+                    yield mine, theirs[other]
+
+
+def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:
+    """Return whether the condition of a join says that both rows have one owner: by the unit itself, or by a link.
+
+    The join holds rows to it in any case; this is about what the analyst meant.
+    """
+    pairs = set(equalities(join, left))
+    units = unit_columns(left.unit)
+    if units and all((name, name) in pairs for name in units):
+        return True
+    targets = _targets(tables)
+    for mine, theirs in pairs:
+        place = _anchor(origin(join.left, mine), tables)
+        if place in targets and place == _anchor(origin(join.right, theirs), tables):
+            return True
+    return False
+
+
+def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
+    """Return whether a column of a relation is a table's own that links lead to, where no value comes twice."""
+    return isinstance(relation, str) and (relation, column) in _targets(tables)
+
+
+def origin(relation: Relation, column: str) -> Place | None:
+    """Return the table and column from which the values of a column come unchanged; None if there is no such."""
+    match relation:
+        case str():
+            return relation, column
+        case Derive(source=source, columns=columns) | Group(source=source, keys=columns):
+            made = dict(columns).get(column)
+            return origin(source, made.name) if isinstance(made, Column) else None
+        case Join(left=left, right=right, names=names):
+            theirs = dict(names).get(column)
+            return origin(left, column) if theirs is None else origin(right, theirs)
+        case Rank(source=source, name=name):
+            return None if column == name else origin(source, column)
+    return None
+
+
+def _targets(tables: Mapping[str, Schema]) -> set[Place]:
+    return {(schema.link.to, schema.link.column) for schema in tables.values() if schema.link is not None}
+
+
+def _anchor(place: Place | None, tables: Mapping[str, Schema]) -> Place | None:
+    """Return where a column leads that is one end of a link: to the other end."""
+    if place is None:
+        return None
+    link = tables[place[0]].link
+    return (link.to, link.column) if link is not None and link.via == place[1] else place

@@ -1,0 +1,267 @@
+"""What a relation is: its columns with their public facts, and whose rows they are; or the reason why it cannot be.
+
+This is the one place that decides which steps stay within one unit. It reads declared facts and the tree, never data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from privet.core.errors import InvariantError, UnknownName, Unsupported
+from privet.core.expression import Column, Expression
+from privet.core.relation import Derive, Group, Join, Rank, Relation, Union, tables_of
+from privet.core.schema import Column as Facts
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import Nobody, Rows, unit_columns
+
+from .facts import as_facts, facts_of
+from .functions import mentions
+from .origin import conjuncts, equalities, only_match
+from .resolve import condition
+from .typed import hull, of_column
+from .within import group_facts, rank_facts
+
+MOST_ROWS = 2**50
+"""No scan sees more rows than this: it would take the fastest engine far longer than a scan may run."""
+
+_MOST = 10**6
+
+
+def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
+    """Return the facts of a relation, over tables whose links are followed; refuses what crosses units.
+
+    Guarantee: each row of the result belongs to at most one unit, the one that its unit columns say; and the rows of a
+    unit are a function of that unit's rows in all tables, and of public tables. For leaves this is what a unit is,
+    once rows of nobody are dropped. A condition and columns that are computed see one row. A join of two private sides
+    pairs rows of one unit only, a join with a public side leaves a row with its unit, and a left join keeps rows of the
+    side that the unit comes from. Groups and ranks are taken among rows with the same unit columns. All rows of several
+    relations belong to whom they belonged. Where each row is a unit, it makes at most one row of the result: a join is
+    on the key of a public table.
+    """
+    if isinstance(relation, str):
+        return _stored(relation, tables)
+    made = _Shape(tables, None).of(relation)
+    versions = ((name, tables[name].version) for name in tables_of(relation))
+    return replace(made, version="; ".join(f"{name}: {version}" for name, version in versions if version))
+
+
+def typical_of(relation: Relation, tables: Mapping[str, Schema], contribution: Contribution | None = None) -> Schema:
+    """Return the facts of a relation where units give no more than is typical: what its sums are clamped to.
+
+    These are not proven. Counts and sums within a unit have bounds as if it had no more rows than its declared
+    contribution, or the one given instead.
+    """
+    return _Shape(tables, _Typical(contribution)).of(relation)
+
+
+@dataclass(frozen=True)
+class _Typical:
+    contribution: Contribution | None
+
+
+@dataclass(frozen=True)
+class _Shape:
+    tables: Mapping[str, Schema]
+    typical: _Typical | None
+
+    def of(self, relation: Relation) -> Schema:
+        match relation:
+            case str():
+                stored = _stored(relation, self.tables)
+                given = None if self.typical is None or is_public(stored) else self.typical.contribution
+                return stored if given is None else replace(stored, contribution=given)
+            case Derive():
+                return self._derive(relation)
+            case Join():
+                return self._join(relation)
+            case Group():
+                return self._group(relation)
+            case Rank():
+                source = self.of(relation.source)
+                _check_names((*source.columns, relation.name))
+                _check_partition(source, relation.partition, "a window function", "PARTITION BY")
+                made = rank_facts(relation, source, self._most(source))
+                return _made(source, {**source.columns, relation.name: made}, source.contribution, source.rows)
+            case Union():
+                return self._union(relation)
+        raise InvariantError("an unknown kind of relation")
+
+    def _most(self, source: Schema) -> int:
+        """Return how many rows one unit has: at most, or typically."""
+        if self.typical is None or is_public(source):
+            return source.rows
+        return source.contribution.groups * source.contribution.rows
+
+    def _derive(self, relation: Derive) -> Schema:
+        source = self.of(relation.source)
+        _check_names(tuple(name for name, _ in relation.columns))
+        if any((name, Column(name)) not in relation.columns for name in unit_columns(source.unit)):
+            raise InvariantError("a step lost the unit of its rows")
+        if relation.where is not None:
+            condition(relation.where, source.columns, "WHERE")
+        columns = {name: facts_of(one, source.columns) for name, one in relation.columns}
+        key = source.key if (source.key, Column(source.key or "")) in relation.columns else None
+        return replace(_made(source, columns, source.contribution, source.rows), key=key)
+
+    def _join(self, join: Join) -> Schema:
+        left, right = self.of(join.left), self.of(join.right)
+        _check_names((*left.columns, *(name for name, _ in join.names)))
+        theirs = {name: facts_of(Column(column), right.columns) for name, column in join.names}
+        if join.kind == "left":
+            theirs = {name: replace(column, nullable=True) for name, column in theirs.items()}
+        columns = {**left.columns, **theirs}
+        if join.on is not None:
+            condition(join.on, columns, "ON")
+        if is_public(left) and not is_public(right):
+            raise Unsupported(
+                "a public table cannot be kept whole beside a private one: its rows without a match would belong to "
+                "nobody, and appear when a person leaves; put the private table first, or use JOIN"
+            )
+        keyed = _on_key(join, left, right)
+        if not is_public(right):
+            _check_same_unit(left, right)
+            return _made(left, columns, self._together(join, left, right), left.rows * right.rows)
+        if isinstance(left.unit, Rows) and not keyed:
+            raise Unsupported(
+                "each row of this table is protected by itself, and a join may make it into several; join on the key "
+                "of the public table, and declare it: PublicTable(..., key='column')"
+            )
+        return _made(left, columns, left.contribution, left.rows * (1 if keyed else right.rows))
+
+    def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
+        """Return what a unit typically gives to a join: where one side's rows have one match, as the other side."""
+        for mine, theirs in equalities(join, left):
+            if only_match(join.right, theirs, self.tables):
+                return left.contribution
+            if join.kind == "inner" and only_match(join.left, mine, self.tables):
+                return right.contribution
+        return Contribution(
+            groups=min(left.contribution.groups * right.contribution.groups, _MOST),
+            rows=min(left.contribution.rows * right.contribution.rows, _MOST),
+        )
+
+    def _group(self, relation: Group) -> Schema:
+        source = self.of(relation.source)
+        _check_names((*(name for name, _ in relation.keys), *(one.name for one in relation.aggregates)))
+        _check_partition(source, tuple(one for _, one in relation.keys), "a sub-query that aggregates", "GROUP BY")
+        units = unit_columns(source.unit)
+        if any((name, Column(name)) not in relation.keys for name in units):
+            raise InvariantError("a step lost the unit of its rows")
+        if relation.where is not None:
+            condition(relation.where, source.columns, "WHERE")
+        columns = {name: facts_of(one, source.columns) for name, one in relation.keys}
+        columns |= {one.name: group_facts(one, source, self._most(source)) for one in relation.aggregates}
+        alone = bool(units) and len(relation.keys) == len(units) and one_row_each(source)
+        return _made(source, columns, Contribution() if alone else source.contribution, source.rows)
+
+    def _union(self, relation: Union) -> Schema:
+        several = [self.of(source) for source in relation.sources]
+        first = several[0]
+        if len(several) < 2 or isinstance(first.unit, Rows):
+            raise Unsupported(
+                "UNION ALL is of tables of people: where each row is protected by itself, it could come twice"
+            )
+        for other in several[1:]:
+            if len(other.columns) != len(first.columns):
+                raise Unsupported("the parts of UNION ALL have different numbers of columns; list the same in each")
+            _check_same_unit(first, other)
+            if _places(first) != _places(other):
+                raise InvariantError("the parts of a union have their units in different places")
+        columns = {}
+        for name, *parts in zip(first.columns, *(one.columns.values() for one in several), strict=True):
+            columns[name] = _either(parts)
+        contribution = Contribution(
+            groups=max(one.contribution.groups for one in several),
+            rows=min(sum(one.contribution.rows for one in several), _MOST),
+        )
+        return _made(first, columns, contribution, sum(one.rows for one in several))
+
+
+def is_public(schema: Schema) -> bool:
+    """Return whether no row of a relation is anybody's."""
+    return isinstance(schema.unit, Nobody)
+
+
+def one_row_each(schema: Schema) -> bool:
+    """Return whether grouping by the unit's columns leaves one row for each unit."""
+    return len(unit_columns(schema.unit)) == 1
+
+
+def _stored(name: str, tables: Mapping[str, Schema]) -> Schema:
+    if name not in tables:
+        raise UnknownName("table", name, tables)
+    return tables[name]
+
+
+def _made(source: Schema, columns: Mapping[str, Facts], contribution: Contribution, rows: int) -> Schema:
+    return Schema(
+        unit=source.unit,
+        columns=columns,
+        neighbors=source.neighbors,
+        contribution=contribution,
+        rows=min(max(rows, 1), MOST_ROWS),
+    )
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if len({name.casefold() for name in names}) != len(names) or not all(names):
+        raise InvariantError("two columns of a relation have one name")
+
+
+def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clause: str) -> None:
+    if isinstance(source.unit, Rows):
+        raise Unsupported(
+            f"{what} mixes rows, and each row of this table is protected by itself; aggregate in the outer query"
+        )
+    for name in unit_columns(source.unit):
+        if Column(name) not in by:
+            raise Unsupported(
+                f"{what} must stay within one person's rows: add {name!r}, which says whose row it is, to {clause}; "
+                f"across people only the outermost query aggregates, with noise"
+            )
+
+
+def _check_same_unit(left: Schema, right: Schema) -> None:
+    if is_public(left) != is_public(right):
+        raise Unsupported("UNION ALL of private and public rows would leave some rows without an owner; ask them apart")
+    if isinstance(left.unit, Rows) or isinstance(right.unit, Rows):
+        raise Unsupported(
+            "each row of one of these tables is protected by itself, so no two private tables can be joined by who "
+            "owns their rows; declare a unit such as Person('patient_id')"
+        )
+    if left.unit != right.unit:
+        raise Unsupported(
+            f"these tables protect different units, {left.unit} and {right.unit}; a row of both would have two "
+            f"owners: give them the same unit, or a Link from one to the other"
+        )
+    if left.neighbors != right.neighbors:
+        raise Unsupported("these tables are declared with different neighbours; declare the same for both")
+    for name in unit_columns(left.unit):
+        if left.columns[name].kind != right.columns[name].kind:
+            raise Unsupported(f"{name!r}, which says whose row it is, is of different kinds in these tables")
+
+
+def _on_key(join: Join, left: Schema, right: Schema) -> bool:
+    """Return whether each row of the left side meets at most one of a public right side, by its key."""
+    key = next((name for name, column in join.names if column == right.key), None)
+    if key is None:
+        return False
+    for one in conjuncts(join.on):
+        if one.function == "equal" and Column(key) in one.arguments:
+            other = one.arguments[1 - one.arguments.index(Column(key))]
+            if mentions(other) <= left.columns.keys():
+                return True
+    return False
+
+
+def _places(schema: Schema) -> list[int]:
+    names = list(schema.columns)
+    return [names.index(name) for name in unit_columns(schema.unit)]
+
+
+def _either(parts: list[Facts]) -> Facts:
+    if all(part == parts[0] for part in parts):
+        return parts[0]
+    step = parts[0].step if all(part.step == parts[0].step for part in parts) else None
+    return as_facts(hull("UNION ALL", [of_column(part) for part in parts]), step)

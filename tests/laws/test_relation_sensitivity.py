@@ -1,0 +1,334 @@
+"""No person moves a scan of joined, grouped, ranked tables by more than is claimed: random trees, on the engine.
+
+A person's rows in all tables are dropped, or changed into others; among them NULLs, NaN, duplicates, people far over
+the bound, links that lead nowhere. The generated SQL is also held against the plain Python oracle.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.links import followed
+from privet.core.relation import By, Derive, Group, Join, Rank, Relation, Union, Within
+from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
+from privet.core.schema import PublicTable, Schema, Table, category, integer, number, text
+from privet.core.unit import Link, Person
+from privet.engines.links import linked_view
+from privet.engines.memory import Memory
+from privet.engines.relations import relation_sql
+from privet.engines.sql import statement
+from privet.planner.stability import sensitivity_of
+from privet.query.shape import schema_of
+from privet.query.within import grid_step
+
+SECRET = 0x1234_5678_9ABC_DEF0_0FED_CBA9_8765_4321
+PAYS = [None, math.nan, math.inf, -math.inf, -3.0, 10.0, 10.0, -1e300, 9.99, 2.26, -0.0, 0.0]
+AGES = [None, -(2**63), 2**63 - 1, 0, 9, 9, 4]
+CITIES = ["u", "v", "w", "elsewhere", None]
+KINDS = {
+    "visits": {"id": "BIGINT", "who": "VARCHAR", "city": "VARCHAR", "pay": "DOUBLE", "age": "BIGINT"},
+    "drugs": {"visit": "BIGINT", "dose": "DOUBLE"},
+    "people": {"who": "VARCHAR", "sex": "VARCHAR", "birth": "BIGINT"},
+    "areas": {"city": "VARCHAR", "area": "VARCHAR"},
+    "bands": {"least": "DOUBLE", "most": "DOUBLE", "band": "BIGINT"},
+}
+DECLARED: dict[str, Schema] = {
+    "visits": Schema(
+        unit=Person("who"),
+        columns={
+            "id": integer(nullable=True),
+            "who": text(nullable=True),
+            "city": category(["u", "v", "w"], nullable=True),
+            "pay": number(-3, 10, step=Fraction(1, 2), nullable=True),
+            "age": integer(0, 9),
+        },
+    ),
+    "drugs": Schema(
+        unit=Link("visit", to="visits", column="id"), columns={"visit": integer(nullable=True), "dose": number(0, 4)}
+    ),
+    "people": Schema(
+        unit=Person("who"), columns={"who": text(), "sex": category(["f", "m"], nullable=True), "birth": integer(0, 99)}
+    ),
+    "areas": PublicTable(None, columns={"city": text(nullable=True), "area": category(["n", "s"])}, key="city").schema,
+    "bands": PublicTable(
+        None, columns={"least": number(-99, 99), "most": number(-99, 99), "band": integer(0, 3)}, rows=100
+    ).schema,
+}
+TABLES = followed(DECLARED)
+PUBLIC: dict[str, list[dict[str, Any]]] = {
+    "areas": [{"city": c, "area": a} for c, a in (("u", "n"), ("v", "s"), ("w", "n"), (None, "s"))],
+    "bands": [{"least": low, "most": high, "band": b} for b, (low, high) in enumerate([(-5, 0), (0, 5), (-3, 9)])],
+}
+World = dict[str, list[dict[str, Any]]]
+
+
+def col(name: str) -> Column:
+    return Column(name)
+
+
+def some_person(draw: random.Random, who: str, first: int) -> World:
+    """Return the rows of one person in all tables; `first` begins the range of their visits' ids."""
+    style = draw.randrange(4)
+    many = draw.choice([0, 1, 1, 2, 3, 7]) if style else 12
+    visits = [
+        {
+            "id": draw.choice([first + index, first, None] if style == 1 else [first + index]),
+            "who": who,
+            "city": "u" if style == 2 else draw.choice(CITIES),
+            "pay": 10.0 if style == 2 else draw.choice(PAYS),
+            "age": 9 if style == 2 else draw.choice(AGES),
+        }
+        for index in range(many)
+    ]
+    ids = [visit["id"] for visit in visits]
+    drugs = [
+        {"visit": draw.choice(ids), "dose": draw.choice([None, math.nan, 4.0, 1.5, -7.0])} for _ in ids for _ in "ab"
+    ]
+    people = [{"who": who, "sex": draw.choice(["f", "m", "x", None]), "birth": draw.choice(AGES)}] * draw.choice(
+        [0, 1, 1, 3]
+    )
+    return {"visits": visits, "drugs": drugs, "people": people}
+
+
+def together(*several: World) -> World:
+    return {name: [row for one in several for row in one[name]] for name in ("visits", "drugs", "people")}
+
+
+def family(draw: random.Random) -> list[World]:
+    """Return a world, then it without each person, then it with each person changed."""
+    names = ["p", "q", "r"]
+    everyone = {who: some_person(draw, who, 100 * place) for place, who in enumerate(names)}
+    nobody: World = {
+        "visits": [{"id": 900, "who": None, "city": "u", "pay": 10.0, "age": 9}],
+        "drugs": [{"visit": visit, "dose": 4.0} for visit in (900, 901, None)],
+        "people": [{"who": None, "sex": "f", "birth": 9}],
+    }
+    found = [together(nobody, *everyone.values())]
+    for who in names:
+        found.append(together(nobody, *(one for other, one in everyone.items() if other != who)))
+    for place, who in enumerate(names):
+        changed = {**everyone, who: some_person(draw, who, 100 * place)}
+        found.append(together(nobody, *changed.values()))
+    return found
+
+
+class Trees:
+    """Random relations over the tables, each with its facts."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+
+    def of_kind(self, relation: Relation, *kinds: str) -> list[str]:
+        return [name for name, facts in schema_of(relation, TABLES).columns.items() if facts.kind in kinds]
+
+    def number(self, relation: Relation) -> Expression | None:
+        found = self.of_kind(relation, "integer", "number")
+        bounded = [name for name in found if schema_of(relation, TABLES).columns[name].low is not None]
+        return col(self.draw.choice(bounded)) if bounded else None
+
+    def condition(self, relation: Relation) -> Expression:
+        x = self.number(relation)
+        if x is None or self.draw.random() < 0.3:
+            return Call("not", (Call("is_null", (col(self.draw.choice(self.of_kind(relation, "text"))),)),))
+        return self.draw.choice(
+            [
+                Call("greater", (x, Literal(2))),
+                Call("less", (Call("multiply", (x, x)), Literal(50))),
+                Call("or", (Call("is_null", (x,)), Call("less_equal", (x, Literal(4))))),
+            ]
+        )
+
+    def private(self, depth: int) -> Relation:
+        if depth == 0:
+            return self.draw.choice(["visits", "visits", "drugs", "people"])
+        kind = self.draw.choice(["derive", "join", "join", "public", "group", "rank", "union"])
+        source = self.private(depth - 1)
+        return getattr(self, f"_{kind}")(source, depth)
+
+    def _derive(self, source: Relation, depth: int) -> Relation:
+        columns: list[tuple[str, Expression]] = [(name, col(name)) for name in schema_of(source, TABLES).columns]
+        x = self.number(source)
+        if x is not None:
+            columns.append((self.fresh(source, "twice"), Call("add", (x, Call("coalesce", (x, Literal(1)))))))
+        return Derive(source, tuple(columns), self.condition(source))
+
+    def _join(self, source: Relation, depth: int) -> Relation:
+        other = self.private(self.draw.randrange(depth))
+        return self.joined(source, other)
+
+    def joined(self, source: Relation, other: Relation, kind: str | None = None) -> Relation:
+        names = self.names(source, other)
+        plain = Join(source, other, kind or self.draw.choice(["inner", "left"]), names)
+        if self.draw.random() < 0.5:
+            return plain
+        return Join(source, other, plain.kind, names, self.condition(plain))
+
+    def _public(self, source: Relation, depth: int) -> Relation:
+        x, places = self.number(source), self.of_kind(source, "text")
+        kind = self.draw.choice(["inner", "left"])
+        if x is not None and self.draw.random() < 0.5:
+            names = self.names(source, "bands")
+            low, high = (col(names[place][0]) for place in (0, 1))
+            return Join(
+                source, "bands", kind, names, Call("and", (Call("less_equal", (low, x)), Call("less", (x, high))))
+            )
+        names = self.names(source, "areas")
+        return Join(source, "areas", kind, names, Call("equal", (col(self.draw.choice(places)), col(names[0][0]))))
+
+    def _group(self, source: Relation, depth: int) -> Relation:
+        facts = schema_of(source, TABLES)
+        keys: list[tuple[str, Expression]] = [("who", col("who"))]
+        if self.draw.random() < 0.5:
+            key = self.draw.choice([name for name in facts.columns if name != "who"])
+            keys.append((key, col(key)))
+        x = self.number(source)
+        taken = [name for name, _ in keys]
+        several = [Within(self.name("n", taken), "count_rows", where=self.draw.choice([None, self.condition(source)]))]
+        if x is not None:
+            for function in self.draw.sample(["count", "count_distinct", "sum", "avg", "min", "max"], 3):
+                step = grid_step(x, facts) if function in {"sum", "avg"} else None
+                several.append(Within(self.name(function, taken), function, x, several[0].where, step))
+        return Group(source, tuple(keys), tuple(several), self.draw.choice([None, self.condition(source)]))
+
+    def _rank(self, source: Relation, depth: int) -> Relation:
+        columns = list(schema_of(source, TABLES).columns)
+        order = tuple(
+            By(col(name), self.draw.random() < 0.5, self.draw.random() < 0.5) for name in self.draw.sample(columns, 1)
+        )
+        function = self.draw.choice(["row_number", "rank", "dense_rank", "lag", "lead"])
+        argument = col(self.draw.choice(columns)) if function in {"lag", "lead"} else None
+        partition = (col("who"), col(self.draw.choice(columns))) if self.draw.random() < 0.5 else (col("who"),)
+        return Rank(source, self.fresh(source, "place"), function, partition, order, argument)
+
+    def _union(self, source: Relation, depth: int) -> Relation:
+        other = self.private(self.draw.randrange(depth))
+        parts = []
+        for one in (source, other):
+            x = self.number(one) or Literal(1)
+            listed = self.of_kind(one, "text")
+            shown = self.draw.choice(listed)
+            parts.append(
+                Derive(one, (("who", col("who")), ("x", x), ("shown", Call("concat", (col(shown), Literal("!"))))))
+            )
+        return Union(tuple(parts))
+
+    def names(self, source: Relation, other: Relation) -> tuple[tuple[str, str], ...]:
+        taken = list(schema_of(source, TABLES).columns)
+        return tuple((self.name(name, taken), name) for name in schema_of(other, TABLES).columns)
+
+    def fresh(self, source: Relation, name: str) -> str:
+        return self.name(name, list(schema_of(source, TABLES).columns))
+
+    def name(self, name: str, taken: list[str]) -> str:
+        while name in taken:
+            name += "_"
+        taken.append(name)
+        return name
+
+    def scan(self, relation: Relation) -> Scan:
+        facts = schema_of(relation, TABLES)
+        sums = [Sum(None, 1, 1)]
+        x = self.number(relation)
+        if x is not None:
+            low, high = (int(end) for end in (facts.columns[x.name].low, facts.columns[x.name].high))
+            low, high = max(low, -50), min(high, 50)
+            sums.append(Sum(x, min(low, high), high, null_as=None))
+        keys: tuple[GroupKey, ...] = ()
+        listed = [name for name, column in facts.columns.items() if column.values and len(column.values) < 9]
+        if listed and self.draw.random() < 0.6:
+            column = facts.columns[key := self.draw.choice(listed)]
+            keys = (GroupKey(col(key), (*column.values, None), True),)
+        bounding = self.draw.choice([Norm(1, 4, 20), Norm(2, 5, 20), Truncate(2, 2), Norm(1, 1, 20)])
+        distinct = self.draw.random() < 0.2
+        return Scan(relation, facts, None, keys, tuple(sums), bounding, None, distinct)
+
+
+class Bench:
+    """One connection that holds every world of all tables."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect(":memory:", config={"threads": 1})
+        for name, kinds in KINDS.items():
+            columns = ", ".join(f"c{index} {kind}" for index, kind in enumerate(kinds.values()))
+            self.connection.execute(f"CREATE TABLE {name}(world BIGINT, {columns})")
+
+    def load(self, worlds: list[World]) -> None:
+        for name, kinds in KINDS.items():
+            self.connection.execute(f"DELETE FROM {name}")
+            columns: list[list[Any]] = [[] for _ in range(len(kinds) + 1)]
+            for index, world in enumerate(worlds):
+                for row in {**world, **PUBLIC}[name]:
+                    for column, value in zip(columns, (index, *(row[one] for one in kinds)), strict=True):
+                        column.append(value)
+            types = ("BIGINT", *kinds.values())
+            unnested = ", ".join(f"unnest(${i}::{kind}[])" for i, kind in enumerate(types, start=1))
+            self.connection.execute(f"INSERT INTO {name} SELECT {unnested}", columns)
+
+    def scan(self, scan: Scan, worlds: int) -> list[dict[tuple[Any, ...], tuple[int, ...]]]:
+        names: dict[str, str] = {}
+        for name in TABLES:
+            shown = ", ".join(f"c{index}" for index in range(len(KINDS[name])))
+            own = f"SELECT {shown} FROM {name} WHERE world = $world"
+            names[name] = f"({linked_view(own, name, TABLES, names)})"
+        asked = statement(scan, relation_sql(scan.table, TABLES, names), SECRET)
+        assert not asked.parameters
+        found = []
+        for world in range(worlds):
+            rows = self.connection.execute(asked.sql, {"world": world}).fetchall()
+            found.append({row[: asked.keys]: row[asked.keys :] for row in rows})
+        return found
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.connection.close()
+
+
+def oracle(scan: Scan, world: World) -> dict[tuple[Any, ...], tuple[int, ...]]:
+    rows = {**world, **PUBLIC}
+    tables = {}
+    for name, declared in DECLARED.items():
+        tables[name] = Table(rows[name], unit=Person("who"), columns={"who": text(), **declared.columns})
+        object.__setattr__(tables[name], "schema", declared)
+    return Memory(tables).scan(scan)._groups
+
+
+def something(groups: dict[tuple[Any, ...], tuple[int, ...]]) -> dict[tuple[Any, ...], tuple[int, ...]]:
+    return {cell: sums for cell, sums in groups.items() if any(sums)}
+
+
+def moved(one: dict[Any, Any], other: dict[Any, Any], place: int) -> tuple[int, int]:
+    none = (0,) * 9
+    moves = [abs(one.get(cell, none)[place] - other.get(cell, none)[place]) for cell in one.keys() | other.keys()]
+    return sum(moves), sum(move * move for move in moves)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_person_moves_a_relation_beyond_the_claim_and_the_oracle_agrees(seed: int, bench: Bench) -> None:
+    trees = Trees(seed)
+    scan = trees.scan(trees.private(1 + seed % 3))
+    worlds = family(trees.draw)
+    bench.load(worlds)
+    found = bench.scan(scan, len(worlds))
+    if not isinstance(scan.bounding, Truncate):
+        for answer, world in zip(found[:2], worlds[:2], strict=True):
+            assert something(answer) == something(oracle(scan, world)), scan.table
+    people = (len(worlds) - 1) // 2
+    for index, other in enumerate(found[1:]):
+        for place, total in enumerate(scan.sums):
+            claim = sensitivity_of(total, scan)
+            times = 1 if index < people else 2
+            l1, l2_squared = moved(found[0], other, place)
+            if not isinstance(scan.bounding, Norm) or scan.bounding.order == 1:
+                assert l1 <= times * claim.l1
+            assert l2_squared <= times**2 * claim.l2_squared
