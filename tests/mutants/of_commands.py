@@ -41,6 +41,6 @@ MUTANTS: list[Mutant] = [
         "ledger/entries.py",
         "unit/ledger/test_certificates.py",
         ('data.keys() != _FIELDS.get((data["v"], kind))', "not _ALL <= data.keys()"),
-        ("if value is not None and type(value) is not dict", "if False"),
+        ('text(data["facts"]) if "facts" in data else None', 'data.get("facts")'),
     ),
 ]

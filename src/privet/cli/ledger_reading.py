@@ -54,6 +54,8 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
         raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {len(entries)}")
     one = entries[number - 1]
     body = json.loads(write_entry(one.number, one.time, one.record))
+    if "facts" in body:
+        body["facts"] = json.loads(body["facts"])
     if as_json:
         print_json(body)
         return

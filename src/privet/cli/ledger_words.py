@@ -51,8 +51,8 @@ def _what(one: Written) -> str:
             return f"spending ends {'never' if until is None else write_time(until)}: {reason}"
         case Charged(shared=int(shared)):
             return f"repeats the answer that entry {shared} paid for"
-        case Charged(facts=facts):
-            return _asked(facts or {})
+        case Charged() as charge:
+            return _asked(charge.facts)
         case Answered(charge=charge):
             return f"to entry {charge}"
         case Failed(charge=charge):

@@ -88,7 +88,7 @@ class Bookkeeping(Custody):
                 by_account=None if own is None else own.price(event),
                 versions=labels,
                 text=read_text(text),
-                facts=told,
+                facts_text=told,
             )
             return _receipt(page, page.append(charge, now), digest, account)
 

@@ -40,7 +40,7 @@ def make_certificate(page: Page, number: int) -> dict[str, Any]:
         "answer": answer,
         "repeats": charge.shared,
         "versions": dict(charge.versions),
-        **(charge.facts or {}),
+        **charge.facts,
         "words": charge.text.splitlines(),
         "event": charge.event_data,
         "taken": {"data set": _taken(charge.by_dataset), "account": _taken(charge.by_account)},

@@ -6,8 +6,10 @@ How each is written down is in `entries`; what it means for the balance is worke
 from __future__ import annotations
 
 import datetime
+import json
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from privet.core.budget import Budget
 from privet.core.entry import Entry, Plain
@@ -97,13 +99,26 @@ class Charged:
     by_account: Payment | None = None
     versions: tuple[tuple[str, str], ...] = ()
     text: str = ""
-    facts: codec.Json = None
-    """What is public about the plan, as plain data; None in entries of the first version."""
+    facts_text: str | None = None
+    """What is public about the plan, as the text of a JSON object; None in entries of the first version."""
 
     @property
     def event(self) -> Event:
         """The event itself."""
         return codec.read_event(self.event_data)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is public about the plan, as plain data; nothing where nothing was told."""
+        if self.facts_text is None:
+            return {}
+        try:
+            told = json.loads(self.facts_text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise LedgerError("what the ledger tells of a plan is not as Privet writes it")
+        return told
 
 
 @dataclass(frozen=True)
@@ -166,7 +181,7 @@ class Written:
             charge.shared,
             charge.versions,
             charge.text,
-            charge.facts or {},
+            charge.facts,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +19,6 @@ from privet.core.rounding import float_down, float_up
 
 from .account import make_cap
 from .chain import canonical
-from .codec import Json
 from .records import Opened, Time
 from .state import State
 
@@ -88,17 +86,16 @@ def read_text(value: object) -> str:
     return value
 
 
-def read_facts(value: object) -> Json:
-    """Return what is public about a plan as JSON holds it; None where nothing is told."""
+def read_facts(value: object) -> str | None:
+    """Return what is public about a plan as the text of a JSON object; None where nothing is told."""
     if value is None:
         return None
     try:
-        told = json.loads(canonical(dict(value))) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            return canonical(dict(value))
     except (TypeError, ValueError, RecursionError):
-        told = None
-    if told is None:
-        raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
-    return told
+        pass
+    raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
 
 
 def read_expiry(expires: object) -> Time | None:

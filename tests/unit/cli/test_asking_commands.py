@@ -161,3 +161,48 @@ def test_a_database_that_fails_has_status_4_and_freezes_the_account_until_it_is_
     assert "frozen" in frozen.stderr
     assert run("ledger", "clear", "ana", "--reason", "the disk was full").exit_code == 0
     assert run("ask", QUESTION, "--epsilon", "0.04", "--analyst", "ana").exit_code == 0
+
+
+def test_an_old_copy_of_the_ledger_is_refused_where_a_head_is_pinned(folder: Path) -> None:
+    told("ask", QUESTION, "--epsilon", "0.1", "--analyst", "ana")
+    assert run("ledger", "backup", "old.ledger").exit_code == 0
+    head = told("ask", QUESTION, "--epsilon", "0.2", "--analyst", "ana")["head"]
+    (folder / "privet.toml").write_text(f'{DECLARED}\n[ledger]\nhead = "{head}"\n')
+    assert told("ledger", "verify")["head"] == head
+    for left in folder.glob("privet.ledger*"):
+        left.unlink()
+    (folder / "old.ledger").rename(folder / "privet.ledger")
+    for arguments in (["ask", QUESTION, "--analyst", "ana"], ["ledger", "verify"], ["budget"]):
+        shown = run(*arguments)
+        assert (shown.exit_code, shown.stdout) == (5, "")
+        assert "an old copy of the file was put back" in shown.stderr
+
+
+def test_a_key_is_charged_once_and_stands_for_one_question(folder: Path) -> None:
+    first = told("ask", QUESTION, "--epsilon", "0.1", "--analyst", "ana", "--key", "monday")
+    again = told("ask", QUESTION, "--epsilon", "0.1", "--analyst", "ana", "--key", "monday")
+    assert (first["charged"], again["charged"]) == (True, False)
+    other = run("ask", QUESTION, "--epsilon", "0.2", "--analyst", "ana", "--key", "monday")
+    assert other.exit_code == 2
+    assert "monday" in other.stderr
+
+
+def test_how_contributions_are_bounded_can_be_chosen(folder: Path) -> None:
+    scaled = told("plan", QUESTION, "--analyst", "ana")
+    kept = told("plan", QUESTION, "--analyst", "ana", "--bound", "groups", "--contribution", "1,1")
+    assert scaled["bounding"] != kept["bounding"]
+    assert "at most 1 rows" in kept["bounding"]
+    for text in ("3", "a,b", "1,2,3", "0,1", "-1,1", "1,9999999"):
+        assert run("plan", QUESTION, "--analyst", "ana", f"--contribution={text}").exit_code == 2
+
+
+@pytest.mark.parametrize("budget", ["epsilon = 2", "rho = 0.5"])
+def test_other_kinds_of_budget_are_asked_and_told(folder: Path, budget: str) -> None:
+    declared = DECLARED.partition("[analysts")[0].replace("epsilon = 2\ndelta = 1e-6", budget)
+    (folder / "privet.toml").write_text(declared)
+    amount = ["--rho", "0.1"] if budget.startswith("rho") else ["--epsilon", "0.1"]
+    assert told("ask", QUESTION, *amount)["charged"]
+    shown = run("budget").stdout
+    assert budget.replace(" = ", " ") in shown
+    assert run("certificate", "2").exit_code == 0
+    assert budget.partition(" ")[0] in run("ask", "SELECT COUNT(*) AS n FROM visits", *amount).stdout
