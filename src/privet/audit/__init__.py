@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .bits import audit_bits, low_bits
 from .blackbox import Report, audit
 from .bounds import Counts, power, rate_high, rate_low
 
-__all__ = ["Counts", "Report", "audit", "power", "rate_high", "rate_low"]
+__all__ = ["Counts", "Report", "audit", "audit_bits", "low_bits", "power", "rate_high", "rate_low"]

@@ -1,0 +1,149 @@
+"""Every mechanism with its audit. A mechanism without one fails the build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet import noise
+from privet.mechanisms import Exponential, FiniteMechanism, Gaussian, Laplace, Mechanism, RandomizedResponse
+
+from .bits import PAIRS
+from .blackbox import Draw
+from .entry import Entry
+
+_SLOW = 40_000
+"""Releases of a mechanism that draws them one by one."""
+
+
+def alike(make: Callable[[Fraction], Mechanism]) -> Callable[[Fraction], Draw]:
+    """Return draws of a mechanism that releases many equal values at once, each with noise of its own."""
+
+    def made(leak: Fraction) -> Draw:
+        mechanism = make(leak)
+        return lambda value, count: mechanism.release(np.full(count, value))
+
+    return made
+
+
+def in_rows(make: Callable[[Fraction], Mechanism]) -> Callable[[Fraction], Draw]:
+    """Return draws of a mechanism that releases a vector, many copies of it at once."""
+
+    def made(leak: Fraction) -> Draw:
+        mechanism = make(leak)
+        return lambda value, count: mechanism.release(np.tile(np.asarray(value), (count, 1)))
+
+    return made
+
+
+def one_by_one(make: Callable[[Fraction], Mechanism]) -> Callable[[Fraction], Draw]:
+    """Return draws of a mechanism that makes one release at a time."""
+
+    def made(leak: Fraction) -> Draw:
+        mechanism = make(leak)
+
+        def draw(value: Any, count: int) -> Any:
+            return [mechanism.release(value) for _ in range(count)]
+
+        return draw
+
+    return made
+
+
+def _laplace(**facts: Any) -> Callable[[Fraction], Mechanism]:
+    return lambda leak: Laplace(sensitivity=1, epsilon=leak, **facts)
+
+
+def _gaussian(leak: Fraction) -> Gaussian:
+    return Gaussian(sensitivity=1, epsilon=4 * leak, delta=Fraction(1, 10**6))
+
+
+def _whole_gaussian(leak: Fraction) -> Gaussian:
+    return Gaussian(sensitivity=2, epsilon=4 * leak, delta=Fraction(1, 10**6), grid="whole")
+
+
+def _races(leak: Fraction) -> Draw:
+    mechanism = Exponential(sensitivity=1, epsilon=2 * leak)
+    return lambda scores, count: noise.race(np.asarray(scores), mechanism.rate, size=count)  # as `release` draws one
+
+
+def _leaking_matrix(leak: Fraction) -> FiniteMechanism:
+    # a truthful answer is 4**leak times likelier under its own input
+    truth = Fraction(str(round(4 ** float(leak), 6)))
+    row = [truth / (truth + 2), 1 / (truth + 2), 1 / (truth + 2)]
+    return FiniteMechanism([row, row[1:] + row[:1]])
+
+
+AUDITS: tuple[Entry, ...] = (
+    Entry(name="Laplace, whole numbers", mechanism=Laplace, make=alike(_laplace()), neighbours=(10, 11), claimed=1),
+    Entry(
+        name="Laplace, reals",
+        mechanism=Laplace,
+        make=alike(_laplace(grid="fine")),
+        neighbours=(10.25, 11.25),
+        claimed=1,
+        pairs=PAIRS,
+    ),
+    Entry(
+        name="Laplace, vectors",
+        mechanism=Laplace,
+        make=in_rows(_laplace()),
+        neighbours=([0.0, 0.0], [0.5, -0.5]),
+        claimed=1,
+    ),
+    Entry(
+        name="Gaussian, reals",
+        mechanism=Gaussian,
+        make=alike(_gaussian),
+        neighbours=(0.0, 1.0),
+        claimed=_gaussian(Fraction(1)).event,
+        pairs=PAIRS,
+    ),
+    Entry(
+        name="Gaussian, vectors",
+        mechanism=Gaussian,
+        make=in_rows(_gaussian),
+        neighbours=([0.0, 0.0], [0.6, -0.8]),
+        claimed=_gaussian(Fraction(1)).event,
+    ),
+    Entry(
+        name="Gaussian, whole numbers",
+        mechanism=Gaussian,
+        make=one_by_one(_whole_gaussian),
+        neighbours=(5, 7),
+        claimed=_whole_gaussian(Fraction(1)).event,
+        samples=_SLOW,
+        fault=Fraction(3, 2),
+    ),
+    Entry(
+        name="Exponential",
+        mechanism=Exponential,
+        make=_races,
+        neighbours=([0] * 10, [-1] + [1] * 9),
+        claimed=2,
+    ),
+    Entry(
+        name="Randomized response",
+        mechanism=RandomizedResponse,
+        make=alike(lambda leak: RandomizedResponse(epsilon=leak)),
+        neighbours=(0, 1),
+        claimed=1,
+    ),
+    Entry(
+        name="Randomized response of 5",
+        mechanism=RandomizedResponse,
+        make=alike(lambda leak: RandomizedResponse(epsilon=leak, categories=5)),
+        neighbours=(0, 3),
+        claimed=1,
+    ),
+    Entry(
+        name="Finite mechanism",
+        mechanism=FiniteMechanism,
+        make=alike(_leaking_matrix),
+        neighbours=(0, 1),
+        claimed=_leaking_matrix(Fraction(1)).event,
+    ),
+)

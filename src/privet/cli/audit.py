@@ -1,0 +1,121 @@
+"""`privet audit`: try to refute every guarantee, and show the attacks that break careless programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from .output import json_option, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from privet.audit.entry import Entry, Verdict
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Audit every mechanism.")
+@click.option("--attacks", is_flag=True, help="Run the attacks of the lab instead.")
+@click.option("--samples", type=int, help="Releases of each neighbour; what each mechanism asks for if not given.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, names: tuple[str, ...], everything: bool, attacks: bool, samples: int | None, as_json: bool
+) -> None:
+    """Try to refute the guarantees of mechanisms by looking at what they release.
+
+    Each is also run with a fault planted, which the audit must catch. The exit status is 1 if a guarantee is refuted,
+    or if a planted fault is missed. NAMES are parts of the names of mechanisms, or of attacks.
+
+    \b
+    Example:
+      privet audit laplace --samples 200000
+      privet audit --all
+      privet audit --attacks
+    """
+    if not (names or everything or attacks):
+        raise click.UsageError("say which mechanisms to audit, or --all, or --attacks")
+    passed = _attacks(names, as_json) if attacks else _audits(names, samples, as_json)
+    if not passed:
+        ctx.exit(1)
+
+
+def _audits(names: tuple[str, ...], samples: int | None, as_json: bool) -> bool:
+    from rich.console import Console
+    from rich.progress import track
+
+    from privet.audit.entry import judge
+    from privet.audit.registry import AUDITS
+
+    chosen = [entry for entry in AUDITS if not names or _named(entry.name, names)]
+    _check(names, chosen, [entry.name for entry in AUDITS], "mechanism")
+    screen = Console(stderr=True)
+    watched = track(chosen, "auditing", console=screen, disable=not screen.is_terminal, transient=True)
+    verdicts = [judge(entry, samples=samples) for entry in watched]
+    if as_json:
+        print_json([verdict.to_dict() for verdict in verdicts])
+    else:
+        Console(soft_wrap=True).print(verdict_table(verdicts))
+    return all(verdict.stands for verdict in verdicts)
+
+
+def verdict_table(verdicts: list[Verdict]) -> Table:
+    """Return the table of verdicts: claimed, found, power, and whether the planted fault was caught."""
+    from rich.table import Table
+
+    caption = "power: the chance to catch an epsilon understated by 10%; fault: planted, and must be caught"
+    table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
+    for heading in ("mechanism", "claim", "delta", "found", "power", "fault", "caught", "verdict"):
+        side: Literal["left", "right"] = "left" if heading in ("mechanism", "verdict") else "right"
+        table.add_column(heading, justify=side, no_wrap=True)
+    for verdict in verdicts:
+        report = verdict.report
+        table.add_row(
+            verdict.entry.name,
+            f"{report.epsilon:.3g}",
+            f"{report.delta:g}",
+            f"{report.found:.3g}",
+            f"{report.power:.2f}",
+            f"+{float(verdict.entry.fault - 1):.0%}",
+            f"{verdict.planted.found:.3g} > {verdict.planted.epsilon:.3g}" if verdict.planted.refuted else "missed",
+            _words(verdict),
+        )
+    return table
+
+
+def _words(verdict: Verdict) -> str:
+    if verdict.report.refuted:
+        return "REFUTED"
+    if verdict.bits and verdict.bits.refuted:
+        return "BITS LEAK"
+    return "stands" if verdict.stands else "too weak"
+
+
+def _attacks(names: tuple[str, ...], as_json: bool) -> bool:
+    from dataclasses import asdict
+
+    from privet.audit.attacks import ATTACKS
+
+    chosen = {name: attack for name, attack in ATTACKS.items() if not names or _named(name, names)}
+    _check(names, list(chosen), list(ATTACKS), "attack")
+    outcomes = []
+    for attack in chosen.values():
+        outcomes.append(attack())
+        if not as_json:
+            click.echo(f"{outcomes[-1]}\n")
+    if as_json:
+        print_json([asdict(outcome) for outcome in outcomes])
+    return all(outcome.broke and outcome.held for outcome in outcomes)
+
+
+def _named(name: str, wanted: tuple[str, ...]) -> bool:
+    return any(part.casefold() in name.casefold() for part in wanted)
+
+
+def _check(names: tuple[str, ...], chosen: list[Entry] | list[str], known: list[str], what: str) -> None:
+    from privet.core.errors import UnknownName
+
+    if not chosen:
+        raise UnknownName(what, " ".join(names), known)
