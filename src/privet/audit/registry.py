@@ -9,13 +9,26 @@ from typing import Any
 import numpy as np
 
 from privet import noise
-from privet.mechanisms import Exponential, FiniteMechanism, Gaussian, Laplace, Mechanism, RandomizedResponse
+from privet.mechanisms import (
+    AboveThreshold,
+    Exponential,
+    FiniteMechanism,
+    Gaussian,
+    GaussianThreshold,
+    Laplace,
+    LaplaceThreshold,
+    Mechanism,
+    NumericSparse,
+    OptimalKeys,
+    RandomizedResponse,
+    Sparse,
+)
 
 from .bits import PAIRS
 from .blackbox import Draw
 from .entry import Entry
 
-_SLOW = 40_000
+_SLOW = 8_000
 """Releases of a mechanism that draws them one by one."""
 
 
@@ -76,6 +89,24 @@ def _leaking_matrix(leak: Fraction) -> FiniteMechanism:
     row = [truth / (truth + 2), 1 / (truth + 2), 1 / (truth + 2)]
     return FiniteMechanism([row, row[1:] + row[:1]])
 
+
+def _crossings(make: Callable[[Fraction], Sparse]) -> Callable[[Fraction], Draw]:
+    """Return draws of where queries crossed a threshold, and of what was measured there."""
+
+    def made(leak: Fraction) -> Draw:
+        mechanism = make(leak)
+
+        def draw(queries: Any, count: int) -> Any:
+            found = [mechanism.release(queries) for _ in range(count)]
+            return [(*one.indices, *(int(value) for value in one.values)) for one in found]
+
+        return draw
+
+    return made
+
+
+_FEW = Fraction(1, 20)
+"""A delta for rules that show keys, large enough for samples to resolve."""
 
 AUDITS: tuple[Entry, ...] = (
     Entry(name="Laplace, whole numbers", mechanism=Laplace, make=alike(_laplace()), neighbours=(10, 11), claimed=1),
@@ -145,5 +176,54 @@ AUDITS: tuple[Entry, ...] = (
         make=alike(_leaking_matrix),
         neighbours=(0, 1),
         claimed=_leaking_matrix(Fraction(1)).event,
+    ),
+    Entry(
+        name="Above threshold",
+        mechanism=AboveThreshold,
+        make=_crossings(lambda leak: AboveThreshold(threshold=1, sensitivity=1, epsilon=leak, grid="whole")),
+        neighbours=([0, 0, 0, 1], [1, 1, 1, 0]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(4),
+    ),
+    Entry(
+        name="Sparse vector",
+        mechanism=Sparse,
+        make=_crossings(lambda leak: Sparse(threshold=1, limit=2, sensitivity=1, epsilon=leak, grid="whole")),
+        neighbours=([0, 0, 1, 1], [1, 1, 0, 0]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(5),
+    ),
+    Entry(
+        name="Sparse vector, measured",
+        mechanism=NumericSparse,
+        make=_crossings(lambda leak: NumericSparse(threshold=1, limit=1, sensitivity=1, epsilon=leak, grid="whole")),
+        neighbours=([0, 0, 1], [1, 1, 0]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(5),
+    ),
+    Entry(
+        name="Keys, optimal rule",
+        mechanism=OptimalKeys,
+        make=alike(lambda leak: OptimalKeys(epsilon=leak, delta=_FEW)),
+        neighbours=(2, 3),
+        claimed=(1, _FEW),
+    ),
+    Entry(
+        name="Keys, Laplace threshold",
+        mechanism=LaplaceThreshold,
+        make=alike(lambda leak: LaplaceThreshold(epsilon=leak, delta=_FEW)),
+        neighbours=(2, 3),
+        claimed=1,
+    ),
+    Entry(
+        name="Keys, Gaussian threshold",
+        mechanism=GaussianThreshold,
+        make=alike(lambda leak: GaussianThreshold(epsilon=4 * leak, delta=_FEW)),
+        neighbours=(1, 2),
+        claimed=GaussianThreshold(epsilon=4, delta=_FEW).event,
+        fault=Fraction(2),
     ),
 )
