@@ -134,7 +134,7 @@ def _judge(witness: Witness, tested: Sequence[Outputs], trials: int, alarm: floa
         witness=witness.words,
         counts=counts,
         alarm=alarm,
-        power=power(counts.one / trials, witness.epsilon, witness.delta, trials, alarm),
+        power=power(counts, witness.epsilon, witness.delta, alarm),
         points=_points(scores),
     )
 

@@ -68,14 +68,18 @@ class Counts:
         return float(epsilon_low(low, rate_high(self.other, self.trials, alarm / 2), delta))
 
 
-def power(chance: float, epsilon: float, delta: float, trials: int, alarm: float, *, understated: float = 0.1) -> float:
-    """Return how likely counts like these would have refuted a claim that understates epsilon by this part.
+def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: float = 0.1) -> float:
+    """Return how likely such counts refute a claim where the mechanism leaks this part more than it was seen to.
 
-    The event keeps its chance under one neighbour; under the other it has what a mechanism that leaks
-    epsilon (1 + understated) gives it. The claim is refuted where the bound on epsilon exceeds it.
+    The event keeps its chance under one neighbour, and its loss log((P - delta) / Q) grows by the part. Where the
+    event shows all that is claimed, this is the chance to catch an epsilon that is understated by the part.
     """
-    leaked = max(0.0, chance - delta) / math.exp(epsilon * (1 + understated))
-    if not 0 < leaked < 1:
+    trials = counts.trials
+    chance, other = counts.one / trials, max(counts.other, 1) / trials
+    if chance <= delta:
+        return 0.0
+    leaked = other * (other / (chance - delta)) ** more
+    if leaked >= 1:
         return 0.0
     first = binom.ppf((np.arange(_POINTS) + 0.5) / _POINTS, trials, chance)
     # the most hits under the other neighbour with which each count under the one still refutes the claim

@@ -44,12 +44,19 @@ def test_the_bound_on_epsilon_exceeds_the_truth_no_more_often_than_it_says(epsil
     assert 0.001 < wrong <= 0.1
 
 
-def test_power_is_how_often_an_understated_claim_is_refuted() -> None:
+def test_power_is_how_often_a_mechanism_that_leaks_a_tenth_more_is_refuted() -> None:
     random = np.random.default_rng(5)
     chance, epsilon, delta, trials, alarm = 0.5, 1.0, 0.01, 3_000, 0.01
+    seen = Counts(int(chance * trials), round((chance - delta) / math.exp(epsilon) * trials), trials)
     leaked = (chance - delta) / math.exp(1.1 * epsilon)
     one, other = random.binomial(trials, chance, 2_000), random.binomial(trials, leaked, 2_000)
     refuted = np.mean([Counts(a, b, trials).epsilon(delta, alarm) > epsilon for a, b in zip(one, other, strict=True)])
-    assert power(chance, epsilon, delta, trials, alarm) == pytest.approx(refuted, abs=0.06)
-    assert power(chance, epsilon, delta, 10**6, alarm) > 0.99
-    assert power(0.005, epsilon, delta, 10**6, alarm) == 0
+    assert power(seen, epsilon, delta, alarm) == pytest.approx(refuted, abs=0.06)
+    many = Counts(seen.one * 300, seen.other * 300, trials * 300)
+    assert power(many, epsilon, delta, alarm) > 0.99
+
+
+def test_an_event_that_shows_nothing_has_no_power() -> None:
+    assert power(Counts(10**6, 10**6, 10**6), 1.0, 0.0, 1e-6) == 0
+    assert power(Counts(5 * 10**5, 4 * 10**5, 10**6), 1.0, 0.0, 1e-6) < 1e-6
+    assert power(Counts(100, 0, 10**6), 1.0, 0.001, 1e-6) == 0
