@@ -20,7 +20,9 @@ from privet.mechanisms import (
     Mechanism,
     NumericSparse,
     OptimalKeys,
+    Quantile,
     RandomizedResponse,
+    RecursiveQuantiles,
     Sparse,
 )
 
@@ -225,5 +227,23 @@ AUDITS: tuple[Entry, ...] = (
         neighbours=(1, 2),
         claimed=GaussianThreshold(epsilon=4, delta=_FEW).event,
         fault=Fraction(2),
+    ),
+    Entry(
+        name="Quantile",
+        mechanism=Quantile,
+        make=one_by_one(lambda leak: Quantile(q=0.5, low=0, high=3, step=1, epsilon=leak)),
+        neighbours=([0], [0, 1]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(5),
+    ),
+    Entry(
+        name="Quantiles, recursive",
+        mechanism=RecursiveQuantiles,
+        make=one_by_one(lambda leak: RecursiveQuantiles(quantiles=[0.25, 0.75], low=0, high=3, step=1, epsilon=leak)),
+        neighbours=([0], [0, 1]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(12),
     ),
 )
