@@ -84,9 +84,13 @@ THIRDS = Sum(col("big"), -1000, 1000, origin=Fraction(1, 7), step=Fraction(10, 3
 WIDE = Sum(col("big"), -(2**63), 2**63 - 1)
 PAY = Sum(col("pay"), -50, 1000, step=Fraction(1, 100))
 SQUARES = Sum(col("pay"), -525, 525, origin=Fraction(19, 4), step=Fraction(1, 100), power=2, offset=525**2 // 2)
+BEYOND = Sum(col("pay"), -200, 5000, step=Fraction(1, 100), null_as=7)  # ends that the column's bounds do not reach
+INSIDE = Sum(col("pay"), 30, 80, origin=Fraction(1, 3), step=Fraction(1, 10))
+FINE = Sum(col("free"), -(2**60), 2**60, step=Fraction(1, 2**57))  # ends that are no doubles, once 1 is added
+FAR = Sum(col("free"), -9, 9, origin=10**15 + Fraction(1, 3), step=Fraction(1, 1000), null_as=0)
 FREE = Sum(Call("multiply", (col("free"), col("age"))), -7, 9, step=Fraction(1, 3), where=col("ok"))
 OVERFLOW = Sum(Call("multiply", (col("big"), Literal(3))), -100, 100)
-SUMS = [COUNT, YOUNG, AGES, CENTRED, THIRDS, WIDE, PAY, SQUARES, FREE, OVERFLOW]
+SUMS = [COUNT, YOUNG, AGES, CENTRED, THIRDS, WIDE, PAY, SQUARES, BEYOND, INSIDE, FINE, FAR, FREE, OVERFLOW]
 WHERES = [
     None,
     Call("greater", (col("pay"), Literal(Fraction(1, 2)))),
@@ -101,7 +105,7 @@ def scans(draw) -> Scan:
     bounding = draw(
         st.one_of(
             st.just(Once()),
-            st.builds(Norm, st.sampled_from([1, 2]), st.integers(1, 12), st.just(SHIFT)),
+            st.builds(Norm, st.sampled_from([1, 2]), st.integers(1, 12), st.sampled_from([0, SHIFT])),
             st.just(Truncate(10**6, 10**6)),
         )
     )

@@ -46,6 +46,11 @@ class Doubles:
     low: float
     high: float
 
+    def place(self, x: float) -> int:
+        """Return y."""
+        moved = x - self.origin
+        return floor((moved / self.factor if self.divides else moved * self.factor) + 0.5)
+
 
 def line(total: Sum) -> Line:
     """Return the grid of a sum of whole numbers: floor((x - origin) / step + 1/2) in integers.

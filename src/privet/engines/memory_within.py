@@ -53,8 +53,7 @@ def _double(total: Sum, x: float) -> int | None:
     scale = doubles(total)
     if math.isnan(x):
         return None
-    moved = min(max(x, scale.low), scale.high) - scale.origin
-    return math.floor((moved / scale.factor if scale.divides else moved * scale.factor) + 0.5)
+    return scale.place(min(max(x, scale.low), scale.high))
 
 
 def grouped(relation: Group, rows: list[Owned], facts: Mapping[str, Column], schema: Schema) -> list[Owned]:

@@ -19,7 +19,7 @@ from privet.query.functions import mentions
 from .expressions import Rendered, Renderer
 from .owners import owner_of
 from .text import INT64, TYPES, constant, whole
-from .values import LARGEST, clamped, given, physical, sources
+from .values import LARGEST, RAW, clamped, given, physical, sources
 from .weights import nth_least, with_share, with_weight
 
 _INLINE = 16
@@ -102,6 +102,8 @@ class _Writer:
             for n in names
             if n in used
         ]
+        # a column that is put on a grid at once is clamped there
+        columns += [f"r.{names[n]} AS {names[n]}{RAW}" for n in sorted({one.raw for one in self.given if one.raw})]
         guard = ""
         if unit:
             owner, known = owner_of(schema, "r.") if stored else ("r.u", "")

@@ -20,6 +20,11 @@ from .text import INT64, constant, double, whole
 
 LARGEST = 2**126
 INFINITY = "'inf'::DOUBLE"
+RAW = "raw"
+"""What the generated name of a column ends in where it is read as it is stored, not yet clamped."""
+
+_EXACT = 2**53
+"""Whole numbers up to here are doubles."""
 
 
 def physical(schema: Schema) -> dict[str, str]:
@@ -82,6 +87,8 @@ class Given:
     condition: str | None
     one: bool = False
     """Whether each row that meets the condition gives 1, so that counting is enough."""
+    raw: str | None = None
+    """The column that `x` reads as it is stored."""
 
     @property
     def plain(self) -> str:
@@ -110,22 +117,25 @@ def given(total: Sum, index: int, renderer: Renderer) -> Given:
         gives = min(max(1, total.low), total.high) ** total.power - total.offset
         return Given(None, None, whole(gives), where, condition, one=gives == 1)
     rendered = renderer.render(total.expression)
+    x, raw = rendered.sql, None
     if rendered.kind == "integer":
         y, held = _whole_grid(total, rendered, f"x{index}")
+        value = f"y{index}" if held else between(f"y{index}", whole(total.low), whole(total.high))
+        if total.null_as is not None:
+            value = f"coalesce({value}, {whole(total.null_as)})"
     elif rendered.kind == "number":
-        y, held = _double_grid(total, rendered, f"x{index}"), False
+        y, value = _double_grid(total, f"x{index}", f"y{index}")
+        if isinstance(total.expression, Name) and _clamps_alone(total, *rendered.argument.typed.ends):
+            raw, x = total.expression.name, f"{rendered.sql}{RAW}"
     else:
         raise InvariantError("only numbers are summed")
-    value = f"y{index}" if held else between(f"y{index}", whole(total.low), whole(total.high))
-    if total.null_as is not None:
-        value = f"coalesce({value}, {whole(total.null_as)})"
     if widest > INT64[1]:
         value = f"CAST({value} AS HUGEINT)"
     if total.power > 1:
         value = " * ".join([f"({value})"] * total.power)
     if total.offset:
         value = f"({value} - {whole(total.offset)})"
-    return Given(rendered.sql, y, value, where, condition)
+    return Given(x, y, value, where, condition, raw=raw)
 
 
 def _whole_grid(total: Sum, rendered: Rendered, x: str) -> tuple[str, bool]:
@@ -149,15 +159,35 @@ def _whole_grid(total: Sum, rendered: Rendered, x: str) -> tuple[str, bool]:
     return y, held
 
 
-def _double_grid(total: Sum, rendered: Rendered, x: str) -> str:
-    """Return floor((x - origin) / step + 1/2) in doubles, near [low, high] but not yet held to it."""
-    scale, facts = doubles(total), rendered.argument.typed
-    low, high = facts.ends
-    if not (isinstance(total.expression, Name) and _within(low, high, scale.low, scale.high)):
-        x = f"({between_doubles(x, scale.low, scale.high)})"
+def _double_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
+    """Return floor((x - origin) / step + 1/2) in doubles, and the integer that is made of it within [low, high].
+
+    Every operation of the grid is monotone, so where x at the ends comes to lie at them too, clamping on the grid is
+    clamping x: what is cast was just seen to lie between two doubles that are whole, and is whole itself. Otherwise x
+    is clamped first and the integer again. NULL and NaN, which sorts above infinity, are neither below nor above.
+    """
+    scale, low, high = doubles(total), whole(total.low), whole(total.high)
+    alone = _clamps_alone(total, Fraction(scale.low), Fraction(scale.high))
+    x = x if alone else f"({between_doubles(x, scale.low, scale.high)})"
     moved = f"({x} - {double(scale.origin)})" if scale.origin else x
-    scaled = f"{moved} {'/' if scale.divides else '*'} {double(scale.factor)}"
-    return f"TRY_CAST(floor({scaled} + 0.5e0) AS BIGINT)"
+    placed = f"floor({moved} {'/' if scale.divides else '*'} {double(scale.factor)} + 0.5e0)"
+    missing = "" if total.null_as is None else f" ELSE {whole(total.null_as)}"
+    if not alone:
+        cast = f"TRY_CAST({y} AS BIGINT)"
+        return placed, f"CASE WHEN {cast} IS NOT NULL THEN {between(cast, low, high)}{missing} END"
+    bottom, top = double(float(total.low)), double(float(total.high))
+    return placed, (
+        f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < {bottom} THEN {low} "
+        f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"
+    )
+
+
+def _clamps_alone(total: Sum, low: Fraction | None, high: Fraction | None) -> bool:
+    """Whether clamping on the grid, at ends that are doubles, is the same as clamping x to [low, high] before it."""
+    if low is None or high is None or max(abs(total.low), abs(total.high)) > _EXACT:
+        return False
+    scale = doubles(total)
+    return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))
 
 
 def _ends(low: int, high: int) -> tuple[str, str]:

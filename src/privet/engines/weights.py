@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privet.core.scan import Discovery, Norm
 
-from .text import whole
+from .text import INT64, whole
 
 _HEAP = 1_000_000
 
@@ -12,10 +12,13 @@ _HEAP = 1_000_000
 def with_weight(units: str, norm: Norm) -> str:
     """Return units with their weight w, from the size q of what they give: the largest that keeps to the limit."""
     one = 2**norm.shift
+    limit = norm.limit * one**norm.order
+    # beyond the limit the weight is 0 however large q is, so q is cut where 64 bits hold it: they divide far faster
+    q = f"CAST(least(q, {whole(limit + 1)}) AS BIGINT)" if limit < INT64[1] else "q"
     if norm.order == 1:
-        return f"SELECT *, CAST(least({whole(one)}, {whole(norm.limit * one)} // q) AS BIGINT) AS w FROM ({units})"
+        return f"SELECT *, CAST(least({whole(one)}, {whole(limit)} // {q}) AS BIGINT) AS w FROM ({units})"
     # w^2 q <= L is w <= isqrt(floor(L / q))
-    largest = f"CAST(least({whole(norm.limit * one * one)} // q, {whole(one * one)}) AS BIGINT)"
+    largest = f"CAST(least({whole(limit)} // {q}, {whole(one * one)}) AS BIGINT)"
     return _with_root(f"SELECT *, {largest} AS p FROM ({units})", "p", "w")
 
 

@@ -1,0 +1,22 @@
+"""Breakages of the engines: how rows are clamped, put on the grid and weighted."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "engines/values.py",
+        "conformance/test_engines.py laws/test_scan_sensitivity.py",
+        ("AND {y} <= {top} THEN TRY_CAST", "THEN TRY_CAST"),
+        ("WHEN {y} < {bottom} THEN {low} ", "WHEN {y} < {bottom} THEN TRY_CAST({y} AS BIGINT) "),
+        ("return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "return True"),
+    ),
+    *of(
+        "engines/weights.py",
+        "conformance/test_engines.py laws/test_scan_sensitivity.py",
+        ("least(q, {whole(limit + 1)})", "least(q, {whole(limit)})"),
+        ("e - {low} + {high} AS {name}", "e + 1 AS {name}"),
+        ('share = f"least(c, {whole(discovery.most)})"', 'share = "1"'),
+    ),
+]
