@@ -21,6 +21,7 @@ from privet.planner.discover import other_way, people_needed
 from privet.planner.explain import cost
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
+from privet.planner.stability import keys_kept
 from privet.query.sql import parse
 
 COLUMNS = {
@@ -126,9 +127,30 @@ def test_unknown_keys_have_their_known_threshold() -> None:
     assert one.keys is not None
     assert isinstance(one.keys.mechanism, Gaussian)
     assert one.keys.delta == Fraction(1, 10**8)
-    # sigma is 6.0 people (mu = 0.2355 over two measures), and 5.7 of it, for one key in 1e8, lie above one person
+    # sigma is 6.0 people (mu = 0.2355 over two measures), and 6.0 of it, for twelve keys in 1e8, lie above 1/sqrt(12)
     assert one.keys.mechanism.sigma / W == pytest.approx(5.977, rel=1e-3)
-    assert one.keys.threshold / W == pytest.approx(35.24, rel=1e-3)
+    assert one.keys.threshold / W == pytest.approx(36.32, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("schema", "spend", "options", "most"),
+    [
+        (PEOPLE, BOTH, {}, 12),
+        (PEOPLE, BOTH, {"bound": "groups"}, 3),  # has no more
+        (PEOPLE, BOTH, {"contribution": Contribution(groups=1, rows=2)}, 1),
+        (ROWS, BOTH, {}, 1),
+    ],
+)
+def test_a_person_speaks_for_four_times_the_typical_number_of_unknown_keys_while_it_is_scaled(
+    schema: Schema, spend: Spend, options: dict[str, Any], most: int
+) -> None:
+    (one,) = plan("SELECT name, COUNT(*) FROM t GROUP BY name", schema, spend, **options).passes
+    assert one.scan.discovery is not None
+    assert one.scan.discovery.most == most
+
+
+def test_under_an_l1_norm_a_person_speaks_for_the_typical_number_of_unknown_keys() -> None:
+    assert [keys_kept(Norm(order, 9, 20), Contribution(groups=3, rows=1)) for order in (1, 2)] == [3, 12]
 
 
 @pytest.mark.parametrize(

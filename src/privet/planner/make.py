@@ -25,7 +25,7 @@ from .choose import Choice, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
-from .stability import Rule, bounding_for, sensitivity_of, shift_of
+from .stability import Rule, bounding_for, keys_kept, sensitivity_of, shift_of
 
 
 def make_plan(
@@ -66,7 +66,7 @@ def make_plan(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
-        if best is None or _error(passes) < _error(best):
+        if best is None or _error(passes, limits) < _error(best, limits):
             best = passes
     if best is None:
         raise InvariantError("no noise fits the spend")
@@ -165,7 +165,7 @@ def _pass(
     scan = Scan(query.table, schema, query.where, keys, sums, bounding, None, distinct)
     release = None
     if find:
-        most = limits.contribution.groups if isinstance(schema.unit, Person) else 1
+        most = keys_kept(bounding, limits.contribution)
         scan, release = discovered(scan, choice, most=most, delta=spend.keys)
     measures = []
     for total in sums:
@@ -174,14 +174,18 @@ def _pass(
     return Pass(scan, tuple(measures), release)
 
 
-def _error(passes: tuple[Pass, ...]) -> float:
-    """Return the sum of the measures' relative variances, by which two plans for the same sums compare."""
+def _error(passes: tuple[Pass, ...], limits: Limits) -> float:
+    """Return the sum of the measures' relative variances, by which two plans for the same sums compare.
+
+    A rule for keys counts as the square of how many people a key needs who are in no more than the typical groups.
+    """
     found = 0.0
     for one in passes:
         for measure in one.measures:
             found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
-        if one.keys:
-            found += people_needed(one.keys, 1) ** 2
+        discovery = one.scan.discovery
+        if one.keys and discovery:
+            found += people_needed(one.keys, min(limits.contribution.groups, discovery.most)) ** 2
     return found
 
 

@@ -17,6 +17,9 @@ Rule = Literal["norm", "groups"]
 SHIFT = 20
 """Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
 
+_TIMES = 4
+"""Under an L2 norm a unit keeps so many times the typical number of keys: few have more and need to be ranked."""
+
 
 def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     """Return how far the integers that the scan gives for one of its sums can move between neighbours.
@@ -114,6 +117,22 @@ def bounding_for(
     if rule == "groups":
         return Truncate(groups, rows)
     return Norm(order, groups * rows if order == 1 else groups * rows * rows, SHIFT)
+
+
+def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
+    """Return for how many keys a unit speaks where keys are discovered; whoever has more is cut to so many.
+
+    A unit with k keys gives each 1/sqrt(k) under an L2 norm, sqrt(k) in all, so that cutting it to the typical number
+    loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm it
+    gives 1 in all, however many it keeps, and a truncated unit has no more to give: there the typical number is best,
+    and so it is where each unit is said to have one.
+    """
+    match bounding:
+        case Once():
+            return 1
+        case Norm(order=2) if contribution.groups > 1:
+            return _TIMES * contribution.groups
+    return contribution.groups
 
 
 def shift_of(bounding: Bounding) -> int:
