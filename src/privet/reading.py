@@ -42,7 +42,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     rows = dict(base)
     for step in plan.query.steps:
         rows, kinds = _run(step, rows, kinds)
-    chosen = [int(row) for row in rows.pop(_ROW)]
+    chosen = list(map(int, rows.pop(_ROW)))
     bars = _Bars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
@@ -96,9 +96,7 @@ def _run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[d
     picked = _picked(step)
     if picked is not None:
         picked[_ROW] = _ROW
-        return {name: list(rows[was]) for name, was in picked.items()}, {
-            name: kinds[was] for name, was in picked.items()
-        }
+        return {name: rows[was] for name, was in picked.items()}, {name: kinds[was] for name, was in picked.items()}
     outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows, kinds)
@@ -130,9 +128,9 @@ class _Bars:
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
-        plain = tuple(_tidy(value) for value in values)
+        plain = _tidied(values)
         used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
-        numeric = any(isinstance(value, (int, float)) and not isinstance(value, bool) for value in plain)
+        numeric = not {int, float}.isdisjoint(map(type, plain))
         if not used or (plain and not numeric):
             return Series(name, plain)
         if not plain:
@@ -229,8 +227,11 @@ def _spread(values: Floats, tail: float) -> Bars:
 
 
 def _floats(ends: Floats) -> tuple[float, ...]:
-    return tuple(map(float, ends))
+    return tuple(ends.tolist())
 
 
-def _tidy(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+def _tidied(values: Any) -> tuple[Any, ...]:
+    """Return a column as Python's own values."""
+    if hasattr(values, "tolist"):
+        return tuple(values.tolist())
+    return tuple([value.item() if hasattr(value, "item") else value for value in values])

@@ -108,4 +108,5 @@ def _add_noise(integers: list[int], mechanism: Any) -> list[int]:
         return []
     vector = np.empty(len(integers), dtype=object)
     vector[:] = integers
-    return [int(noisy) for noisy in mechanism.release(vector)]
+    noisy: list[int] = mechanism.release(vector).tolist()
+    return noisy

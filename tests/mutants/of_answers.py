@@ -75,7 +75,7 @@ MUTANTS: list[Mutant] = [
         ("zip(held, drawn, strict=False) if passes]", "zip(held, drawn, strict=False)]"),
         ("weights += [0] * (-len(weights) % block)", "pass"),
         ("block = max(_LEAST_BLOCK, 2 * discovery.most * unit.touches)", "block = _LEAST_BLOCK"),
-        ("return [int(noisy) for noisy in mechanism.release(vector)]", "return list(integers)"),
+        ("noisy: list[int] = mechanism.release(vector).tolist()", "noisy = list(integers)"),
     ),
     *of(
         "session.py",

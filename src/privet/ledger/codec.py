@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, TypeGuard, get_args
 
 from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
@@ -159,6 +159,13 @@ def read_budget(data: Json) -> Budget:
     raise LedgerError("a budget in the ledger is not a possible one")
 
 
+_WORDS = frozenset((type(None), bool, str))
+_NUMBERS = _WORDS | {int}
+"""What is written as it is, and what is read as it is: done at once for many of them."""
+
+_WIDE = 2**63
+
+
 def write_plain(value: Plain) -> Json:
     """Return a released value as data that JSON holds; what JSON has no word for goes into an object of one key."""
     if value is None or type(value) in (bool, str):
@@ -166,7 +173,9 @@ def write_plain(value: Plain) -> Json:
     if type(value) is int:
         return value if value.bit_length() <= 63 else {"integer": _digits(value)}
     if type(value) is tuple:
-        return [write_plain(item) for item in value]
+        if set(map(type, value)) == {int} and min(value) > -_WIDE and max(value) < _WIDE:  # type: ignore[type-var,operator]
+            return list(value)
+        return [list(item) if _is_of(item, tuple, _WORDS) else write_plain(item) for item in value]
     if type(value) is Fraction:
         return {"rational": write_rational(value)}
     if type(value) is datetime.datetime and value.tzinfo is None:
@@ -181,7 +190,9 @@ def read_plain(data: Json) -> Plain:
     if data is None or isinstance(data, (bool, int, str)):
         return data
     if isinstance(data, list):
-        return tuple(read_plain(item) for item in data)
+        if _is_of(data, list, _NUMBERS):
+            return tuple(data)
+        return tuple([tuple(item) if _is_of(item, list, _NUMBERS) else read_plain(item) for item in data])
     if isinstance(data, dict) and len(data) == 1:
         ((kind, text),) = data.items()
         try:
@@ -190,6 +201,10 @@ def read_plain(data: Json) -> Plain:
         except (TypeError, ValueError):
             pass
     raise LedgerError("an answer in the ledger holds a value that this version of Privet does not know")
+
+
+def _is_of(value: object, outer: type[tuple[Any, ...]] | type[list[Any]], kinds: frozenset[type]) -> TypeGuard[Any]:
+    return type(value) is outer and kinds.issuperset(map(type, value))
 
 
 def _digits(integer: int) -> str:

@@ -51,6 +51,8 @@ def to_grid(numbers: Numbers, exponent: int) -> Any:
             if (np.abs(scaled) < _INT64_REALS).all():
                 return rounded.astype(np.int64)
             return objects_of(map(int, rounded.ravel().tolist()), values.shape)
+    if numbers.whole and exponent == 0:
+        return values
     return objects_of((_one_to_grid(x, exponent) for x in values.ravel().tolist()), values.shape)
 
 
@@ -85,7 +87,7 @@ def from_grid(steps: Any, exponent: int, *, like: Numbers) -> Any:
     held = like.values.dtype == np.int64
     if held and steps.dtype == np.int64 and 0 <= exponent < 62:
         return (steps >> exponent) + ((steps >> (exponent - 1)) & 1) if exponent else steps
-    exact = (_whole(x, exponent) for x in steps.ravel().tolist())
+    exact = steps.ravel().tolist() if exponent == 0 else [_whole(x, exponent) for x in steps.ravel().tolist()]
     if held:
         return np.array([min(max(x, -(2**63)), 2**63 - 1) for x in exact], dtype=np.int64).reshape(like.shape)
     return objects_of(exact, like.shape)

@@ -81,6 +81,8 @@ def _read_array(value: Any, parameter: str, wide: bool) -> Numbers:
         return Numbers(array, array.shape, False)
     if array.dtype.kind not in "fO":
         raise BadValue(parameter, f"an array of {_KINDS.get(array.dtype.kind, 'something else')}", _ALLOWED)
+    if set(map(type, array.flat)) == {int}:
+        return Numbers(array.copy(), array.shape, True)
     exacts = [_exact(x, parameter) for x in array.flat]
     whole = all(isinstance(x, (int, np.integer)) for x in array.flat)
     items: Iterable[int | Fraction] = map(int, exacts) if whole else exacts

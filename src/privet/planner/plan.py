@@ -196,6 +196,10 @@ class Plan:
         return as_html(self)
 
 
+_AS_THEY_ARE = frozenset((type(None), bool, int, str))
+"""What JSON has words for: long lists of public keys are passed on at once."""
+
+
 def canonical(value: object) -> str:
     """Return a text that is the same for equal plans, in any process and on any machine."""
     return json.dumps(_plain(value), separators=(",", ":"), sort_keys=True)
@@ -209,7 +213,7 @@ def _plain(value: object) -> object:
     if isinstance(value, (datetime.date, datetime.datetime)):
         return ["@", value.isoformat()]
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return value if _AS_THEY_ARE.issuperset(map(type, value)) else [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
