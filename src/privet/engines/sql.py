@@ -61,7 +61,7 @@ class _Writer:
         renderer = Renderer(sources(scan.schema))
         self.where = None if scan.where is None else renderer.render(scan.where).sql
         self.keys = [renderer.render(key.expression) for key in scan.keys]
-        self.given = [given(total, index, renderer) for index, total in enumerate(scan.sums)]
+        self.given = [given(total, index, renderer, stored=True) for index, total in enumerate(scan.sums)]
         self.k = [f"k{index}" for index in range(len(self.keys))]
 
     def write(self) -> Statement:

@@ -104,8 +104,11 @@ class Given:
         return f"sum({self.value})" if self.condition is None else f"sum({self.value}) FILTER (WHERE {self.condition})"
 
 
-def given(total: Sum, index: int, renderer: Renderer) -> Given:
-    """Return what a row gives to a sum; refuses what cannot be proven to fit into 128 bits."""
+def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False) -> Given:
+    """Return what a row gives to a sum; refuses what cannot be proven to fit into 128 bits.
+
+    With `stored`, columns can also be read as they are stored, under names that end in `RAW`.
+    """
     corners = [total.low, total.high, total.low**total.power, total.high**total.power, *total.ends, total.offset]
     widest = max(abs(corner) for corner in corners)
     if widest >= LARGEST:
@@ -125,7 +128,7 @@ def given(total: Sum, index: int, renderer: Renderer) -> Given:
             value = f"coalesce({value}, {whole(total.null_as)})"
     elif rendered.kind == "number":
         y, value = _double_grid(total, f"x{index}", f"y{index}")
-        if isinstance(total.expression, Name) and _clamps_alone(total, *rendered.argument.typed.ends):
+        if stored and isinstance(total.expression, Name) and _clamps_alone(total, *rendered.argument.typed.ends):
             raw, x = total.expression.name, f"{rendered.sql}{RAW}"
     else:
         raise InvariantError("only numbers are summed")
