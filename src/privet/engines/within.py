@@ -122,7 +122,7 @@ class _Part:
             raise InvariantError("a sum within a unit is over a column")
         self.first.append(f"{found.x} AS x{index}")
         self.second.append(f"{found.y} AS y{index}")
-        self.total = f"sum({found.value}){kept} AS t{index}, count(y{index}){kept} AS n{index}"
+        self.total = f"sum({found.value}){kept} AS t{index}, count({found.value}){kept} AS n{index}"
         whole = renderer.render(one.argument).kind == "integer"
         if whole and one.function == "sum":
             self.value = f"TRY_CAST(t{index} AS {TYPES['integer']}) AS a{index}"
