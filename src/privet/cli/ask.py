@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .answers import print_answer
-from .budget import percent, round_down
+from .budget import percent, room
 from .ledger_words import cost_words
 from .numbers import number
 from .output import print_json
@@ -67,7 +67,7 @@ def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:
     own = next((one for one in balance if one.account == place.session.account), balance[0])
     return {
         "charged": answer.receipt.entry > int(before.partition(":")[0]),
-        "left": {"largest_epsilon": own.largest_epsilon, "spent_share": own.spent, "keys_delta": float(own.keys_delta)},
+        "left": {name: own.to_dict()[name] for name in ("largest_epsilon", "largest_rho", "spent_share", "keys_delta")},
         "head": place.ledger.head(),
     }
 
@@ -77,12 +77,12 @@ def _facts(answer: Answer, told: dict[str, Any]) -> list[tuple[str, str]]:
     entry = answer.receipt.entry
     paid = f"{cost or 'nothing'}, entry {entry} of the ledger"
     again = f"nothing: it was answered before, and paid for in entry {entry}"
-    left, spent = told["left"]["largest_epsilon"], percent(told["left"]["spent_share"])
-    more = f"up to epsilon {round_down(left)} for one more question" if left > 0 else "nothing for another question"
+    more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
+    spent = percent(told["left"]["spent_share"])
     covers, *others = answer.notes
     return [
         ("cost", paid if told["charged"] else again),
-        ("left", f"{more}; {spent} of the budget is spent"),
+        ("left", f"{more} for one more question; {spent} of the budget is spent"),
         ("covers", covers),
         *(("" if index else "but", note) for index, note in enumerate(others)),
     ]

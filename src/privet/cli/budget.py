@@ -84,7 +84,6 @@ def amount(balance: Balance) -> str:
 
 
 def _row(one: Balance) -> tuple[str, ...]:
-    left = f"epsilon {round_down(one.largest_epsilon)}" if one.largest_epsilon > 0 else "nothing"
     ends = "" if one.expires is None else f" until {one.expires:%Y-%m-%d %H:%M} UTC"
     state = one.state if one.expired else f"{one.state}{ends}"
     return (
@@ -92,9 +91,15 @@ def _row(one: Balance) -> tuple[str, ...]:
         amount(one),
         bar(one.spent),
         percent(one.spent),
-        f"up to {left}" if left != "nothing" else left,
+        room(one.largest_epsilon, one.largest_rho),
         state,
     )
+
+
+def room(epsilon: float, rho: float | None) -> str:
+    """Return the most that one more question may cost, in the measure in which the account is asked."""
+    name, most = ("epsilon", epsilon) if rho is None else ("rho", rho)
+    return f"up to {name} {round_down(most)}" if most > 0 else "nothing"
 
 
 def round_down(value: float, digits: int = 3) -> str:

@@ -24,13 +24,14 @@ class Balance:
 
     `spent` is a share of what there is: of the measure in which the account counts, or of the delta for keys where
     that is nearer to its end. `largest_epsilon` is the most that one more pure question can cost, under the
-    data set's budget as well.
+    data set's budget as well; `largest_rho` the same for an account that counts rho, and None for others.
     """
 
     account: str | None
     budget: Budget
     spent: float
     largest_epsilon: float
+    largest_rho: float | None
     keys_delta: Fraction
     expires: Time | None
     expired: bool
@@ -48,6 +49,7 @@ class Balance:
             "budget": codec.write_budget(self.budget),
             "spent_share": self.spent,
             "largest_epsilon": self.largest_epsilon,
+            "largest_rho": self.largest_rho,
             "keys_delta": float_down(self.keys_delta),
             "expires": None if self.expires is None else write_time(self.expires),
             "state": self.state,
@@ -69,11 +71,27 @@ def _balance(name: str | None, account: Account, state: State, now: Time) -> Bal
         account.budget(),
         min(spent_share(one) for one in account.filters),
         min(left.largest_epsilon, over.largest_epsilon),
+        _rho(account, whole) if isinstance(account.budget(), Zcdp) else None,
         min(left.delta, over.delta),
         min(ends, default=None),
         any(now >= end for end in ends),
         name is not None and state.failures.get(name, 0) >= FREEZES,
     )
+
+
+def _rho(*accounts: Account) -> float:
+    """Return the largest rho that Gaussian noise may still cost under all of these accounts, rounded down."""
+    return max(0.0, float_down(min(max(map(_rho_left, account.filters)) for account in accounts)))
+
+
+def _rho_left(one: Filter) -> Fraction:
+    match one:
+        case ZcdpFilter(budget=Zcdp(rho=most), spent=spent):
+            return most - spent
+        case RenyiFilter(order=order, spent=spent) if not math.isinf(spent):
+            # a divergence enters the sum as a float that is rounded up, so a little less than all of it fits
+            return (one.allowed - Fraction(spent)) / Fraction(order) * (1 - Fraction(1, 2**40))
+    return Fraction(0)
 
 
 def spent_share(one: Filter) -> float:

@@ -204,5 +204,6 @@ def test_other_kinds_of_budget_are_asked_and_told(folder: Path, budget: str) -> 
     assert told("ask", QUESTION, *amount)["charged"]
     shown = run("budget").stdout
     assert budget.replace(" = ", " ") in shown
+    assert ("up to rho 0." if budget.startswith("rho") else "up to epsilon 1.9") in shown
     assert run("certificate", "2").exit_code == 0
     assert budget.partition(" ")[0] in run("ask", "SELECT COUNT(*) AS n FROM visits", *amount).stdout

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from privet.accounting.events import PureEvent, ThresholdEvent
-from privet.core.budget import Approximate, Budget, Pure
+from privet.accounting.events import PureEvent, ThresholdEvent, ZcdpEvent
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.core.schema import Contribution, Table, integer
 from privet.core.unit import Person
@@ -185,6 +185,17 @@ def test_balances_are_told_of_the_data_set_first_and_then_by_name(ledger: Bookke
     assert ben.budget == Pure(epsilon=1)
     assert {one.state for one in (whole, ana, ben)} == {"open"}
     assert json.loads(json.dumps(ben.to_dict()))["budget"] == {"epsilon": "1"}
+
+
+@pytest.mark.parametrize("whole", [Zcdp(rho=1), Zcdp(rho=Fraction(1, 4)), BUDGET])
+def test_an_account_that_counts_rho_is_told_the_largest_rho_that_is_admitted(whole: Budget) -> None:
+    ledger = MemoryLedger(whole, analysts={"ana": Zcdp(rho=Fraction(1, 2))})
+    ledger.charge(ZcdpEvent(Fraction(1, 16)), "d", account="ana")
+    most = ledger.balances()[1].largest_rho
+    assert most is not None
+    assert ledger.admits(ZcdpEvent(Fraction(most)), account="ana")
+    assert not ledger.admits(ZcdpEvent(Fraction(most) * Fraction(1001, 1000)), account="ana")
+    assert (ledger.balances()[0].largest_rho is None) == isinstance(whole, Approximate)
 
 
 def test_an_account_has_no_more_left_than_the_data_set() -> None:
