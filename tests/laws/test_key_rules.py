@@ -14,7 +14,7 @@ from math import prod
 import pytest
 
 from privet.core.rounding import exp_down
-from privet.mechanisms import OptimalKeys
+from privet.mechanisms import GaussianThreshold, KeySelection, LaplaceThreshold, OptimalKeys
 
 Counts = tuple[int, ...]
 
@@ -40,7 +40,7 @@ def held(several: int, keys: int, group: int) -> set[Counts]:
     return found
 
 
-def neighbours(rule: OptimalKeys, several: int, others: int) -> Iterator[tuple[Counts, Counts]]:
+def neighbours(rule: KeySelection, several: int, others: int) -> Iterator[tuple[Counts, Counts]]:
     """Yield the numbers of people of every two neighbouring tables, with up to `others` people besides."""
     moved = held(several, rule.keys, rule.group)
     before = moved if rule.neighbors == "change-one" else {(0,) * several}
@@ -79,3 +79,22 @@ def test_neighbours_are_as_hard_to_tell_apart_as_was_asked(
         worst = max(worst, divergence(p, q, grown), divergence(q, p, grown))
     assert worst <= delta
     assert worst >= least * delta  # and little of delta is left over
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
+@pytest.mark.parametrize(("keys", "group"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (1, 3)])
+def test_thresholds_have_noise_for_the_farthest_that_people_can_move_the_counts(
+    keys: int, group: int, neighbors: str
+) -> None:
+    facts = {"epsilon": 1, "delta": Fraction(1, 100), "keys": keys, "group": group, "neighbors": neighbors}
+    laplace, gaussian = LaplaceThreshold(**facts), GaussianThreshold(**facts)
+    moves = [
+        [abs(before - after) << 20 for before, after in zip(*pair, strict=True)]
+        for pair in neighbours(laplace, 2 * keys, 0)
+    ]
+    assert laplace.noise.sensitivity == max(map(sum, moves))
+    assert gaussian.noise.sensitivity_squared == max(sum(move**2 for move in vector) for vector in moves)
+    assert laplace.event.slack() == Fraction(1, 100)
+    assert gaussian.event.slack() == Fraction(1, 200)  # the noise has the other half
+    assert gaussian.noise.epsilon <= 1
+    assert gaussian.noise.delta == Fraction(1, 200)

@@ -10,7 +10,7 @@ MUTANTS: list[Mutant] = [
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("last = min(grown, shrunk, one)", "last = min(grown, one)"),
         ("last = min(grown, shrunk, one)", "last = min(max(grown, shrunk), one)"),
-        ("ratio = math.floor(exp_down(", "ratio = math.floor(exp_up("),
+        ("ratio = math.floor(exp_down(", "ratio = math.ceil(exp_down("),
         ("one = loss / (sides * several * together)", "one = loss / (sides * together)"),
         ("part = failure / (sides * several) / _growth(one, together)", "part = failure / _growth(one, together)"),
         ("part = failure / (sides * several) / _growth(one, together)", "part = failure / (sides * several)"),
@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "mechanisms/laplace_threshold.py",
-        "unit/mechanisms/test_key_selection.py",
+        "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ('(1 if relation == "add-remove" else 2)', "1"),
         (
             "return ThresholdEvent(self.noise.event, self.delta)",
@@ -49,7 +49,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "mechanisms/gaussian_threshold.py",
-        "unit/mechanisms/test_key_selection.py",
+        "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("l2_squared=sides * together**2 * several * one**2", "l2_squared=sides * together * several * one**2"),
         (
             "drawn = Gaussian(sensitivity=moved, epsilon=epsilon, delta=half)",
