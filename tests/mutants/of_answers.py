@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
         "planner/plan.py",
         "golden/test_query_to_plan.py adversarial/test_session_road.py unit/test_answer_forms.py",
         ("found = (self.keys.event,) if self.keys else ()", "found = ()"),
-        ("return [type(value).__name__, *(_plain", "return [*(_plain"),
+        ("return [type(value).__name__, *map(_plain, kept)]", "return [*map(_plain, kept)]"),
         ('return ["/", str(value.numerator), str(value.denominator)]', "return int(value)"),
     ),
     *of(

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import BadValue
+from privet.core.errors import BadParameter, BadValue
 from privet.core.exact import open_probability, whole
 from privet.core.sensitivity import Neighbors, read_neighbors
 
@@ -88,8 +88,10 @@ class KeySelection(Mechanism):
 
 def read_people(keys: object, group: object, neighbors: object) -> tuple[int, int, Neighbors]:
     """Return how many keys a person holds, how many people are protected together, and under which relation."""
-    several = whole(keys, "keys", least=1, most=MOST)
-    return several, whole(group, "group", least=1, most=MOST // several), read_neighbors(neighbors)
+    several, together = whole(keys, "keys", least=1, most=MOST), whole(group, "group", least=1, most=MOST)
+    if several * together > MOST:
+        raise BadParameter("group", group, f"such that all of them hold at most {MOST:,} keys")
+    return several, together, read_neighbors(neighbors)
 
 
 def read_count(people: object) -> int:

@@ -85,7 +85,7 @@ class OptimalKeys(KeySelection):
             raise BadParameter(
                 "epsilon",
                 epsilon,
-                f"so large that {LONGEST:,} people are enough for a key to be certain; use a threshold instead",
+                f"so large that {LONGEST:,} people make a key certain; below that, use a LaplaceThreshold",
             )
         for name, value in (
             ("key_epsilon", one),

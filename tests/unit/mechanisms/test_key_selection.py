@@ -188,8 +188,14 @@ def test_bad_parameters_are_refused_by_name(rule: type[Any], name: str, wrong: o
         rule(**{"epsilon": 1, "delta": 1e-6, name: wrong})
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_group_that_would_hold_too_many_keys_is_refused(rule: type[Any]) -> None:
+    with pytest.raises(BadParameter, match="at most 1,000,000 keys"):
+        rule(epsilon=1, delta=1e-6, keys=10**5, group=11)
+
+
 def test_a_rule_that_could_not_be_listed_is_refused_and_a_threshold_recommended() -> None:
-    with pytest.raises(BadParameter, match="threshold"):
+    with pytest.raises(BadParameter, match="LaplaceThreshold"):
         OptimalKeys(epsilon=1e-6, delta=1e-12)
     for wrong in ({"epsilon": 1e-40, "delta": 0.5}, {"epsilon": 800, "delta": 0.5}, {"epsilon": 1, "delta": 1e-307}):
         with pytest.raises(BadParameter):
