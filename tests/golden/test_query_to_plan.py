@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ from privet.core.errors import RequestError
 from privet.core.rounding import float_up
 from privet.core.scan import Discovery, Norm, Once, Truncate
 from privet.core.schema import Contribution, Schema, category, integer, number, text
-from privet.core.unit import Person, Rows
+from privet.core.unit import Nobody, Person, Rows
 from privet.mechanisms import Gaussian, Laplace
-from privet.planner.discover import other_way, people_needed
+from privet.planner.discover import other_way, people_needed, relation_of
 from privet.planner.explain import cost
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
@@ -206,6 +207,13 @@ def test_which_rule_finds_keys_depends_on_public_facts_alone_and_is_the_one_that
             assert people_needed(one.keys, groups) <= people_needed(other, groups)
             assert one.keys.event.pure() == Fraction(1, 2)
             assert one.keys.event.slack() == delta
+
+
+def test_what_may_lose_a_part_of_its_rows_is_counted_as_if_it_changed() -> None:
+    for unit, relation in ((Rows(), "add-remove"), (Person("person"), "add-remove"), (Nobody(), "change-one")):
+        facts: Any = SimpleNamespace(unit=unit, neighbors="add-remove")
+        assert relation_of(facts) == relation
+    assert relation_of(CHANGE) == "change-one"
 
 
 def test_a_rule_that_could_not_be_listed_gives_way_to_a_threshold() -> None:
