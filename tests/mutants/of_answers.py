@@ -24,7 +24,7 @@ MUTANTS: list[Mutant] = [
         "golden/test_query_to_plan.py laws/test_plan_sensitivity.py",
         ("Discovery(most, 0, 0)), rule", "Discovery(most, 1, 0)), rule"),
         ("group=schema.unit.touches,", "group=1,"),
-        ("neighbors=relation_of(schema),", 'neighbors="add-remove",'),
+        ("neighbors=relation_of(schema)", 'neighbors="add-remove"'),
         ('(Rows, Person)) else "change-one"', "(Rows, Person)) else schema.neighbors"),
         ("_rule(scan, choice.share, most, delta)", "_rule(scan, 2 * choice.share, most, delta)"),
     ),
