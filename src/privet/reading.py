@@ -12,7 +12,7 @@ from .core.expression import Column, Expression
 from .core.receipt import Receipt
 from .core.schema import Kind
 from .engines.post import evaluate, run_step
-from .inference.bars import Bars, noise_points, points_for, ratio_bars, simulated_bars
+from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
 from .inference.laws import Law
 from .planner.derive import columns_of, kinds_of, meanings
 from .planner.explain import coverage_notes
@@ -214,16 +214,15 @@ def _spread(values: Floats, tail: float) -> Bars:
     """Return the middle part of each row's values, leaving out those that are not numbers."""
     import numpy as np
 
-    ends = [tail / 2, 1 - tail / 2]
-    if not np.isnan(values).any():
-        low, high = np.quantile(values, ends, axis=1)
-        return Bars(low, high, values.std(axis=1))
-    found = []
-    for row in values:
-        known = row[~np.isnan(row)]
-        found.append((*np.quantile(known, ends), known.std()) if known.size else (np.nan, np.nan, np.nan))
-    low, high, error = np.array(found).T
-    return Bars(low, high, error)
+    ordered = np.sort(values, axis=1)  # NaN comes last
+    known = (~np.isnan(ordered)).sum(axis=1)
+    none = known == 0
+    size = np.maximum(known, 1)
+    ends = [np.where(none, np.nan, quantile_of(ordered, share, size)) for share in (tail / 2, 1 - tail / 2)]
+    held = np.nan_to_num(ordered, nan=0.0)
+    middle = held.sum(axis=1) / size
+    away = np.where(np.isnan(ordered), 0.0, held - middle[:, None])
+    return Bars(ends[0], ends[1], np.where(none, np.nan, np.sqrt((away * away).sum(axis=1) / size)))
 
 
 def _floats(ends: Floats) -> tuple[float, ...]:

@@ -11,11 +11,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import EngineError, InvariantError
-from privet.core.expression import Expression
+from privet.core.expression import Call, Expression
 from privet.core.schema import Column as Facts
 from privet.core.schema import Kind
+from privet.query.functions import typed
 from privet.query.nodes import Step
 
+from .arrays import arithmetic
+from .evaluation import evaluate_row
 from .expressions import Renderer, Source
 from .text import TYPES
 
@@ -33,12 +36,17 @@ _ARRAYS = "fiub"
 """Kinds of NumPy arrays that are read in place."""
 _SERIAL = threading.Lock()
 
+_FEW = 32
+_SIMPLE = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "nullif", "round_to", "is_null"))
+
 
 def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
     """Return the rows that one SELECT makes of released rows, and their kinds. Ties keep the order of what came in.
 
     DISTINCT is left to the caller, who may carry columns along that do not count for it.
     """
+    if _is_simple(step, rows):
+        return _row_by_row(step, rows, kinds)
     columns, bound = _bound(rows, kinds)
     renderer = Renderer(columns)
     outputs = {output.name: renderer.render(output.expression) for output in step.outputs}
@@ -63,10 +71,42 @@ def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]]
     return {name: [row[index] for row in found] for index, name in enumerate(outputs)}, made
 
 
+def _is_simple(step: Step, rows: Rows) -> bool:
+    """Whether a step does no more than compute with a few numbers: then Python is done before an engine has begun."""
+    if step.where is not None or step.order or step.limit is not None or step.offset:
+        return False
+    lengths = {len(values) for values in rows.values()}
+    return (
+        len(lengths) == 1
+        and max(lengths) <= _FEW
+        and all(_functions(output.expression) <= _SIMPLE for output in step.outputs)
+    )
+
+
+def _functions(expression: Expression) -> frozenset[str]:
+    if not isinstance(expression, Call):
+        return frozenset()
+    return frozenset((expression.function,)).union(*map(_functions, expression.arguments))
+
+
+def _row_by_row(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
+    facts = {name: _facts(kinds[name]) for name in rows}
+    listed = {
+        name: [_tidy(value, kinds[name]) for value in (values.tolist() if hasattr(values, "tolist") else values)]
+        for name, values in rows.items()
+    }
+    table = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
+    found = {one.name: [evaluate_row(one.expression, row, facts) for row in table] for one in step.outputs}
+    return found, {one.name: typed(one.expression, facts).kind or "number" for one in step.outputs}
+
+
 def evaluate(expression: Expression, table: Rows, kinds: Kinds) -> NDArray[Any]:
     """Return an expression row by row over large columns: floats for numbers, with NaN where it is NULL."""
     import numpy as np
 
+    plain = arithmetic(expression, table)
+    if plain is not None:
+        return plain
     columns, bound = _bound(table, kinds)
     rendered = Renderer(columns).render(expression)
     numeric = rendered.kind in ("integer", "number", "boolean", None)

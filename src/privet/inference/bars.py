@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 POINTS = 4096
 """How many points simulate the noise."""
 
-_FEWEST, _MOST = 511, 4_000_000
+_FEWEST, _MOST = 511, 1_000_000
 
 _HALVINGS = 45
 """How often the search for the end of an interval halves its range: to the last digits of a double."""
@@ -79,7 +79,8 @@ def simulated_bars(
         rows = slice(start, start + _BLOCK)
         parts = [sums[rows, None] + noise[index][None, :] for index, sums in enumerate(released)]
         values = np.sort(read(*parts), axis=1)
-        low[rows], high[rows] = _at(values, tail[rows] / 2), _at(values, 1 - tail[rows] / 2)
+        low[rows] = quantile_of(values, tail[rows] / 2)
+        high[rows] = quantile_of(values, 1 - tail[rows] / 2)
         error[rows] = values.std(axis=1)
     return Bars(low, high, error)
 
@@ -89,13 +90,14 @@ def points_for(rows: int) -> int:
     return max(_FEWEST, min(POINTS, _MOST // max(1, rows)))
 
 
-def _at(values: Floats, share: Floats) -> Floats:
-    """Return a quantile of each row of sorted values."""
+def quantile_of(values: Floats, share: Floats | float, size: NDArray[np.int64] | int | None = None) -> Floats:
+    """Return a quantile of each row of sorted values, or of as many of its first as are told."""
     import numpy as np
 
-    place = share * (values.shape[1] - 1)
+    last = (values.shape[1] if size is None else size) - 1
+    place = np.broadcast_to(share * last, len(values))
     first = np.floor(place).astype(np.int64)
-    rows, next_one = np.arange(len(values)), np.minimum(first + 1, values.shape[1] - 1)
+    rows, next_one = np.arange(len(values)), np.minimum(first + 1, last)
     below = values[rows, first]
     return np.asarray(below + (place - first) * (values[rows, next_one] - below))
 
