@@ -20,8 +20,8 @@ from .output import wants_json
 
 COMMANDS = {
     "ask": "Ask a question, charged to the ledger first.",
-    "budget": "Tell what is left of each budget.",
     "audit": "Try to refute the guarantees, and show the attacks that break careless programs.",
+    "budget": "Tell what is left of each budget.",
     "calibrate": "Tell the least noise with which releases fit a budget.",
     "certificate": "Give the certificate of a release.",
     "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
