@@ -28,6 +28,7 @@ from .planner.make import make_plan
 from .planner.plan import Plan, Spend
 from .planner.stability import Rule
 from .planner.verify import verify
+from .planner.widths import widths
 from .query.frame import Frame, Result
 from .query.frame import table as frame
 from .query.nodes import Query
@@ -224,10 +225,12 @@ class Session:
         """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""
         name = "rho" if plan.spend.epsilon is None else "epsilon"
 
-        def fits(amount: float) -> bool:
+        def at(amount: float) -> Plan:
             spend = replace(plan.spend, **{name: Fraction(amount)})
-            again = make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
-            return self._ledger.admits(again.event, account=self._account)
+            return make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+
+        def fits(amount: float) -> bool:
+            return self._ledger.admits(at(amount).event, account=self._account)
 
         low, high = 0.0, float_down(cast(Fraction, getattr(plan.spend, name)))
         for _ in range(_HALVINGS):
@@ -239,6 +242,7 @@ class Session:
             remaining=refused.remaining,
             largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
             largest_rho=low if name == "rho" else None,
+            error=", ".join(f"{one.column} {one.words()}" for one in widths(at(low)) if one.known) if low else "",
         )
 
     def _read(self, question: str | Query | Result) -> Query:

@@ -148,15 +148,17 @@ class BudgetExceeded(BudgetError):
         remaining: float,
         largest_epsilon: float,
         largest_rho: float | None = None,
+        error: str = "",
     ) -> None:
         self.measure = measure
         self.requested = requested
         self.remaining = remaining
         self.largest_epsilon = largest_epsilon
         self.largest_rho = largest_rho
+        self.error = error
         name, largest = ("epsilon", largest_epsilon) if largest_rho is None else ("rho", largest_rho)
         advice = (
-            f"the largest {name} that still fits is {largest:.6g}"
+            f"the largest {name} that still fits is {largest:.6g}{error and f', which gives {error}'}"
             if largest > 0
             else "nothing that costs anything fits any more"
         )

@@ -31,6 +31,11 @@ class Width:
     at: tuple[tuple[int, float], ...] = ()
     note: str = ""
 
+    @property
+    def known(self) -> bool:
+        """Whether the width is a number, or one for each n."""
+        return self.half_width is not None or bool(self.at)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**asdict(self), "at": [{"n": n, "half_width": width} for n, width in self.at]}

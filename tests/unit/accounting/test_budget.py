@@ -44,5 +44,6 @@ def test_running_out_says_what_was_asked_what_is_left_and_what_fits() -> None:
         "remaining": 0.25,
         "largest_epsilon": 0.7,
         "largest_rho": None,
+        "error": "",
     }
     assert "nothing" in str(BudgetExceeded(measure="rho", requested=1, remaining=0, largest_epsilon=0))
