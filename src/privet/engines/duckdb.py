@@ -97,6 +97,7 @@ class DuckDB:
         self._fetch("SET allow_community_extensions = false")
         self._fetch("SET pandas_analyze_sample = 0")
         self._fetch("SET TimeZone = 'UTC'")
+        self._fetch("SET disable_parquet_prefetching = true")  # for far files: near ones are read faster without
         paths: list[str] = []
         places = {name: index for index, name in enumerate(tables)}
         self._tables = owned = followed({name: table.schema for name, table in tables.items()})

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NoReturn, TypeGuard, get_args
+from itertools import chain
+from typing import Any, NoReturn, get_args
 
 from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
@@ -173,9 +174,7 @@ def write_plain(value: Plain) -> Json:
     if type(value) is int:
         return value if value.bit_length() <= 63 else {"integer": _digits(value)}
     if type(value) is tuple:
-        if set(map(type, value)) == {int} and min(value) > -_WIDE and max(value) < _WIDE:  # type: ignore[type-var,operator]
-            return list(value)
-        return [list(item) if _is_of(item, tuple, _WORDS) else write_plain(item) for item in value]
+        return _write_many(value)
     if type(value) is Fraction:
         return {"rational": write_rational(value)}
     if type(value) is datetime.datetime and value.tzinfo is None:
@@ -190,9 +189,7 @@ def read_plain(data: Json) -> Plain:
     if data is None or isinstance(data, (bool, int, str)):
         return data
     if isinstance(data, list):
-        if _is_of(data, list, _NUMBERS):
-            return tuple(data)
-        return tuple([tuple(item) if _is_of(item, list, _NUMBERS) else read_plain(item) for item in data])
+        return _read_many(data)
     if isinstance(data, dict) and len(data) == 1:
         ((kind, text),) = data.items()
         try:
@@ -203,8 +200,23 @@ def read_plain(data: Json) -> Plain:
     raise LedgerError("an answer in the ledger holds a value that this version of Privet does not know")
 
 
-def _is_of(value: object, outer: type[tuple[Any, ...]] | type[list[Any]], kinds: frozenset[type]) -> TypeGuard[Any]:
-    return type(value) is outer and kinds.issuperset(map(type, value))
+def _write_many(values: tuple[Any, ...]) -> list[Any]:
+    """Return each value as it is written; plain ones, and short tuples of plain ones, all at once."""
+    kinds = set(map(type, values))
+    if kinds == {int} and min(values) > -_WIDE and max(values) < _WIDE:
+        return list(values)
+    if kinds == {tuple} and _WORDS.issuperset(map(type, chain.from_iterable(values))):
+        return list(map(list, values))
+    return [write_plain(item) for item in values]
+
+
+def _read_many(data: list[Any]) -> tuple[Any, ...]:
+    kinds = set(map(type, data))
+    if kinds <= _NUMBERS:
+        return tuple(data)
+    if kinds == {list} and _NUMBERS.issuperset(map(type, chain.from_iterable(data))):
+        return tuple(map(tuple, data))
+    return tuple(map(read_plain, data))
 
 
 def _digits(integer: int) -> str:

@@ -57,6 +57,11 @@ def facts(plan: Plan) -> dict[str, Any]:
 
 
 def cost(plan: Plan) -> dict[str, float]:
+    """Return what the answer costs by itself, worked out once for each plan."""
+    return dict(plan.price)
+
+
+def priced(plan: Plan) -> dict[str, float]:
     """Return what the answer costs by itself: pure epsilon, epsilon at the delta it was planned for, or rho.
 
     Guarantee: outside an event of probability `slack` no key shows that a single unit holds, and the rest is the

@@ -162,6 +162,13 @@ class Plan:
         expressions = [key.expression for key in self.passes[0].scan.keys]
         return tuple(expressions.index(key.expression) for key in self.query.keys)
 
+    @cached_property
+    def price(self) -> Mapping[str, float]:
+        """What the answer costs by itself, in the words of its budget."""
+        from .explain import priced
+
+        return priced(self)
+
     @property
     def discovers(self) -> bool:
         """Whether some keys are not public."""
