@@ -6,6 +6,8 @@ a person's visits and a person's cities have heavy tails. Rows come in no order.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent / ".bench-data"
@@ -76,9 +78,46 @@ def truth(file: Path) -> dict[str, tuple[int, float]]:
 
 
 def errors(released: dict[str, tuple[float, float]], true: dict[str, tuple[int, float]]) -> dict[str, float]:
-    """Return mean absolute errors over all cities; one that was not released counts as no visits, of amount 500."""
-    pairs = [(true[city], released.get(city, (0.0, 500.0))) for city in true]
-    return {
-        "count error": sum(abs(a[0] - b[0]) for a, b in pairs) / len(pairs),
-        "average error": sum(abs(a[1] - b[1]) for a, b in pairs) / len(pairs),
-    }
+    """Return mean absolute errors over all cities, and over the 100 largest, which every system shows nearly all of.
+
+    A city that was not released counts as no visits, of amount 500.
+    """
+    largest = sorted(true, key=lambda city: -true[city][0])[:100]
+    found = {}
+    for name, cities in (("", list(true)), (", 100 largest", largest)):
+        pairs = [(true[city], released.get(city, (0.0, 500.0))) for city in cities]
+        found[f"count error{name}"] = sum(abs(a[0] - b[0]) for a, b in pairs) / len(pairs)
+        found[f"average error{name}"] = sum(abs(a[1] - b[1]) for a, b in pairs) / len(pairs)
+    return found
+
+
+Tried = dict[str, float]
+
+
+def tuned(record: str, groups: list[int], each: list[int], attempt: Callable[[int, int], Tried]) -> tuple[Tried, str]:
+    """Return the bounds with the least error in counts and averages together, and all that were tried, in words.
+
+    The number of cities is tuned at the first number of visits, then that of visits at the best number of cities.
+    Each setting is tried once and kept; one run each, so that the least also had some luck.
+    """
+    file = HOME / f"{record}.json"
+    known: list[Tried] = json.loads(file.read_text()) if file.is_file() else []
+    tried: list[Tried] = []
+    for most in each:
+        for number in groups if most == each[0] else [int(_best(tried[: len(groups)])["groups"])]:
+            found = next((one for one in known if (one["groups"], one["rows"]) == (number, most)), None)
+            if found is None:
+                found = {"groups": number, "rows": most, **attempt(number, most)}
+                known.append(found)
+                file.write_text(json.dumps(known, indent=1))
+            tried.append(found)
+    best = _best(tried)
+    listed = "; ".join(
+        f"{one['groups']:g} x {one['rows']:g}: {one['count error']:.4g}, {one['average error']:.4g}" for one in tried
+    )
+    chosen = f"{best['groups']:g} x {best['rows']:g}"
+    return best, f"tuned (cities x visits: errors): {listed}; chosen {chosen}"
+
+
+def _best(tried: list[Tried]) -> Tried:
+    return min(tried, key=lambda one: one["count error"] * one["average error"])

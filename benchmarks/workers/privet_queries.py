@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ from serve import Task, apart
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import cities, errors, truth, visits
+from data import cities, errors, truth, tuned, visits
 
 DELTA = Fraction(1, 10**6)
 ROW_LEVEL = {
@@ -36,7 +37,7 @@ def open_session(rows: int, *, people: bool) -> Any:
         "age": integer(0, 120),
     }
     unit = Person("person") if people else Rows()
-    contribution = Contribution(groups=5, rows=3) if people else None
+    contribution = Contribution(groups=5, rows=6) if people else None
     table = Table(str(visits(rows)), unit=unit, columns=columns, contribution=contribution)
     return Session({"visits": table}, budget=Approximate(epsilon=100, delta=DELTA))
 
@@ -47,15 +48,38 @@ def by_row(question: str, rows: int, by_hand: bool = False) -> Callable[[], Any]
     return lambda: session.ask(ROW_LEVEL[question], epsilon=1)
 
 
-def by_person(rows: int, bound: str = "norm", known: bool = True) -> Callable[[], Any]:
+def by_person(rows: int) -> Callable[[], Any]:
     session = open_session(rows, people=True)
-    true = truth(visits(rows)) if known else {}
+    session.plan(PERSON_LEVEL, epsilon=2)
 
     def call() -> dict[str, Any]:
-        answer = session.ask(PERSON_LEVEL, epsilon=1, bound=bound)
-        released = {row["city"]: (row["n"], row["mean"]) for row in answer}
-        note = f"{len(released)} cities; norm of 5 cities of 3 visits, fixed in advance"
-        return {"figures": errors(released, true), "note": note} if known else {}
+        session.ask(PERSON_LEVEL, epsilon=1)
+        return {}
+
+    return call
+
+
+def by_person_noisy(rows: int, groups: list[int], each: list[int], bound: str = "norm") -> Callable[[], Any]:
+    """Return the question with the bounds that err least, timed, and how wrong its answer is."""
+    from privet.core.schema import Contribution
+
+    true = truth(visits(rows))
+
+    def released(session: Any, number: int, most: int) -> dict[str, tuple[float, float]]:
+        contribution = Contribution(groups=number, rows=most)
+        answer = session.ask(PERSON_LEVEL, epsilon=1, bound=bound, contribution=contribution)
+        return {row["city"]: (row["n"], row["mean"]) for row in answer}
+
+    trying, session = open_session(rows, people=True), open_session(rows, people=True)
+    record = f"privet-tuning-{bound}-{rows}"
+    best, told = tuned(record, groups, each, lambda *bounds: errors(released(trying, *bounds), true))
+    session.plan(PERSON_LEVEL, epsilon=2)
+
+    def call() -> dict[str, Any]:
+        start, spent = time.perf_counter(), time.process_time()
+        found = released(session, int(best["groups"]), int(best["rows"]))
+        took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - spent}
+        return {**took, "figures": errors(found, true), "note": f"{len(found)} cities; {told}"}
 
     return call
 
@@ -79,6 +103,7 @@ def first_ask(rows: int) -> Callable[[], Any]:
 QUERIES: dict[str, Task] = {
     "by_row": by_row,
     "by_person": by_person,
+    "by_person_noisy": by_person_noisy,
     "ask_again": ask_again,
     "plan_again": plan_again,
     "first_ask": first_ask,
