@@ -22,18 +22,26 @@ from privet.ledger.codec import read_event, write_event
 from privet.mechanisms import (
     MECHANISMS,
     AboveThreshold,
+    Average,
     Exponential,
     FiniteMechanism,
     Gaussian,
     GaussianThreshold,
     Laplace,
+    LaplaceTail,
     LaplaceThreshold,
+    Local,
     Mechanism,
     NumericSparse,
     OptimalKeys,
+    PowerTail,
+    ProposeTestRelease,
     Quantile,
     RandomizedResponse,
     RecursiveQuantiles,
+    SampleAggregate,
+    SmoothQuantile,
+    SmoothSensitivity,
     Sparse,
 )
 
@@ -60,6 +68,7 @@ PEOPLE = (7, 0, [1, 20, 300], np.array([[5], [6]]), {"flu": 12, "angina": 3}, {}
 NOT_PEOPLE = (*NOT_NUMBERS, SECRET, -1, [3, -4], {"flu": SECRET}, {"flu": -1})
 LISTS = ([1, 2, 3], [], [0.5], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2), np.array([2, 9], dtype=np.int8))
 NOT_LISTS = (*NOT_NUMBERS, SECRET, [[1, 2]], [1.0, math.nan], np.array(["secret-77"]))
+MEDIAN = Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one")
 CASES: dict[str, Case] = {
     "Laplace by epsilon": Case(
         lambda: Laplace(sensitivity=1, epsilon=1), lambda: Laplace(sensitivity=1, epsilon=2), NUMBERS, NOT_NUMBERS
@@ -190,6 +199,41 @@ CASES: dict[str, Case] = {
         lambda: RecursiveQuantiles(quantiles=[0.25, 0.5], low=0, high=10, epsilon=1),
         LISTS,
         NOT_LISTS,
+        selects=True,
+    ),
+    "SmoothSensitivity": Case(
+        lambda: SmoothSensitivity(low=0, high=10, epsilon=1),
+        lambda: SmoothSensitivity(low=0, high=10, epsilon=1, noise=PowerTail(4)),
+        (Local(5, [1, 2, 3]), Local(2.5, []), Local(Fraction(1, 3), np.array([0.5]))),
+        (*NOT_NUMBERS, SECRET, Local(SECRET, "secret-77"), Local("secret-77", [1]), Local(1, [SECRET, 1])),
+        selects=True,
+    ),
+    "SmoothQuantile": Case(
+        lambda: SmoothQuantile(q=0.5, low=0, high=10, epsilon=1),
+        lambda: SmoothQuantile(q=0.5, low=0, high=10, epsilon=1, noise=LaplaceTail(Fraction(1, 10**6))),
+        tuple(value for value in LISTS if len(value)),
+        (*NOT_LISTS, []),
+        selects=True,
+    ),
+    "Average": Case(
+        lambda: Average(low=0, high=10, epsilon=1),
+        lambda: Average(low=0, high=10, epsilon=1, neighbors="change-one"),
+        LISTS,
+        NOT_LISTS,
+        selects=True,
+    ),
+    "ProposeTestRelease": Case(
+        lambda: ProposeTestRelease(bound=1, epsilon=1, delta=1e-6),
+        lambda: ProposeTestRelease(bound=1, epsilon=1, delta=1e-6, testing=Fraction(1, 3)),
+        (Local(5, [0] * 200), Local(2.5, []), Local(Fraction(1, 3), np.full(100, 0.5))),
+        (*NOT_NUMBERS, SECRET, Local(SECRET, "secret-77"), Local("secret-77", [1]), Local(1, [SECRET, 1])),
+        selects=True,
+    ),
+    "SampleAggregate": Case(
+        lambda: SampleAggregate(estimator=np.mean, blocks=5, aggregate=MEDIAN),
+        lambda: SampleAggregate(estimator=np.median, blocks=5, aggregate=MEDIAN),
+        (*LISTS, ["secret-77", SECRET], [None], np.ones((4, 3))),
+        ("secret-77", None, True, SECRET, 1j, {SECRET}, np.array(SECRET)),
         selects=True,
     ),
 }

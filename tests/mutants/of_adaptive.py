@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mutant import Mutant, of
 
+SMOOTH = "unit/mechanisms/test_smooth.py"
+ADAPTIVE = "unit/mechanisms/test_adaptive.py"
 QUANTILES = "unit/mechanisms/test_quantile.py"
 MUTANTS: list[Mutant] = [
     *of(
@@ -29,8 +31,8 @@ MUTANTS: list[Mutant] = [
             "return max(q, 1 - q)",
         ),
         ("off[1::2] = np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)", "off[1::2] = np.abs(ranks[1:])"),
-        ("if noise.bernoulli_exp(steepness * further):", "if True:"),
-        ("place = start + noise.uniform_below(int(widths[chosen]))", "place = start"),
+        ("if accepts(Fraction(1), steepness * further):", "if True:"),
+        ("place = start + Below(int(widths[chosen])).draw()", "place = start"),
     ),
     *of(
         "mechanisms/quantile_recursive.py",
@@ -47,6 +49,88 @@ MUTANTS: list[Mutant] = [
             "return Window(rows[ends], ends.astype(np.int64) + (start + 1), start)",
             "return Window(rows[ends], ends.astype(np.int64) + 1, start)",
         ),
+    ),
+    *of(
+        "noise/heavy.py",
+        "unit/noise/test_noise_heavy.py",
+        ("if u1**p + v1**p <= u0 ** (p - 2) << 2 * bits:", "if u1**p + v1**p <= 2 * u0 ** (p - 2) << 2 * bits:"),
+        ("return False if (u0 * u0 + v0 * v0) ** (d + 1) >", "return False if (u0 * u0 + v0 * v0) ** d >"),
+        ("return least if source.word() & 1 else -least", "return least"),
+        ("ExponentialCoin(1 / (2 * scale))", "ExponentialCoin(1 / scale)"),
+        ("if least == most:", "if True:"),
+    ),
+    *of(
+        "mechanisms/tails.py",
+        SMOOTH,
+        (
+            "return (1 - smoothing) * epsilon / _slope(self.power), smoothing * epsilon / (self.power - 1)",
+            "return (1 - smoothing) * epsilon, smoothing * epsilon / (self.power - 1)",
+        ),
+        (
+            "return (1 - smoothing) * epsilon / _slope(self.power), smoothing * epsilon / (self.power - 1)",
+            "return (1 - smoothing) * epsilon / _slope(self.power), smoothing * epsilon",
+        ),
+        ("smoothing * epsilon / self.degrees", "smoothing * epsilon"),
+        ("if (exp_up(middle) - 1) * odds <= loss + middle:", "if (exp_up(middle) - 1) * odds <= 2 * loss + middle:"),
+        ("return ApproximateEvent(epsilon, self.delta)", "return PureEvent(epsilon)"),
+    ),
+    *of(
+        "mechanisms/smooth.py",
+        SMOOTH,
+        ("scale = self.rung(bound) / self.alpha", "scale = self.rung(bound)"),
+        ("return self.beta - self.beta / _ROUNDING_SHARE", "return self.beta"),
+        ("Fraction(math.ceil(Fraction(mantissa) * 2**digits))", "Fraction(math.floor(Fraction(mantissa) * 2**digits))"),
+        ("inflate(most * math.exp(-rate * len(at_distance)))", "0.0"),
+        ("min(math.ceil(entry / self.ruler.step), self.ruler.last)", "math.floor(entry / self.ruler.step)"),
+    ),
+    *of(
+        "mechanisms/smooth_quantile.py",
+        SMOOTH,
+        ("start = middle + first - i - 1", "start = middle + first - i"),
+        ("padded = np.concatenate(([0] if low < 0 else [], near,", "padded = np.concatenate((near[:1], near,"),
+        ("waiting.append((low, i - 1, first, first + int(near[-1])))", "waiting.append((low, i - 1, first, first))"),
+        ("largest = math.log(self.smooth.ruler.last) - math.log(LEAST_SCALE)", "largest = 0.1"),
+    ),
+    *of(
+        "mechanisms/average.py",
+        ADAPTIVE,
+        ("self.laplace.release(n * last - above)", "(n * last - above)"),
+        ("Laplace(sensitivity=self.ruler.last, epsilon=width)", "Laplace(sensitivity=1, epsilon=width)"),
+        ("<< 21) + int(", "<< 20) + int("),
+    ),
+    *of(
+        "mechanisms/local_sensitivity.py",
+        ADAPTIVE,
+        ("rows[count - k - 1 : count + 1]", "rows[count - k : count + 2]"),
+        ("np.where(around >= n, ruler.last,", "np.where(around >= n, places[-1],"),
+    ),
+    *of(
+        "mechanisms/propose_test.py",
+        ADAPTIVE,
+        ("distance = sum(entry <= self.laplace.sensitivity for entry in entries)", "distance = len(entries)"),
+        ("math.ceil(log_up(odds) / self.test_epsilon) - 1)", "math.ceil(log_up(odds) / self.test_epsilon) - 2)"),
+        (
+            "return ThresholdEvent(Composed((test, self.laplace.event)), self.delta)",
+            "return ThresholdEvent(test, self.delta)",
+        ),
+        ("return released if passed else None", "return released"),
+    ),
+    *of(
+        "mechanisms/sample_aggregate.py",
+        ADAPTIVE,
+        ('order = np.argsort(places, kind="stable")', "order = np.arange(size)"),
+        ("            return ruler.low\n", "            raise BadValue('rows', repr(part), 'others')\n"),
+        (
+            'if not isinstance(aggregate, SmoothQuantile) and aggregate.neighbors != "change-one":',
+            "if False:",
+        ),
+    ),
+    *of(
+        "mechanisms/sensitivity_sampling.py",
+        ADAPTIVE,
+        ("(2 * (allowed - rho) ** 2)", "(4 * (allowed - rho) ** 2)"),
+        ("largest = max(largest, ", "largest = min(Fraction(10**9), "),
+        ("sensitivity.norm != norm", 'sensitivity.norm == "none"'),
     ),
     *of("mechanisms/ruler.py", QUANTILES, ("np.clip(scaled, 0.0, float(self.last), out=scaled)", "pass")),
 ]

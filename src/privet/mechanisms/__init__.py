@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privet.accounting.gdp import analytic_gaussian_sigma
 
+from .average import Average
 from .exponential import Exponential, ExponentialEvent
 from .finite import FiniteEvent, FiniteMechanism
 from .gaussian import Gaussian
@@ -12,14 +13,21 @@ from .gaussian_threshold import GaussianThreshold
 from .key_selection import KeySelection
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from .laplace_threshold import LaplaceThreshold
+from .local_sensitivity import Local, local_quantile
 from .mechanism import Mapped, Mechanism
 from .numeric_sparse import NumericSparse
 from .optimal_keys import OptimalKeys
+from .propose_test import ProposeTestRelease
 from .quantile_one import Quantile, quantile
 from .quantile_recursive import RecursiveQuantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
+from .sample_aggregate import SampleAggregate
+from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensitivity, sample_sensitivity
+from .smooth import SmoothSensitivity, smooth_bound
+from .smooth_quantile import SmoothQuantile
 from .sparse_answers import Above, Crossings
 from .sparse_vector import AboveThreshold, Sparse
+from .tails import LaplaceTail, PowerTail, StudentTail
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
     Laplace,
@@ -35,6 +43,11 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     GaussianThreshold,
     Quantile,
     RecursiveQuantiles,
+    SmoothSensitivity,
+    SmoothQuantile,
+    Average,
+    ProposeTestRelease,
+    SampleAggregate,
 )
 """Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
 
@@ -42,6 +55,7 @@ __all__ = [
     "MECHANISMS",
     "Above",
     "AboveThreshold",
+    "Average",
     "Crossings",
     "DiscreteGaussianEvent",
     "DiscreteLaplaceEvent",
@@ -55,16 +69,30 @@ __all__ = [
     "KeySelection",
     "Laplace",
     "LaplaceEvent",
+    "LaplaceTail",
     "LaplaceThreshold",
+    "Local",
     "Mapped",
     "Mechanism",
     "NumericSparse",
     "OptimalKeys",
+    "PowerTail",
+    "ProposeTestRelease",
     "Quantile",
+    "RandomPrivacy",
     "RandomizedResponse",
+    "RandomlyPrivate",
     "RecursiveQuantiles",
     "ResponseEvent",
+    "SampleAggregate",
+    "SampledSensitivity",
+    "SmoothQuantile",
+    "SmoothSensitivity",
     "Sparse",
+    "StudentTail",
     "analytic_gaussian_sigma",
+    "local_quantile",
     "quantile",
+    "sample_sensitivity",
+    "smooth_bound",
 ]

@@ -20,6 +20,8 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.exact import positive, rational
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.noise.choosing import accepts
+from privet.noise.coins import Below
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -169,11 +171,11 @@ def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last:
         if chosen % 2:
             return int(near.places[chosen // 2])
         start = int(near.places[chosen // 2 - 1]) + 1 if chosen else first
-        place = start + noise.uniform_below(int(widths[chosen]))
+        place = start + Below(int(widths[chosen])).draw()
         if 0 < chosen < widths.size - 1:
             return place
         further = _off(*found.ranks(place), q, found.total) - int(off[chosen])
-        if noise.bernoulli_exp(steepness * further):
+        if accepts(Fraction(1), steepness * further):
             return place
 
 

@@ -54,8 +54,7 @@ class Ruler:
             raise BadValue(parameter, "something else", "a list or one-dimensional array of finite numbers")
         array: NDArray[Any] = numbers.values
         if array.dtype == object:
-            exact = (math.floor((Fraction(x) - self.low) / self.step + Fraction(1, 2)) for x in array)
-            return np.array([min(max(place, 0), self.last) for place in exact], dtype=np.int64)
+            return np.array([self.nearest(x) for x in array], dtype=np.int64)
         if array.dtype == np.int64 and self.whole and max(abs(self.low), abs(self.high), self.step) < 2**61:
             step = int(self.step)
             places: Places = np.clip(array, int(self.low), math.floor(self.high))
@@ -72,6 +71,10 @@ class Ruler:
         scaled += 0.5
         np.clip(scaled, 0.0, float(self.last), out=scaled)
         return scaled.astype(np.int64)
+
+    def nearest(self, value: int | float | Fraction) -> int:
+        """Return the place nearest to one number, exactly: numbers at a distance d lie ceil(d / step) apart at most."""
+        return min(max(math.floor((Fraction(value) - self.low) / self.step + Fraction(1, 2)), 0), self.last)
 
     def at(self, places: list[int]) -> Any:
         """Return the numbers at some places: whole where all are, else floats."""

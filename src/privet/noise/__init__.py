@@ -3,6 +3,7 @@
 from .choosing import choose
 from .coins import fair_heads
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
+from .heavy import rounded_laplace, rounded_power, rounded_student
 from .racing import race
 
 __all__ = [
@@ -14,5 +15,8 @@ __all__ = [
     "fair_heads",
     "geometric",
     "race",
+    "rounded_laplace",
+    "rounded_power",
+    "rounded_student",
     "uniform_below",
 ]

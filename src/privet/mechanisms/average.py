@@ -1,0 +1,102 @@
+"""An average of bounded numbers, the wise way: the two distances from the bounds are summed, and one noise covers both.
+
+Each number gives high - x to one sum and x - low to the other: together exactly high - low. So neither a split of
+epsilon between a sum and a count is needed, nor a guess at the centre.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privet.core.errors import BadValue
+from privet.core.exact import positive, rational, whole
+from privet.core.rounding import float_up
+from privet.core.sensitivity import Neighbors, read_neighbors
+
+from .laplace import DiscreteLaplaceEvent, Laplace
+from .mechanism import Mechanism, shown
+from .ruler import Ruler, read_ruler
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Average(Mechanism):
+    """Release the average of numbers between two public bounds.
+
+    Numbers are clamped and placed on the grid as `Quantile` does. Under add-remove neighbours the number of rows is
+    private too; under change-one it is public, and a sum is enough.
+
+    Guarantee: epsilon-DP. On places 0 to m, a row at place p adds m - p to one sum and p to the other, both whole: a
+    row that comes or goes moves them by m together, in L1, and discrete Laplace noise of scale m / epsilon on each
+    covers that. What follows is a function of the two noisy sums. Under change-one the sum of the places moves by at
+    most m.
+    Cites: [DMNS06, Prop. 1].
+    """
+
+    ruler: Ruler
+    laplace: Laplace
+    neighbors: Neighbors
+
+    def __init__(
+        self,
+        *,
+        low: object,
+        high: object,
+        epsilon: object,
+        step: object = None,
+        neighbors: Neighbors = "add-remove",
+    ) -> None:
+        width = positive(epsilon, "epsilon")
+        object.__setattr__(self, "ruler", read_ruler(low, high, step))
+        object.__setattr__(self, "laplace", Laplace(sensitivity=self.ruler.last, epsilon=width))
+        object.__setattr__(self, "neighbors", read_neighbors(neighbors))
+
+    @cached_property
+    def event(self) -> DiscreteLaplaceEvent:
+        """The event of one release."""
+        return self.laplace.event
+
+    def release(self, values: Any) -> float:
+        """Return the average of a list or one-dimensional array, within the bounds."""
+        places = self.ruler.place(values)
+        n, last = int(places.size), self.ruler.last
+        above = _sum(places)
+        if self.neighbors == "change-one":
+            if n == 0:
+                raise BadValue("values", "an empty list", "a list with at least one number; its length is public")
+            share = Fraction(self.laplace.release(above), n * last)
+        else:
+            share = _share(self.laplace.release(above), self.laplace.release(n * last - above))
+        answer = self.ruler.low + min(max(share, Fraction(0)), Fraction(1)) * last * self.ruler.step
+        return float(answer)
+
+    def standard_error(self, *, size: int, mean: object) -> float:
+        """Return the standard deviation of the noise for so many numbers of this average, to first order.
+
+        With p the average's place between the bounds: sqrt(2) (high - low) sqrt(p^2 + (1 - p)^2) / (epsilon n), and
+        under change-one sqrt(2) (high - low) / (epsilon n).
+        """
+        n, width = whole(size, "size", least=1), self.ruler.last * self.ruler.step
+        p = min(max((rational(mean, "mean") - self.ruler.low) / width, Fraction(0)), Fraction(1))
+        spread = p * p + (1 - p) ** 2 if self.neighbors == "add-remove" else Fraction(1)
+        return math.sqrt(self.laplace.variance * float_up(spread)) * float_up(self.ruler.step) / n
+
+    def __repr__(self) -> str:
+        bounds = f"low={shown(self.ruler.low)}, high={shown(self.ruler.high)}"
+        return f"Average({bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r})"
+
+
+def _sum(places: Any) -> int:
+    """Return the exact sum: in halves of 21 bits, since 2**40 places of 42 bits would not fit an int64."""
+    return (int((places >> 21).sum(dtype=np.int64)) << 21) + int((places & (2**21 - 1)).sum(dtype=np.int64))
+
+
+def _share(above: int, below: int) -> Fraction:
+    """Return above / (above + below), or one half where the sums are all noise."""
+    total = above + below
+    return Fraction(above, total) if total > 0 else Fraction(1, 2)

@@ -1,0 +1,82 @@
+"""Propose a bound on the sensitivity, test privately whether it holds for miles around, and release only if so.
+
+What comes back is an answer with little noise, or None. The test looks at a distance, which one row moves by one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet import noise
+from privet.accounting.events import ThresholdEvent
+from privet.core.errors import BadParameter
+from privet.core.event import Composed
+from privet.core.exact import open_probability, positive
+from privet.core.rounding import exp_down, log_up
+
+from .laplace import DiscreteLaplaceEvent, Laplace
+from .local_sensitivity import read_local
+from .mechanism import Mechanism, shown
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ProposeTestRelease(Mechanism):
+    """Release an answer with noise for a proposed sensitivity, if the data are far from any where it is more.
+
+    It takes a `Local`: the answer and its local sensitivity at each distance, in a list whose length is public. How
+    far the data are is the first distance at which that exceeds `bound`. Half of epsilon pays for the test, unless
+    `testing` says another share; the rest for the answer.
+
+    Guarantee: (epsilon, delta)-DP under change-one neighbours. The distance d moves by at most 1 between neighbours and
+    gets discrete Laplace noise of scale 1 / epsilon_1; an answer comes out if the sum exceeds `threshold`. If one of
+    two neighbours has a local sensitivity within the bound, their answers differ by at most the bound, and both steps
+    together cost epsilon_1 + epsilon_2. If neither has, both have d = 0, the refusals are equally likely, and an
+    answer comes out with probability P[noise > threshold] = a^(threshold + 1) / (1 + a) <= delta, a = e^-epsilon_1.
+    Cites: [DL09, Sec. 2.2], [DR14, Sec. 7.3].
+    """
+
+    laplace: Laplace
+    test_epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, *, bound: object, epsilon: object, delta: object, testing: object = Fraction(1, 2)) -> None:
+        total, share = positive(epsilon, "epsilon"), open_probability(testing, "testing")
+        object.__setattr__(self, "laplace", Laplace(sensitivity=bound, epsilon=(1 - share) * total))
+        object.__setattr__(self, "test_epsilon", share * total)
+        object.__setattr__(self, "delta", open_probability(delta, "delta"))
+        if self.delta < Fraction(1, 10**300):
+            raise BadParameter("delta", delta, "at least 1e-300")
+
+    @cached_property
+    def event(self) -> ThresholdEvent:
+        """The event of one release, whether an answer comes out or not."""
+        test = DiscreteLaplaceEvent(steps=1, scale=1 / self.test_epsilon)
+        return ThresholdEvent(Composed((test, self.laplace.event)), self.delta)
+
+    @cached_property
+    def threshold(self) -> int:
+        """The least T with P[noise > T] <= delta: data at a distance well above it get an answer."""
+        # a^(T+1) <= delta (1 + a); rounding up the logarithm, and down the a, makes T no smaller
+        a = exp_down(-self.test_epsilon)
+        odds = 1 / (self.delta * (1 + a))
+        return max(0, math.ceil(log_up(odds) / self.test_epsilon) - 1) if odds > 1 else 0
+
+    def release(self, value: Any) -> Any:
+        """Return the answer of a `Local` with noise, or None where its sensitivity is not surely within the bound."""
+        answer, entries = read_local(value)
+        distance = sum(entry <= self.laplace.sensitivity for entry in entries)
+        released = self.laplace.release(answer)  # drawn in either case
+        passed = distance + noise.discrete_laplace(1 / self.test_epsilon) > self.threshold
+        return released if passed else None
+
+    def error(self, confidence: object = 0.95) -> float:
+        """Return a half-width that the noise of an answer stays within with this probability, where one comes out."""
+        return self.laplace.error(confidence)
+
+    def __repr__(self) -> str:
+        bound = shown(self.laplace.sensitivity)
+        return f"ProposeTestRelease(bound={bound}, epsilon={float(self.event.pure()):.6g}, delta={shown(self.delta)})"

@@ -1,0 +1,95 @@
+"""Any estimator, made private: it runs on random blocks of the rows, and its answers are aggregated in private.
+
+A row lies in one block, so it moves one answer, however wild the estimator. What the estimator raises or prints is its
+own; what it returns is clamped by the aggregate, and whatever is no number counts as the low bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from privet import noise
+from privet.core.errors import BadParameter, BadValue
+from privet.core.event import Event
+from privet.core.exact import read_rational, whole
+
+from .average import Average
+from .mechanism import Mechanism
+from .quantile_one import Quantile
+from .smooth_quantile import SmoothQuantile
+
+Aggregate = Average | Quantile | SmoothQuantile
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SampleAggregate(Mechanism):
+    """Release what an estimator says, by asking it on `blocks` random parts of the rows and aggregating in private.
+
+    `estimator` takes some of the rows (of a list or an array, along its first axis) and returns one number; it must
+    not depend on anything else that is private. `aggregate` is a mechanism for so many numbers under change-one
+    neighbours: an `Average`, a `Quantile` or a `SmoothQuantile`.
+
+    Guarantee: the event of the aggregate, under add-remove and under change-one neighbours of the rows. Each row goes
+    to a block by a fair draw of its own, which does not depend on its value. For the same draws, a row that comes, goes
+    or changes alters the rows of one block, hence one of the answers, and their number is public; so the aggregate's
+    promise for change-one neighbours holds for every outcome of the draws.
+    Cites: [NRS07, Sec. 4].
+    """
+
+    estimator: Callable[[Any], Any]
+    blocks: int
+    aggregate: Aggregate
+
+    def __init__(self, *, estimator: Callable[[Any], Any], blocks: int, aggregate: Aggregate) -> None:
+        if not callable(estimator):
+            raise BadParameter("estimator", estimator, "a function of some rows that returns one number")
+        if not isinstance(aggregate, Average | Quantile | SmoothQuantile):
+            raise BadParameter("aggregate", aggregate, "an Average, a Quantile or a SmoothQuantile")
+        if not isinstance(aggregate, SmoothQuantile) and aggregate.neighbors != "change-one":
+            raise BadParameter(
+                "aggregate", aggregate, "one with neighbors='change-one': a row changes one block's answer"
+            )
+        object.__setattr__(self, "estimator", estimator)
+        object.__setattr__(self, "blocks", whole(blocks, "blocks", least=1, most=10**6))
+        object.__setattr__(self, "aggregate", aggregate)
+
+    @property
+    def event(self) -> Event:
+        """The event of one release: that of the aggregate."""
+        return self.aggregate.event
+
+    def release(self, rows: Any) -> Any:
+        """Return a private aggregate of the estimator's answers on random blocks of the rows."""
+        listed = isinstance(rows, (list, tuple))
+        size = len(rows) if listed or (isinstance(rows, np.ndarray) and rows.ndim) else None
+        if size is None:
+            raise BadValue("rows", f"a {type(rows).__name__}", "a list or an array of rows")
+        # Grouping by one sort keeps the order of the rows inside a block.
+        places = noise.uniform_below(self.blocks, size)
+        order = np.argsort(places, kind="stable")
+        cuts = np.searchsorted(places[order], np.arange(self.blocks + 1))
+        parts = [order[a:b] for a, b in pairwise(cuts.tolist())]
+        return self.aggregate.release([self._ask([rows[i] for i in part] if listed else rows[part]) for part in parts])
+
+    def _ask(self, part: Any) -> Fraction:
+        try:
+            with warnings.catch_warnings():  # a warning would tell, too
+                warnings.simplefilter("ignore")
+                answer = read_rational(self.estimator(part))
+        except Exception:  # an estimator may raise anything, and that it did is private
+            answer = None
+        if answer is None:
+            ruler = self.aggregate.smooth.ruler if isinstance(self.aggregate, SmoothQuantile) else self.aggregate.ruler
+            return ruler.low
+        return answer
+
+    def __repr__(self) -> str:
+        name = getattr(self.estimator, "__name__", type(self.estimator).__name__)
+        return f"SampleAggregate(estimator={name}, blocks={self.blocks}, aggregate={self.aggregate!r})"

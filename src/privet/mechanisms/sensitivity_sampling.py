@@ -1,0 +1,154 @@
+"""A sensitivity found by sampling, and the weaker promise that it buys: random differential privacy.
+
+Where nobody can work a sensitivity out, it may be sampled from made-up neighbours. The promise then holds for data
+drawn like those, except with probability gamma; it says nothing about data at hand that are unlucky or different.
+So nothing here is a `Mechanism`, and nothing here has an event: no accountant and no ledger takes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.exact import open_probability, positive, read_rational, whole
+
+from .exponential import Exponential
+from .laplace import Laplace
+from .mechanism import Mechanism, shown
+
+Norm = Literal["sum", "max"]
+"""How the changes of several numbers count: added up, for noise; or the largest, for scores of options."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomPrivacy:
+    """The promise of random differential privacy: epsilon-DP between neighbours drawn at random, but for gamma.
+
+    It is no `Event`: it does not compose with promises that hold for all data.
+
+    Cites: [RA17].
+    """
+
+    epsilon: Fraction
+    gamma: Fraction
+
+    def __str__(self) -> str:
+        return f"({shown(self.epsilon)}, gamma {shown(self.gamma)})-random differential privacy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledSensitivity:
+    """The largest change among sampled neighbours, for a promise that fails with probability gamma."""
+
+    value: Fraction
+    gamma: Fraction
+    samples: int
+    norm: Norm
+
+
+def sampling_plan(gamma: object) -> tuple[int, float]:
+    """Return how many pairs of neighbours to sample, the fewest that do for a gamma, and the chance that they mislead.
+
+    With m samples the largest change bounds all but a share of the others, rho + sqrt(ln(1/rho) / (2 m)) in all, where
+    rho is the chance that the samples are too lucky; m is least at ln(rho) = W(-gamma / (2 sqrt e)) + 1/2 on the
+    lower branch of Lambert's function.
+
+    Guarantee: m = ceil(ln(1/rho) / (2 (gamma - rho)^2)) samples keep the sum within gamma.
+    Cites: [RA17].
+    """
+    from scipy.special import lambertw
+
+    allowed = float(open_probability(gamma, "gamma"))
+    if allowed < 1e-4:
+        raise BadParameter("gamma", gamma, "at least 1e-4: a smaller one takes more than a billion samples")
+    rho = math.exp(lambertw(-allowed / (2 * math.sqrt(math.e)), -1).real + 0.5)
+    return math.ceil(math.log(1 / rho) / (2 * (allowed - rho) ** 2)), rho
+
+
+def sample_sensitivity(
+    function: Callable[[Any], Any],
+    draw: Callable[[int], Any],
+    *,
+    size: int,
+    gamma: object = Fraction(1, 10),
+    norm: Norm = "sum",
+) -> SampledSensitivity:
+    """Return the largest change of a function among sampled neighbours of `size` rows that differ in one.
+
+    `draw(k)` makes up k rows, as a list or an array, from a public distribution, never from the data; `function` takes
+    such rows and returns a number or a list of them.
+
+    Guarantee: random differential privacy with this gamma, for data that are drawn like `draw`'s, and no more.
+    Cites: [RA17, Alg. 1].
+    """
+    n, (samples, _) = whole(size, "size", least=1), sampling_plan(gamma)
+    if norm not in ("sum", "max"):
+        raise BadParameter("norm", norm, "'sum' or 'max'")
+    largest = Fraction(0)
+    for _ in range(samples):
+        rows = list(draw(n + 1))
+        if len(rows) != n + 1:
+            raise RequestError(f"draw(k) must return k rows; asked for {n + 1}, it returned {len(rows)}")
+        one, other = _numbers(function(rows[:n])), _numbers(function([*rows[: n - 1], rows[n]]))
+        if len(one) != len(other):
+            raise RequestError("the function must return the same number of answers for all rows")
+        moves = [abs(a - b) for a, b in zip(one, other, strict=True)]
+        largest = max(largest, sum(moves, Fraction(0)) if norm == "sum" else max(moves, default=Fraction(0)))
+    return SampledSensitivity(value=largest, gamma=open_probability(gamma, "gamma"), samples=samples, norm=norm)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RandomlyPrivate:
+    """Laplace noise, or a choice by the exponential mechanism, at a sensitivity that was sampled.
+
+    Guarantee: `promise`, which is random differential privacy and nothing stronger.
+    Cites: [RA17].
+    """
+
+    sensitivity: SampledSensitivity
+    promise: RandomPrivacy
+    _mechanism: Mechanism
+
+    def __init__(self, sensitivity: SampledSensitivity, mechanism: Mechanism, epsilon: Fraction) -> None:
+        object.__setattr__(self, "sensitivity", sensitivity)
+        object.__setattr__(self, "promise", RandomPrivacy(epsilon=epsilon, gamma=sensitivity.gamma))
+        object.__setattr__(self, "_mechanism", mechanism)
+
+    @classmethod
+    def laplace(cls, sensitivity: SampledSensitivity, *, epsilon: object) -> RandomlyPrivate:
+        """Return Laplace noise for answers whose summed change was sampled."""
+        spend = positive(epsilon, "epsilon")
+        return cls(sensitivity, Laplace(sensitivity=_read(sensitivity, "sum"), epsilon=spend), spend)
+
+    @classmethod
+    def exponential(cls, sensitivity: SampledSensitivity, *, epsilon: object) -> RandomlyPrivate:
+        """Return a choice among options whose scores' largest change was sampled."""
+        spend = positive(epsilon, "epsilon")
+        return cls(sensitivity, Exponential(sensitivity=_read(sensitivity, "max"), epsilon=spend), spend)
+
+    def release(self, value: Any) -> Any:
+        """Return the answer with noise, or the index of the option that was chosen."""
+        return self._mechanism.release(value)
+
+    def __repr__(self) -> str:
+        return f"RandomlyPrivate({type(self._mechanism).__name__}, {self.promise})"
+
+
+def _read(sensitivity: object, norm: Norm) -> Fraction:
+    if not isinstance(sensitivity, SampledSensitivity) or sensitivity.norm != norm:
+        raise BadParameter("sensitivity", sensitivity, f"what sample_sensitivity(..., norm={norm!r}) returned")
+    if sensitivity.value == 0:
+        raise RequestError("no sampled neighbour moved the answer at all; draw rows that vary more, or sample more")
+    return sensitivity.value
+
+
+def _numbers(answer: Any) -> list[Fraction]:
+    listed = answer.tolist() if hasattr(answer, "tolist") else answer
+    exact = [read_rational(x) for x in (listed if isinstance(listed, (list, tuple)) else [listed])]
+    if any(x is None for x in exact):
+        raise RequestError("the function must return a finite number or a list of them, for made-up rows")
+    return [x for x in exact if x is not None]

@@ -1,0 +1,111 @@
+"""Rounded continuous noise: the polynomial regions are those of the densities, and draws have the rounded law."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betainc
+from scipy.stats import chi2
+
+from privet.core.errors import InvariantError, RequestError
+from privet.noise import rounded_laplace, rounded_power, rounded_student
+
+DRAWS = 6000
+ALARM = 1e-8
+
+
+class Script:
+    """A source that gives the words it was told, and then the system's."""
+
+    def __init__(self, *words: int) -> None:
+        self.told = list(words)
+
+    def word(self) -> int:
+        return self.told.pop(0) if self.told else int.from_bytes(os.urandom(8), "little")
+
+    def words(self, count: int) -> Any:
+        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+
+
+def power_within(power: int) -> Callable[[float], float]:
+    """Return P[|Z| <= z] for the density 1 / (1 + |z|**power), by the beta law of |z|**p / (1 + |z|**p)."""
+    return lambda z: float(betainc(1 / power, 1 - 1 / power, z**power / (1 + z**power)))
+
+
+def student_within(degrees: int) -> Callable[[float], float]:
+    return lambda z: float(betainc(0.5, degrees / 2, z * z / (1 + z * z)))
+
+
+KINDS: dict[str, tuple[Callable[[Fraction], int], Callable[[float], float]]] = {
+    "Cauchy": (lambda scale: rounded_power(scale, 2), lambda z: 2 / math.pi * math.atan(z)),
+    "power 3": (lambda scale: rounded_power(scale, 3), power_within(3)),
+    "power 4": (lambda scale: rounded_power(scale, 4), power_within(4)),
+    "power 7": (lambda scale: rounded_power(scale, 7), power_within(7)),
+    "Student 1": (lambda scale: rounded_student(scale, 1), lambda z: 2 / math.pi * math.atan(z)),
+    "Student 2": (lambda scale: rounded_student(scale, 2), student_within(2)),
+    "Student 3": (lambda scale: rounded_student(scale, 3), student_within(3)),
+    "Student 10": (lambda scale: rounded_student(scale, 10), student_within(10)),
+    "Laplace": (rounded_laplace, lambda z: -math.expm1(-z)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)])
+def test_draws_are_rounded_continuous_draws(kind: str, scale: Fraction) -> None:
+    draw, within = KINDS[kind]
+    drawn = np.array([draw(scale) for _ in range(DRAWS)], dtype=object)
+    reach = 12
+    below = [within((k + 0.5) / float(scale)) for k in range(reach + 1)]
+    ahead = [below[0]] + [(b - a) / 2 for a, b in itertools.pairwise(below)]
+    chances = np.array([(1 - below[-1]) / 2, *ahead[:0:-1], *ahead, (1 - below[-1]) / 2])
+    places = np.array([min(max(x, -reach - 1), reach + 1) + reach + 1 for x in drawn])
+    expected, seen = chances * DRAWS, np.bincount(places, minlength=2 * reach + 3)
+    often = expected > 8
+    pooled = [(seen[~often].sum(), expected[~often].sum())] if expected[~often].sum() > 8 else []
+    pairs = [*zip(seen[often], expected[often], strict=True), *pooled]
+    statistic = sum((a - b) ** 2 / b for a, b in pairs)
+    assert chi2.sf(statistic, len(pairs)) > ALARM
+
+
+def test_a_point_on_the_edge_asks_for_more_bits() -> None:
+    # u = 3/5 and v = 4/5 lie on the circle: the first 64 bits of both cannot tell, the next ones do.
+    u, v = 3 * 2**64 // 5, 4 * 2**64 // 5
+    inside = Script(u, v, 0, 0, 1)
+    assert rounded_power(Fraction(3), 2, source=inside) == 4
+    assert not inside.told
+    top = 2**64 - 1
+    outside = Script(u, v, top, top, 2**63, 2**62, 0)
+    assert rounded_power(Fraction(10), 2, source=outside) == -5
+    assert not outside.told
+
+
+def test_a_quotient_near_a_half_asks_for_more_bits() -> None:
+    # v / u is 1/2 to 64 bits: more decide whether it rounds to 0 or to 1
+    u, v = 2**63, 2**62
+    assert rounded_power(Fraction(1), 2, source=Script(u, v, 0, 5, 1)) == 1
+    assert rounded_power(Fraction(1), 2, source=Script(u, v, 5, 0, 1)) == 0
+    assert rounded_student(Fraction(1), 3, source=Script(u, v, 5, 0, 1)) == 0
+
+
+def test_scales_of_any_size_are_exact() -> None:
+    assert abs(rounded_power(Fraction(10**30), 2, source=Script(2**63, 2**62))) // 10**28 in (49, 50)
+    assert abs(rounded_laplace(Fraction(1, 10**9))) == 0
+    assert all(rounded_student(Fraction(1, 10**40), 3) == 0 for _ in range(20))
+
+
+def test_what_is_no_noise_is_refused() -> None:
+    for scale in (Fraction(0), Fraction(-1)):
+        for draw, _ in KINDS.values():
+            with pytest.raises(InvariantError):
+                draw(scale)
+    with pytest.raises(RequestError, match="power must be"):
+        rounded_power(Fraction(1), 1)
+    with pytest.raises(RequestError, match="degrees must be"):
+        rounded_student(Fraction(1), 0)
