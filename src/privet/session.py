@@ -20,7 +20,7 @@ from .core.receipt import Receipt
 from .core.relation import tables_of
 from .core.rounding import float_down
 from .core.scan import Exact, Scan
-from .core.schema import Contribution, Table
+from .core.schema import Contribution, Schema, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
 from .planner.explain import facts
@@ -32,7 +32,8 @@ from .planner.widths import widths
 from .query.frame import Frame, Result
 from .query.frame import table as frame
 from .query.nodes import Query
-from .query.sql import parse
+from .query.relation import Private
+from .query.sql import parse, parse_view
 from .reading import read_answer
 from .release import Released, release
 
@@ -51,14 +52,16 @@ class Session:
 
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
     same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
-    `about` names the tables that may be asked about; without it, all may. Another engine than DuckDB over the
-    tables can be given as `engine`; the session closes it.
+    `views` are names for SELECTs over the tables whose rows still belong to people. `about` names the tables that may
+    be asked about; without it, all may. Views of tables that may not be asked about are left out. Another engine than
+    DuckDB over the tables can be given as `engine`; the session closes it.
     """
 
     def __init__(
         self,
         tables: Mapping[str, Table],
         *,
+        views: Mapping[str, str] | None = None,
         budget: Budget | None = None,
         ledger: Ledger | None = None,
         account: str = "session",
@@ -83,6 +86,7 @@ class Session:
         owned = followed({name: table.schema for name, table in tables.items()})
         # a table that may not be asked about can still say who owns the rows of one that links to it
         self._schemas = {name: schema for name, schema in owned.items() if about is None or name in about}
+        self._views = _read_views(views or {}, owned, self._schemas)
         self._account = account
         self._engine: Engine = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()
@@ -101,9 +105,11 @@ class Session:
 
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step."""
-        if name not in self._schemas:
-            raise UnknownName("table", name, self._schemas)
-        return frame(name, self._schemas[name])
+        if name not in self._schemas and name not in self._views:
+            raise UnknownName("table", name, (*self._schemas, *self._views))
+        if name in self._views:
+            return Frame(self._views[name])
+        return frame(name, self._schemas[name], self._schemas)
 
     def plan(
         self,
@@ -247,7 +253,7 @@ class Session:
 
     def _read(self, question: str | Query | Result) -> Query:
         if isinstance(question, str):
-            return parse(question, self._schemas)
+            return parse(question, self._schemas, self._views)
         if isinstance(question, Result):
             return question.query()
         if isinstance(question, Query):
@@ -275,6 +281,22 @@ class Session:
                     return Spend(None, Fraction(0), positive(rho, "rho"), keys)
                 wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
                 return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
+
+
+def _read_views(
+    views: Mapping[str, str], tables: Mapping[str, Schema], asked: Mapping[str, Schema]
+) -> dict[str, Private]:
+    """Return the relations that views name, in the order in which they are given; each may use those before it."""
+    if not isinstance(views, Mapping):
+        raise BadParameter("views", type(views).__name__, "a mapping of names to SELECT statements")
+    found: dict[str, Private] = {}
+    taken = {name.casefold() for name in tables}
+    for name, sql in views.items():
+        if not isinstance(name, str) or not name or name.casefold() in taken:
+            raise BadParameter("views", name, "names that no table and no other view has")
+        taken.add(name.casefold())
+        found[name] = parse_view(sql, tables, found)
+    return {name: view for name, view in found.items() if set(tables_of(view.table)) <= set(asked)}
 
 
 def _unpacked(stored: Plain) -> Released:

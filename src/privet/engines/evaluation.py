@@ -21,7 +21,7 @@ from privet.query.functions import typed
 from privet.query.typed import unify
 
 _INT64 = (-(2**63), 2**63 - 1)
-_SEES_NULL = frozenset(("is_null", "not", "and", "or", "case", "coalesce", "nullif"))
+_SEES_NULL = frozenset(("is_null", "not", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
 
 
 def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
@@ -302,8 +302,8 @@ _FUNCTIONS: Mapping[str, Method] = {
     "ln": lambda values, kinds: _finite(lambda: math.log(float(values[0]))),
     "exp": lambda values, kinds: _finite(lambda: math.exp(values[0])),
     "power": lambda values, kinds: _finite(lambda: math.pow(values[0], values[1])),
-    "least": lambda values, kinds: min(values),
-    "greatest": lambda values, kinds: max(values),
+    "least": lambda values, kinds: min((one for one in values if one is not None), default=None),
+    "greatest": lambda values, kinds: max((one for one in values if one is not None), default=None),
     "equal": lambda values, kinds: values[0] == values[1],
     "not_equal": lambda values, kinds: values[0] != values[1],
     "less": lambda values, kinds: values[0] < values[1],

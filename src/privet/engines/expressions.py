@@ -25,7 +25,7 @@ from .text import INT64, TYPES, constant, double, quoted, whole
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 """A name or a constant: as cheap to write twice as to name."""
 
-_SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif"))
+_SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
 """The functions that can give something for a NULL; all others give NULL."""
 
 
@@ -192,8 +192,7 @@ def _real(form: str) -> Method:
 def _extreme(which: str) -> Method:
     def method(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
         _, values = _unified(name, several)
-        listed = f"[{', '.join(values)}]"
-        return renderer.bind(listed, lambda x: f"CASE WHEN list_count({x}) = {len(values)} THEN list_{which}({x}) END")
+        return f"{which}({', '.join(values)})"  # which leaves NULLs out, and is NULL only if all are
 
     return method
 
@@ -360,8 +359,8 @@ _RENDERERS: Mapping[str, Method] = {
     "ln": _real("ln({})"),
     "exp": _real("exp({})"),
     "power": _real("pow({}, {})"),
-    "least": _extreme("min"),
-    "greatest": _extreme("max"),
+    "least": _extreme("least"),
+    "greatest": _extreme("greatest"),
     "equal": _infix("="),
     "not_equal": _infix("<>"),
     "less": _infix("<"),

@@ -56,7 +56,7 @@ def _bucket(argument: Expression, bins: Expression, source: Private) -> tuple[Ex
     number = bins.value if isinstance(bins, Literal) else None
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_BINS:
         raise WrongKind("HISTOGRAM", f"a constant number of bins from 1 to {MOST_BINS}", ("something else",))
-    facts = typed(argument, source.schema.columns)
+    facts = typed(argument, source.typical)
     if facts.kind not in {"integer", "number"}:
         raise WrongKind("HISTOGRAM", "numbers", (facts.kind or "NULL",), advice="group by the column instead")
     low, high = facts.ends

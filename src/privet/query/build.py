@@ -7,6 +7,7 @@ the same whenever they ask the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, Column, Expression, Literal
@@ -14,9 +15,11 @@ from privet.core.schema import Column as Facts
 
 from .bins import with_bins
 from .functions import typed
+from .inside import deduplicated, named_columns
 from .nodes import Aggregate, Key, Order, Output, Query, Step
 from .normal import conjunction, text
 from .relation import (
+    ONLY_WITHIN,
     Private,
     Released,
     Selection,
@@ -37,6 +40,7 @@ from .resolve import (
     released_facts,
     substitute,
 )
+from .shape import is_public
 
 MOST_OUTPUTS = 500
 TRUE = Literal(True)
@@ -44,6 +48,8 @@ TRUE = Literal(True)
 
 def aggregated(source: Private, asked: Selection) -> Released:
     """Return what a SELECT with aggregates releases from private rows."""
+    if is_public(source.schema):
+        raise Unsupported("this asks about public tables only; read them where they are, without noise")
     asked = with_bins(asked, source)
     columns = source.schema.columns
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
@@ -116,23 +122,14 @@ def refined(source: Released, asked: Selection) -> Released:
 
 def narrowed(source: Private, asked: Selection) -> Private:
     """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner."""
-    if asked.order or asked.limit is not None or asked.offset or asked.distinct:
+    if asked.order or asked.limit is not None or asked.offset:
         raise Unsupported(
-            "DISTINCT, ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; "
+            "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; "
             "leave them out of the sub-query, or aggregate in it"
         )
-    columns = source.schema.columns
-    where = None if asked.where is None else condition(asked.where, columns, "WHERE")
-    made: dict[str, Expression] = {}
-    taken: set[str] = set()
-    for name, expression in asked.outputs:
-        one = checked(expression, columns)
-        owner = source.owner
-        if owner is not None and (name or "").casefold() == owner.casefold() and one != Column(owner):
-            raise Unsupported(f"{owner!r} says whose row it is; another column cannot take its name")
-        _take_name(name, taken)
-        made[name or distinct_name(label(one), taken)] = one
-    return Private(source.table, source.schema, made, conjunction(source.where, where))
+    where = None if asked.where is None else condition(asked.where, source.schema.columns, "WHERE")
+    made = replace(source, columns=named_columns(source, asked.outputs), where=conjunction(source.where, where))
+    return deduplicated(made) if asked.distinct else made
 
 
 def _aggregate(marked: Call, source: Private) -> Aggregate:
@@ -141,6 +138,8 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     if any(has_aggregate(part) for part in marked.arguments):
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
     kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
+    if function in ONLY_WITHIN:
+        raise Unsupported(_across(function, source.owner))
     if function == "histogram":
         raise Unsupported("HISTOGRAM stands alone in its column, beside grouping columns only")
     if function == "count_units" and source.owner is None:
@@ -148,6 +147,16 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     if function in {"count_rows", "count_units"}:
         return Aggregate("", function, None, kept)
     return Aggregate("", function, check_argument(function, argument, source), kept)
+
+
+def _across(function: str, owner: str | None) -> str:
+    if function == "count_distinct":
+        people = f"COUNT(DISTINCT {owner})" if owner else "COUNT(*), for each row is a unit of its own"
+        return f"COUNT(DISTINCT ...) counts the people only, for now: write {people}, or GROUP BY the column"
+    return (
+        f"{function.upper()} is not supported across people: it would return values of single people; use COUNT, SUM, "
+        f"AVG, STDDEV or HISTOGRAM"
+    )
 
 
 def _outputs(asked: Selection, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:

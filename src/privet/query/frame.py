@@ -5,17 +5,22 @@ Every step returns a new value. Before `agg` the rows are private; after it they
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from privet.core.exact import whole
 from privet.core.expression import Column, Expression
 from privet.core.schema import Schema
+from privet.core.unit import unit_columns
 
 from .build import aggregated, narrowed, refined
+from .inside import deduplicated, grouped
+from .join import join, pair, united
 from .nodes import Order, Query
-from .normal import conjunction
-from .relation import Private, Released, Selection
+from .normal import call, conjunction
+from .relation import Private, Released, Selection, distinct_name
 from .resolve import substitute
 from .terms import (
     Descending,
@@ -78,6 +83,60 @@ class Frame:
             raise RequestError("select stands before group_by or after agg")
         asked = Selection(outputs=self._named(columns, named), where=self._where)
         return Frame(narrowed(self._source, asked))
+
+    def join(
+        self,
+        other: Frame,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        how: Literal["inner", "left"] = "inner",
+        where: Term | None = None,
+    ) -> Frame:
+        """Return pairs of rows that are equal in columns: by name, or by {"mine": "theirs"}.
+
+        Private tables are joined by who owns their rows, or by a column and the one that it links to. Columns of
+        `other` that have a name taken here get `_right` after it. `where` is a further condition for a pair, over the
+        columns of the result.
+        """
+        if not isinstance(other, Frame) or self._keys or other._keys:
+            raise BadParameter("other", type(other).__name__, "a table of the same session, before group_by")
+        if how not in ("inner", "left"):
+            raise BadParameter("how", how, "'inner' or 'left'")
+        left, right = self._whole(), other._whole()
+        sides = pair(left, right, how)
+        mine, theirs = sides.sides
+        equal = [
+            call("equal", _column_of(mine, one), _column_of(theirs, another))
+            for one, another in _named_pairs(on).items()
+        ]
+        made, mine, theirs = join(
+            sides, conjunction(*equal, *(() if where is None else _over_both(where, mine, theirs)))
+        )
+        return Frame(replace(made, columns=_side_by_side(mine, theirs)))
+
+    def distinct(self) -> Frame:
+        """Return each person's rows without repeats; the column that says whose row it is must be among them."""
+        return Frame(deduplicated(self._whole()))
+
+    def union_all(self, *others: Frame) -> Frame:
+        """Return all rows of several tables whose columns correspond by their places."""
+        for other in others:
+            if not isinstance(other, Frame) or other._keys:
+                raise BadParameter("others", type(other).__name__, "tables of the same session, before group_by")
+        return Frame(united([self._whole(), *(other._whole() for other in others)]))
+
+    def per_unit(self, *by: str | Term, **named: Term) -> Frame:
+        """Return one row for each person, and each combination of `by`, with aggregates over that person's rows."""
+        if self._keys:
+            raise RequestError("per_unit stands before group_by")
+        owned: Named = tuple((name, Column(name)) for name in unit_columns(self._source.schema.unit))
+        keys = (*owned, *self._named(by, {}))
+        listed = (*keys, *self._named((), named))
+        asked = Selection(outputs=listed, where=self._where, keys=tuple(one for _, one in keys))
+        return Frame(grouped(self._source, asked))
+
+    def _whole(self) -> Private:
+        return replace(self._source, where=conjunction(self._source.where, self._where))
 
     def agg(self, *unnamed: Term, **named: Term) -> Result:
         """Return what is released: the groups' columns, and aggregates under their names."""
@@ -162,11 +221,43 @@ class Result:
         return substitute(read(one), lambda part: names.get(part.name) if isinstance(part, Column) else None)
 
 
-def table(name: str, schema: Schema) -> Frame:
-    """Return all rows of a private table, to be aggregated."""
+def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
+    """Return all rows of a table, to be aggregated, or joined to others of the same `tables`."""
     if not isinstance(name, str) or not isinstance(schema, Schema):
         raise BadParameter("schema", schema, "the Schema of the table")
-    return Frame(Private.of(name, schema))
+    return Frame(Private.of(name, schema, tables))
+
+
+def _named_pairs(on: object) -> dict[str, str]:
+    if isinstance(on, str):
+        return {on: on}
+    if isinstance(on, Mapping) and all(isinstance(one, str) for pair in on.items() for one in pair):
+        return dict(on)
+    if isinstance(on, Sequence) and all(isinstance(one, str) for one in on):
+        return {one: one for one in on}
+    raise BadParameter("on", on, "a column, a list of columns, or a mapping of columns here to columns there")
+
+
+def _column_of(columns: Mapping[str, Expression], name: str) -> Expression:
+    if name not in columns:
+        raise UnknownName("column", name, columns)
+    return columns[name]
+
+
+def _side_by_side(mine: Mapping[str, Expression], theirs: Mapping[str, Expression]) -> dict[str, Expression]:
+    found, taken = dict(mine), {name.casefold() for name in mine}
+    for name, one in theirs.items():
+        if name in mine and mine[name] == one:
+            continue
+        found[distinct_name(f"{name}_right" if name.casefold() in taken else name, taken)] = one
+    return found
+
+
+def _over_both(where: Term, mine: Mapping[str, Expression], theirs: Mapping[str, Expression]) -> tuple[Expression]:
+    columns = _side_by_side(mine, theirs)
+    return (
+        substitute(constant(where), lambda part: _column_of(columns, part.name) if isinstance(part, Column) else None),
+    )
 
 
 def _own_name(one: object) -> str | None:

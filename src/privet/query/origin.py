@@ -13,12 +13,12 @@ Place = tuple[str, str]
 """A table and a column of it."""
 
 
-def conjuncts(on: Expression | None) -> Iterator[Call]:
+def conjuncts(on: Expression | None) -> Iterator[Expression]:
     """Yield the conditions that must all hold for a condition to hold."""
     if isinstance(on, Call) and on.function == "and":
         for one in on.arguments:
             yield from conjuncts(one)
-    elif isinstance(on, Call):
+    elif on is not None:
         yield on
 
 
@@ -26,7 +26,7 @@ def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
     """Yield the columns of the left and of the right side, as each calls them, that a join makes equal, plainly."""
     theirs = dict(join.names)
     for one in conjuncts(join.on):
-        if one.function != "equal":
+        if not isinstance(one, Call) or one.function != "equal":
             continue
         first, second = one.arguments
         if isinstance(first, Column) and isinstance(second, Column):

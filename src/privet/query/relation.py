@@ -8,35 +8,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from privet.core.errors import Unsupported
 from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.relation import Relation
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
-from privet.core.unit import Nobody, Person
+from privet.core.unit import Person
 
 from .nodes import Order, Query
 
 MARK = "aggregate:"
 """Marks an aggregate inside an expression until `build` gives it a name; no engine knows such a function."""
 
+WINDOW = "window:"
+"""Marks a window function until `inside` makes it a column."""
+
+ONLY_WITHIN = ("min", "max", "count_distinct")
+"""Aggregates that stay within one person's rows: across people they would show single ones."""
+
 OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 
 
 @dataclass(frozen=True)
 class Private:
-    """Rows of a private table: columns as expressions over its own, and the condition under which a row is there."""
+    """Rows of a table, or of what is made of several: private, or public and about to be joined to private ones.
 
-    table: str
+    `columns` are expressions over the relation's own, and `where` is the condition under which a row is there.
+    `typical` are the facts of its own columns where people give no more than is typical: what sums are clamped to.
+    """
+
+    table: Relation
     schema: Schema
     columns: Mapping[str, Expression]
-    where: Expression | None = None
+    where: Expression | None
+    tables: Mapping[str, Schema] = field(repr=False)
+    typical: Mapping[str, Facts] = field(repr=False)
 
     @classmethod
-    def of(cls, table: str, schema: Schema) -> Private:
+    def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Private:
         """Return all rows and columns of a table."""
-        if isinstance(schema.unit, Nobody):
-            raise Unsupported(f"table {table!r} is public: read it where it is, without noise")
-        return cls(table, schema, {name: Column(name) for name in schema.columns})
+        columns = {name: Column(name) for name in schema.columns}
+        return cls(table, schema, columns, None, tables or {table: schema}, schema.columns)
 
     @property
     def owner(self) -> str | None:
@@ -52,7 +63,8 @@ class Released:
     facts: Mapping[str, Facts]
 
 
-Relation = Private | Released
+Standing = Private | Released
+"""What a SELECT can stand on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +84,31 @@ class Selection:
 def aggregate(function: str, argument: Expression | None = None, where: Expression | None = None) -> Call:
     """Return a marked aggregate of an argument over the rows that meet a condition."""
     return Call(MARK + function, (argument or Literal(None), where or Literal(True)))
+
+
+def window(
+    function: str, arguments: tuple[Expression, ...], partition: tuple[Expression, ...], order: tuple[Order, ...]
+) -> Call:
+    """Return a marked window function: its arguments, its partition, and its order."""
+    terms = []
+    for term in order:
+        flags = f"{'descending' if term.descending else 'ascending'}{' nulls first' if term.nulls_first else ''}"
+        terms.append(Call(flags, (term.expression,)))
+    return Call(
+        WINDOW + function, (Call("given", arguments), Call("partition", partition), Call("order", tuple(terms)))
+    )
+
+
+def is_window(expression: Expression) -> bool:
+    """Return whether an expression is itself a marked window function."""
+    return isinstance(expression, Call) and expression.function.startswith(WINDOW)
+
+
+def has_window(expression: Expression | None) -> bool:
+    """Return whether a marked window function stands anywhere in an expression."""
+    if not isinstance(expression, Call):
+        return False
+    return is_window(expression) or any(map(has_window, expression.arguments))
 
 
 def histogram(argument: Expression, bins: Expression, where: Expression | None = None) -> Call:

@@ -131,7 +131,7 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     if one == Column(source.owner or ""):
         raise Unsupported(f"{name} of {source.owner!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
-    if not facts.bounded:
+    if not typed(one, source.typical).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
 

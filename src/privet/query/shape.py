@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from privet.core.errors import InvariantError, UnknownName, Unsupported
-from privet.core.expression import Column, Expression
+from privet.core.expression import Call, Column, Expression
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
@@ -120,7 +120,7 @@ class _Shape:
             )
         keyed = _on_key(join, left, right)
         if not is_public(right):
-            _check_same_unit(left, right)
+            check_same_unit(left, right)
             return _made(left, columns, self._together(join, left, right), left.rows * right.rows)
         if isinstance(left.unit, Rows) and not keyed:
             raise Unsupported(
@@ -165,7 +165,7 @@ class _Shape:
         for other in several[1:]:
             if len(other.columns) != len(first.columns):
                 raise Unsupported("the parts of UNION ALL have different numbers of columns; list the same in each")
-            _check_same_unit(first, other)
+            check_same_unit(first, other)
             if _places(first) != _places(other):
                 raise InvariantError("the parts of a union have their units in different places")
         columns = {}
@@ -222,13 +222,14 @@ def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clau
             )
 
 
-def _check_same_unit(left: Schema, right: Schema) -> None:
+def check_same_unit(left: Schema, right: Schema) -> None:
+    """Raise unless two relations belong to the same people, said by a column of the same kind, or to nobody."""
     if is_public(left) != is_public(right):
         raise Unsupported("UNION ALL of private and public rows would leave some rows without an owner; ask them apart")
     if isinstance(left.unit, Rows) or isinstance(right.unit, Rows):
         raise Unsupported(
-            "each row of one of these tables is protected by itself, so no two private tables can be joined by who "
-            "owns their rows; declare a unit such as Person('patient_id')"
+            "each row of one of these tables is protected by itself, so they cannot be put together by who owns "
+            "their rows; declare a unit such as Person('patient_id')"
         )
     if left.unit != right.unit:
         raise Unsupported(
@@ -248,7 +249,7 @@ def _on_key(join: Join, left: Schema, right: Schema) -> bool:
     if key is None:
         return False
     for one in conjuncts(join.on):
-        if one.function == "equal" and Column(key) in one.arguments:
+        if isinstance(one, Call) and one.function == "equal" and Column(key) in one.arguments:
             other = one.arguments[1 - one.arguments.index(Column(key))]
             if mentions(other) <= left.columns.keys():
                 return True

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from privet.core.errors import ParseError, PrivetError, Unsupported
 from privet.core.schema import Schema
 
 from .nodes import Query
+from .relation import Private
 from .sql_clauses import NODES, Node, check_depth, check_tree
 from .sql_functions import NAMES
-from .sql_select import read_query
+from .sql_select import read_query, read_rows
+
+T = TypeVar("T")
 
 MOST_CHARACTERS = 20_000
 MOST_WORDS = 5_000
 MOST_TERMS = 500
 """AND and OR together."""
 MOST_SIGNS = 1_500
+MOST_UNIONS = 20
 MOST_NESTED = 100
 """Brackets, CASE, NOT and signs inside each other: each takes the parser up to 26 calls inside each other."""
 MOST_DEEP = 110
@@ -37,16 +42,20 @@ _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
-_SETS = {"UNION": "union", "INTERSECT": "intersect", "EXCEPT": "except"}
+_SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
 
 
-def parse(sql: str, tables: Mapping[str, Schema]) -> Query:
-    """Return the query that a SQL text asks of declared tables.
+def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] | None = None) -> Query:
+    """Return the query that a SQL text asks of declared tables, whose links are followed, and of named relations.
 
     Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
     `RequestError` that says what is wrong and what to write instead.
     """
+    return _read(sql, lambda tree: read_query(tree, tables, views or {}))
+
+
+def _read(sql: str, read: Callable[[Node], T]) -> T:
     if not isinstance(sql, str):
         raise ParseError(f"a query is a text; got a {type(sql).__name__}")
     if len(sql) > MOST_CHARACTERS:
@@ -58,9 +67,14 @@ def parse(sql: str, tables: Mapping[str, Schema]) -> Query:
             tree = _tree(sql)
             check_depth(tree, MOST_DEEP)
             check_tree(tree, NAMES)
-            return read_query(tree, tables)
+            return read(tree)
     except RecursionError:
         raise ParseError("the query is nested too deeply; split it") from None
+
+
+def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private]) -> Private:
+    """Return the rows that a named relation stands for: a SELECT that stays within people, or is of public tables."""
+    return _read(sql, lambda tree: read_rows(tree, tables, views))
 
 
 @contextmanager
@@ -123,7 +137,7 @@ def _one_statement(tokens: Sequence[Node]) -> list[Node]:
 def _check_tokens(tokens: Sequence[Node]) -> None:
     """Refuse nesting and chains that are too long, counted before the parser recurses into them."""
     open_at: list[int] = []
-    depth = run = terms = signs = 0
+    depth = run = terms = signs = unions = 0
     if len(tokens) > MOST_WORDS:
         raise ParseError(f"a query has at most {MOST_WORDS:,} words and signs; this one has {len(tokens):,}")
     for token in tokens:
@@ -141,6 +155,9 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
                 depth -= open_at.pop()
         if name in _SETS:
             raise Unsupported(NODES[_SETS[name]])
+        unions += name == "UNION"
+        if unions > MOST_UNIONS:
+            raise Unsupported(f"a query has at most {MOST_UNIONS} UNION ALLs")
         terms += name in {"AND", "OR"}
         signs += name not in _PLAIN and not token.text[:1].isalnum()
         if depth + run > MOST_NESTED:

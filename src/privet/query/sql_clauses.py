@@ -30,7 +30,10 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
             "offset",
             "distinct",
             "with",
+            "joins",
         ),
+        "join": ("this", "on", "using", "side", "kind"),
+        "union": ("this", "expression", "distinct", "with"),
         "with": ("expressions",),
         "cte": ("this", "alias"),
         "subquery": ("this", "alias"),
@@ -71,7 +74,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "gte": _PAIR,
         "is": _PAIR,
         "between": ("this", "low", "high"),
-        "in": ("this", "expressions"),
+        "in": ("this", "expressions", "query"),
         "like": (*_PAIR, "negate"),
         "escape": _PAIR,
         "add": _PAIR,
@@ -135,19 +138,32 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "stddev": ("this",),
         "stddevpop": ("this",),
         "stddevsamp": ("this",),
+        "min": ("this",),
+        "max": ("this",),
+        # within one person's rows
+        "window": ("this", "partition_by", "order", "over"),
+        "rownumber": (),
+        "rank": (),
+        "denserank": (),
+        "lag": ("this", "offset"),
+        "lead": ("this", "offset"),
     }.items()
 }
 
-_ONE_TABLE = "a query reads one table for now; joins come later"
+_LATERAL = "it looks at the rows of several people; write JOIN ... ON"
 _EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV or HISTOGRAM"
 _VOLATILE = "an answer may depend on nothing but the data and the query; write the value as a constant"
 _SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
+_OVER = "a window function needs OVER (PARTITION BY the person ORDER BY ...)"
 _SET = "set operations lose whose row it is; ask one SELECT at a time"
 
 CLAUSES: dict[str, str] = {
-    "joins": f"JOIN is not supported: {_ONE_TABLE}",
-    "laterals": f"LATERAL is not supported: {_ONE_TABLE}",
-    "windows": "WINDOW is not supported: windows mix the rows of several people; use GROUP BY",
+    "laterals": f"LATERAL is not supported: {_LATERAL}",
+    "windows": "WINDOW is not supported; write OVER (PARTITION BY ... ORDER BY ...) where it is used",
+    "method": "NATURAL, ASOF and POSITIONAL joins are not supported; say in ON what must be equal",
+    "by_name": "UNION ALL BY NAME is not supported; list the columns in the same order",
+    "spec": "frames such as ROWS BETWEEN are not supported; aggregate in a sub-query that is grouped by the person",
+    "default": "a default is not supported here; use COALESCE",
     "qualify": "QUALIFY is not supported: it needs window functions; use HAVING on aggregates",
     "sample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "pivots": "PIVOT is not supported: private values would become column names; use GROUP BY",
@@ -158,7 +174,6 @@ CLAUSES: dict[str, str] = {
     "all": "GROUP BY ALL is not supported; list the grouping columns",
     "on": "DISTINCT ON is not supported: it shows single rows; use GROUP BY with aggregates",
     "columns": "a list of column names after an alias is not supported; name columns with AS in the SELECT list",
-    "query": f"IN (SELECT ...) is not supported: {_SUBQUERY}",
     "db": "a table is named without schema or catalogue here; write its name alone",
     "catalog": "a table is named without schema or catalogue here; write its name alone",
     "version": "time travel is not supported; a table is what it is now",
@@ -172,12 +187,17 @@ CLAUSES: dict[str, str] = {
 """What to say of a clause that is not understood."""
 
 NODES: dict[str, str] = {
-    "join": f"JOIN is not supported: {_ONE_TABLE}",
-    "lateral": f"LATERAL is not supported: {_ONE_TABLE}",
-    "union": f"UNION is not supported: {_SET}",
+    "lateral": f"LATERAL is not supported: {_LATERAL}",
+    "union": f"UNION is not supported here: {_SET}",
     "intersect": f"INTERSECT is not supported: {_SET}",
     "except": f"EXCEPT is not supported: {_SET}",
-    "window": "window functions (OVER) are not supported: they mix the rows of several people; use GROUP BY",
+    "window": "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported, within one person's "
+    "rows: OVER (PARTITION BY the person ORDER BY ...); for others, aggregate in a sub-query grouped by the person",
+    "rownumber": _OVER,
+    "rank": _OVER,
+    "denserank": _OVER,
+    "lag": _OVER,
+    "lead": _OVER,
     "tablesample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "pivot": "PIVOT is not supported: private values would become column names; use GROUP BY",
     "exists": f"EXISTS is not supported: {_SUBQUERY}",

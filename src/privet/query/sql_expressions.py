@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 
+from .nodes import Order
 from .normal import call, conjunction
-from .relation import aggregate, histogram, is_aggregate
+from .relation import aggregate, histogram, is_aggregate, window
 from .sql_clauses import Node, part, parts, refusal, unknown_function
 from .sql_functions import NAMES, TRANSLATIONS, part_of_date
 
@@ -29,13 +30,39 @@ _NUMERIC_AGGREGATES = {
 
 @dataclass(frozen=True)
 class Scope:
-    """The names that an expression may use: columns, under the name of their table, and aliases of the SELECT list."""
+    """The names that an expression may use: columns, under the name of their table, and aliases of the SELECT list.
+
+    `columns` are those that need no table's name: in one table only, or the same in all, or named by USING.
+    """
 
     columns: Mapping[str, Expression]
-    table: str
+    tables: tuple[tuple[str, Mapping[str, Expression]], ...] = ()
     owner: str | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
+
+    @classmethod
+    def over(
+        cls,
+        tables: tuple[tuple[str, Mapping[str, Expression]], ...],
+        owner: str | None,
+        merged: Mapping[str, Expression] | None = None,
+    ) -> Scope:
+        """Return the names of several tables that stand side by side."""
+        if len(tables) == 1 and not merged:
+            return cls(tables[0][1], tables, owner)
+        columns: dict[str, Expression] = dict(merged or {})
+        known = {name.casefold() for name in columns}
+        several: dict[str, set[Expression]] = {}
+        for _, own in tables:
+            for name, one in own.items():
+                several.setdefault(name.casefold(), set()).add(one)
+        for _, own in tables:
+            for name, one in own.items():
+                if name.casefold() not in known and len(several[name.casefold()]) == 1:
+                    known.add(name.casefold())
+                    columns[name] = one
+        return cls(columns, tables, owner)
 
     def column(self, node: Node) -> Expression:
         """Return what a column name stands for."""
@@ -43,21 +70,36 @@ class Scope:
         if name.key != "identifier":
             raise Unsupported("* stands alone in a SELECT list; name the columns")
         if qualifier is not None:
-            if find((self.table,), qualifier) is None:
-                raise UnknownName("table", qualifier.name, (self.table,))
-            return self._own(name)
+            own = self.table(qualifier)
+            found = find(own, name)
+            if found is None:
+                raise UnknownName("column", name.name, own)
+            return own[found]
         first, second = (self.aliases, self.columns) if self.aliases_first else (self.columns, self.aliases)
         for names in (first, second):
             found = find(names, name)
             if found is not None:
                 return names[found]
-        return self._own(name)
+        return self.named(name)
 
-    def _own(self, name: Node) -> Expression:
-        found = find(self.columns, name)
+    def table(self, qualifier: Node) -> Mapping[str, Expression]:
+        """Return the columns of the table that a name before a dot means."""
+        names = tuple(name for name, _ in self.tables)
+        found = find(names, qualifier)
         if found is None:
-            raise UnknownName("column", name.name, self.columns)
-        return self.columns[found]
+            raise UnknownName("table", qualifier.name, names)
+        return self.tables[names.index(found)][1]
+
+    def named(self, name: Node) -> Expression:
+        """Return what a column name without a table stands for."""
+        found = find(self.columns, name)
+        if found is not None:
+            return self.columns[found]
+        holders = [table for table, own in self.tables if table and find(own, name) is not None]
+        if len(holders) > 1:
+            shown = " or ".join(f"{table}.{name.name}" for table in holders)
+            raise RequestError(f"column {name.name!r} is in several tables; write {shown}")
+        raise UnknownName("column", name.name, self.columns)
 
 
 def find(names: Mapping[str, object] | tuple[str, ...], identifier: Node) -> str | None:
@@ -128,8 +170,9 @@ def _count(node: Node, scope: Scope) -> Expression:
     of = _several(parts(counted, "expressions"), scope)
     if scope.owner is not None and of == [Column(scope.owner)]:
         return aggregate("count_units")
-    people = f"COUNT(DISTINCT {scope.owner})" if scope.owner else "COUNT(*), for each row is a unit of its own"
-    raise Unsupported(f"COUNT(DISTINCT ...) counts the people only, for now: write {people}, or GROUP BY the column")
+    if len(of) != 1:
+        raise Unsupported("COUNT(DISTINCT ...) takes one column")
+    return aggregate("count_distinct", of[0])
 
 
 def _count_if(node: Node, scope: Scope) -> Expression:
@@ -154,10 +197,35 @@ def _filter(node: Node, scope: Scope) -> Expression:
     return call(found.function, argument, both or kept, *rest)
 
 
+def _extreme(node: Node, scope: Scope) -> Expression:
+    if part(node, "this").key == "distinct":
+        return _numeric_aggregate(node, scope)
+    return aggregate(node.key, translate(part(node, "this"), scope))
+
+
+def _window(node: Node, scope: Scope) -> Expression:
+    ranks = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank", "lag": "lag", "lead": "lead"}
+    of = part(node, "this")
+    if of.key not in ranks:
+        raise refusal(node, NAMES)
+    given = [] if of.key not in {"lag", "lead"} else _several([part(of, "this")], scope)
+    if given and part(of, "offset") is not None:
+        given.append(translate(part(of, "offset"), scope))
+    order = part(node, "order")
+    terms = [
+        Order(translate(part(item, "this"), scope), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+        for item in (parts(order, "expressions") if order is not None else ())
+    ]
+    return window(ranks[of.key], tuple(given), tuple(_several(parts(node, "partition_by"), scope)), tuple(terms))
+
+
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     **dict.fromkeys(_NUMERIC_AGGREGATES, _numeric_aggregate),
     "anonymous": _anonymous,
     "count": _count,
     "countif": _count_if,
     "filter": _filter,
+    "min": _extreme,
+    "max": _extreme,
+    "window": _window,
 }

@@ -148,6 +148,11 @@ def _between(node: Node, read: Read) -> Expression:
 
 
 def _in(node: Node, read: Read) -> Expression:
+    if part(node, "query") is not None:
+        raise Unsupported(
+            "IN (SELECT ...) stands in WHERE by itself, joined to the rest by AND, and is about people: the column "
+            "that says whose row it is, IN a sub-query of that column"
+        )
     values = [*map(read, parts(node, "expressions"))]
     if not values or any(not isinstance(value, Literal) or value.value is None for value in values):
         raise Unsupported("IN takes a list of constants other than NULL; write x = y OR x IS NULL for anything else")

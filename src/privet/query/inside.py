@@ -1,0 +1,213 @@
+"""Sub-queries that stay within one person's rows: GROUP BY the unit, DISTINCT with it, windows partitioned by it.
+
+What they make is private rows again; nothing is released, and nothing is charged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.relation import By, Derive, Group, Rank, Relation, Within
+from privet.core.unit import unit_columns
+
+from .join import standing_on
+from .normal import conjunction
+from .relation import (
+    MARK,
+    WINDOW,
+    Private,
+    Selection,
+    distinct_name,
+    has_aggregate,
+    has_window,
+    is_aggregate,
+    is_window,
+    label,
+)
+from .resolve import checked, condition, fitted, substitute
+from .shape import is_public
+from .within import RANKS, WITHIN, grid_step
+
+TRUE = Literal(True)
+
+
+def stays_within(source: Private, asked: Selection) -> bool:
+    """Return whether a sub-query groups by the unit, so that each group is of one person's rows."""
+    units = unit_columns(source.schema.unit)
+    if is_public(source.schema):
+        return bool(asked.keys)
+    return bool(units) and all(Column(name) in asked.keys for name in units)
+
+
+def grouped(source: Private, asked: Selection) -> Private:
+    """Return one row for each unit and further key, with aggregates over that unit's rows alone.
+
+    Guarantee: that of `schema_of` for a group, whose keys hold the unit.
+    """
+    _check_plain(asked)
+    facts = source.schema.columns
+    where = None if asked.where is None else _row_condition(asked.where, source)
+    units = unit_columns(source.schema.unit)
+    taken = {name.casefold() for name in units}
+    keys: dict[Expression, str] = {Column(name): name for name in units}
+    for expression in asked.keys:
+        if has_aggregate(expression) or has_window(expression):
+            raise Unsupported("an aggregate cannot stand in GROUP BY; conditions on aggregates go into HAVING")
+        one = checked(expression, facts)
+        if one not in keys:
+            keys[one] = distinct_name(label(one), taken)
+    found: dict[Expression, Within] = {}
+
+    def over_group(expression: Expression) -> Expression | None:
+        if expression in keys:
+            return Column(keys[expression])
+        if isinstance(expression, Column):
+            raise Unsupported(
+                f"column {expression.name!r} is neither grouped by nor inside an aggregate; add it to GROUP BY"
+            )
+        if is_window(expression):
+            raise Unsupported("window functions stand in a sub-query of their own, without GROUP BY")
+        if not isinstance(expression, Call) or not is_aggregate(expression):
+            return None
+        if expression not in found:
+            name = distinct_name(label(expression), taken)
+            found[expression] = _within(name, expression, source)
+        return Column(found[expression].name)
+
+    outputs = [(name, substitute(fitted(one, facts), over_group)) for name, one in asked.outputs]
+    having = None if asked.having is None else substitute(fitted(asked.having, facts), over_group)
+    listed = tuple((name, one) for one, name in keys.items())
+    made = Group(source.table, listed, tuple(found.values()), conjunction(source.where, where))
+    standing = standing_on(made, source.tables, {})
+    kept = None if having is None else condition(having, standing.schema.columns, "HAVING")
+    columns = named_columns(standing, tuple(outputs))
+    result = replace(standing, columns=columns, where=kept)
+    return deduplicated(result) if asked.distinct else result
+
+
+def deduplicated(source: Private) -> Private:
+    """Return each person's rows without repeats: the unit must be among the columns, or people's rows would merge."""
+    for name in unit_columns(source.schema.unit):
+        if Column(name) not in source.columns.values():
+            raise Unsupported(
+                f"DISTINCT would merge the rows of several people; add {name!r}, which says whose row it is, to the "
+                f"columns, or aggregate"
+            )
+    units = unit_columns(source.schema.unit)
+    taken = {name.casefold() for name in units}
+    keys: dict[Expression, str] = {Column(name): name for name in units}
+    for name, one in source.columns.items():
+        if one not in keys:
+            keys[one] = distinct_name(name, taken)
+    made = Group(source.table, tuple((name, one) for one, name in keys.items()), (), source.where)
+    return standing_on(made, source.tables, {name: Column(keys[one]) for name, one in source.columns.items()})
+
+
+def with_ranks(source: Private, asked: Selection) -> tuple[Private, Selection]:
+    """Return rows with a column for each window function that a SELECT asks for, and the SELECT over these columns.
+
+    Guarantee: that of `schema_of` for a rank, whose partition holds the unit.
+    """
+    if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):
+        raise Unsupported("window functions stand in a sub-query of their own, without aggregates or GROUP BY")
+    where = conjunction(source.where, None if asked.where is None else _row_condition(asked.where, source))
+    relation: Relation = source.table
+    if where is not None:
+        relation = Derive(relation, tuple((name, Column(name)) for name in source.schema.columns), where)
+    taken = {name.casefold() for name in source.schema.columns}
+    found: dict[Expression, str] = {}
+    for _, one in asked.outputs:
+        for marked in _windows(one):
+            if marked not in found:
+                found[marked] = distinct_name(marked.function.removeprefix(WINDOW), taken)
+                relation = _rank(relation, found[marked], marked, source)
+    made = standing_on(relation, source.tables, source.columns)
+    outputs = tuple(
+        (name, substitute(one, lambda part: Column(found[part]) if part in found else None))
+        for name, one in asked.outputs
+    )
+    return made, replace(asked, outputs=outputs, where=None)
+
+
+def named_columns(source: Private, outputs: tuple[tuple[str | None, Expression], ...]) -> dict[str, Expression]:
+    """Return checked columns under their names, none of which may pass for the one that says whose row it is."""
+    made: dict[str, Expression] = {}
+    taken: set[str] = set()
+    for name, expression in outputs:
+        one = checked(expression, source.schema.columns)
+        for owner in unit_columns(source.schema.unit):
+            if (name or "").casefold() == owner.casefold() and one != Column(owner):
+                raise Unsupported(f"{owner!r} says whose row it is; another column cannot take its name")
+        if name is not None and (not name or name.casefold() in taken):
+            raise RequestError(f"two columns are called {name!r}; give each its own name with AS")
+        if name is not None:
+            taken.add(name.casefold())
+        made[name or distinct_name(label(one), taken)] = one
+    return made
+
+
+def _within(name: str, marked: Call, source: Private) -> Within:
+    function = marked.function.removeprefix(MARK)
+    argument, where = marked.arguments[0], marked.arguments[1]
+    if any(has_aggregate(part) for part in marked.arguments):
+        raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
+    kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
+    if function == "count_units":
+        raise Unsupported("each group is of one person here, so counting people gives 1; leave it out")
+    if function not in WITHIN:
+        listed = "COUNT, SUM, AVG, MIN and MAX"
+        raise Unsupported(f"{function.upper()} is not supported within one person's rows; use {listed}")
+    if function == "count_rows":
+        return Within(name, function, None, kept)
+    one = checked(argument, source.schema.columns)
+    step = grid_step(one, source.schema) if function in {"sum", "avg"} else None
+    return Within(name, function, one, kept, step)
+
+
+def _rank(relation: Relation, name: str, marked: Call, source: Private) -> Rank:
+    function = marked.function.removeprefix(WINDOW)
+    facts = source.schema.columns
+    given, partition, order = (part.arguments for part in marked.arguments if isinstance(part, Call))
+    if function not in RANKS:
+        raise InvariantError("an unknown window function")
+    places = given[1].value if len(given) > 1 and isinstance(given[1], Literal) else 1 if len(given) < 2 else None
+    if isinstance(places, bool) or not isinstance(places, int):
+        raise Unsupported(f"{function.upper()} takes a column and a constant number of rows")
+    terms = tuple(
+        By(checked(term.arguments[0], facts), "descending" in term.function, "nulls first" in term.function)
+        for term in order
+        if isinstance(term, Call)
+    )
+    return Rank(
+        relation,
+        name,
+        function,
+        tuple(checked(one, facts) for one in partition),
+        terms,
+        checked(given[0], facts) if given else None,
+        places,
+    )
+
+
+def _windows(expression: Expression) -> list[Call]:
+    if not isinstance(expression, Call):
+        return []
+    if is_window(expression):
+        return [expression]
+    return [found for part in expression.arguments for found in _windows(part)]
+
+
+def _row_condition(where: Expression, source: Private) -> Expression:
+    if has_aggregate(where) or has_window(where):
+        raise Unsupported("an aggregate cannot stand in WHERE; conditions on aggregates go into HAVING")
+    return condition(where, source.schema.columns, "WHERE")
+
+
+def _check_plain(asked: Selection) -> None:
+    if asked.order or asked.limit is not None or asked.offset:
+        raise Unsupported(
+            "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; leave them out "
+            "of the sub-query"
+        )

@@ -1,0 +1,419 @@
+"""Joins, sub-queries within people, unions: what they are read into, and why the rest is refused."""
+
+from __future__ import annotations
+
+import datetime
+from fractions import Fraction
+
+import pytest
+
+from privet.core.errors import RequestError, UnknownName, Unsupported
+from privet.core.expression import Call, Column, Literal
+from privet.core.links import followed
+from privet.core.relation import By, Derive, Group, Join, Rank, Union, Within, tables_of
+from privet.core.schema import (
+    Contribution,
+    PublicTable,
+    Schema,
+    category,
+    date,
+    integer,
+    number,
+    text,
+)
+from privet.core.unit import Link, Person, Rows
+from privet.query.frame import Frame, col, count, sum, table
+from privet.query.nodes import Query
+from privet.query.relation import Private
+from privet.query.shape import schema_of, typical_of
+from privet.query.sql import parse, parse_view
+
+VISITS = Schema(
+    unit=Person("person"),
+    columns={
+        "id": integer(),
+        "person": integer(nullable=True),
+        "day": date(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)),
+        "ward": category(["a", "b"]),
+        "cost": number(0, 100, step=Fraction(1, 100)),
+    },
+    contribution=Contribution(groups=2, rows=3),
+    rows=10**6,
+)
+DRUGS = Schema(
+    unit=Link("visit", to="visits", column="id"),
+    columns={"visit": integer(), "dose": number(0, 8), "code": text()},
+    contribution=Contribution(groups=1, rows=5),
+)
+PEOPLE = Schema(
+    unit=Person("person"),
+    columns={"person": integer(), "sex": category(["f", "m"]), "zip": text(), "weight": number()},
+)
+TABLES = followed(
+    {
+        "visits": VISITS,
+        "drugs": DRUGS,
+        "people": PEOPLE,
+        "zips": PublicTable(None, columns={"zip": text(), "region": category(["n", "s"])}, key="zip", rows=50).schema,
+        "codes": PublicTable(None, columns={"code": text(), "least": number(0, 9)}).schema,
+        "events": Schema(unit=Rows(), columns={"zip": text(), "x": integer(0, 9)}, neighbors="add-remove"),
+        "staff": Schema(unit=Person("badge"), columns={"badge": integer(), "person": integer()}),
+        "texts": Schema(unit=Person("person"), columns={"person": text(), "sex": text()}),
+        "other": Schema(unit=Person("person"), columns={"person": integer()}, neighbors="change-one"),
+    }
+)
+
+
+def ask(sql: str) -> Query:
+    return parse(sql, TABLES)
+
+
+def rows(sql: str) -> Private:
+    return parse_view(sql, TABLES, {})
+
+
+PEOPLE_NAMES = (("person_2", "person"), ("sex", "sex"), ("zip", "zip"), ("weight", "weight"))
+
+
+def test_a_join_on_the_unit_is_held_to_it_without_a_condition() -> None:
+    asked = ask("SELECT p.sex, COUNT(*) FROM visits v JOIN people p ON v.person = p.person GROUP BY p.sex")
+    assert asked.table == Join("visits", "people", "inner", PEOPLE_NAMES)
+    assert asked.keys[0].expression == Column("sex")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sex, COUNT(*) FROM visits JOIN people USING (person) GROUP BY sex",
+        "SELECT people.sex, COUNT(*) FROM visits INNER JOIN people ON people.person = visits.person GROUP BY 1",
+        "WITH p AS (SELECT person AS who, sex FROM people) SELECT sex, COUNT(*) FROM visits JOIN p ON who = person "
+        "GROUP BY sex",
+        "SELECT s, COUNT(*) FROM (SELECT sex AS s FROM visits v JOIN people p ON p.person = v.person) GROUP BY s",
+    ],
+)
+def test_the_same_join_is_the_same_tree_however_it_is_written(sql: str) -> None:
+    plain = ask("SELECT p.sex, COUNT(*) FROM visits v JOIN people p ON v.person = p.person GROUP BY p.sex")
+    found = ask(sql)
+    assert (found.table, found.keys, found.aggregates) == (plain.table, plain.keys, plain.aggregates)
+
+
+def test_the_sides_of_a_join_with_a_public_table_may_be_swapped() -> None:
+    one = ask("SELECT region, COUNT(*) FROM people p JOIN zips z ON p.zip = z.zip GROUP BY region")
+    other = ask("SELECT region, COUNT(*) FROM zips z JOIN people p ON p.zip = z.zip GROUP BY region")
+    assert (one.table, one.keys) == (other.table, other.keys)
+    left = ask("SELECT region, COUNT(*) FROM people p LEFT JOIN zips z USING (zip) GROUP BY region")
+    right = ask("SELECT region, COUNT(*) FROM zips z RIGHT JOIN people p USING (zip) GROUP BY region")
+    assert left.table == right.table
+    assert left.table.kind == "left"
+
+
+def test_conditions_of_an_inner_join_pend_and_those_of_a_left_joins_right_side_do_not() -> None:
+    inner = ask("SELECT COUNT(*) FROM visits JOIN (SELECT * FROM people WHERE sex = 'f') p USING (person)")
+    plain = ask("SELECT COUNT(*) FROM visits JOIN people p USING (person) WHERE sex = 'f'")
+    assert (inner.table, inner.where) == (plain.table, plain.where)
+    left = ask("SELECT COUNT(*) FROM visits LEFT JOIN (SELECT * FROM people WHERE sex = 'f') p USING (person)")
+    assert isinstance(left.table.right, Derive)
+    assert left.table.right.where == Call("equal", (Column("sex"), Literal("f")))
+    assert left.where is None
+
+
+def test_columns_of_a_left_joins_other_side_may_be_null() -> None:
+    found = rows("SELECT v.person, p.sex, p.person AS other FROM visits v LEFT JOIN people p ON p.person = v.person")
+    facts = found.schema.columns
+    assert facts["sex"].nullable
+    assert facts["person_2"].nullable
+    assert found.columns["other"] == Column("person_2")  # not who owns the row: it may be missing
+    assert found.schema.unit == Person("person")
+    inner = rows("SELECT p.sex, p.person AS other FROM visits v JOIN people p ON p.person = v.person")
+    assert not inner.schema.columns["sex"].nullable
+    assert inner.columns["other"] == Column("person")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit = v.id",
+        "SELECT COUNT(*) FROM visits v JOIN drugs d ON d.visit = v.id AND v.cost > 5",
+        "SELECT COUNT(*) FROM drugs d JOIN drugs e ON d.visit = e.visit",
+        "SELECT COUNT(*) FROM drugs d LEFT JOIN people p USING (person)",
+        "SELECT COUNT(*) FROM (SELECT visit AS at FROM drugs) d JOIN (SELECT id AS no FROM visits) v ON at = no",
+        "SELECT COUNT(*) FROM visits v JOIN visits w ON v.id = w.id",
+    ],
+)
+def test_a_link_says_who_owns_a_row_as_well_as_the_unit_does(sql: str) -> None:
+    assert schema_of(ask(sql).table, TABLES).unit == Person("person")
+
+
+def test_what_links_to_one_row_gives_no_more_than_before() -> None:
+    joined = rows("SELECT * FROM drugs d JOIN visits v ON d.visit = v.id").schema
+    assert joined.contribution == DRUGS.contribution
+    wider = rows(
+        "SELECT v.ward FROM visits v JOIN visits w ON v.person = w.person AND v.day < w.day",
+    ).schema
+    assert wider.contribution == Contribution(groups=4, rows=9)
+    assert wider.rows == 10**12
+    assert rows("SELECT * FROM people JOIN zips USING (zip)").schema.rows == PEOPLE.rows
+    assert rows("SELECT ward FROM visits, codes").schema.rows == 10**6 * 2**24
+
+
+def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -> None:
+    found = rows("SELECT person, COUNT(*) n, SUM(cost) s, AVG(cost) a, MAX(day) d FROM visits GROUP BY person")
+    facts, typical = found.schema.columns, found.typical
+    names = {name: one.name for name, one in found.columns.items() if isinstance(one, Column)}
+    assert (facts[names["n"]].low, facts[names["n"]].high) == (1, 10**6)
+    assert (typical[names["n"]].low, typical[names["n"]].high) == (1, 6)
+    assert (facts[names["s"]].low, facts[names["s"]].high) == (0, 10**8)
+    assert (typical[names["s"]].low, typical[names["s"]].high) == (0, 600)
+    assert (facts[names["a"]].low, facts[names["a"]].high) == (0, 100)
+    assert facts[names["d"]].low == datetime.date(2024, 1, 1)
+    assert found.schema.contribution == Contribution()  # one row each
+    asked = typical_of(found.table, TABLES, Contribution(groups=1, rows=50))
+    assert asked.columns[names["n"]].high == 50
+    assert asked.contribution == Contribution()
+
+
+def test_a_condition_on_aggregates_within_a_person_is_one_on_rows() -> None:
+    one = ask("SELECT COUNT(*) FROM (SELECT person FROM visits GROUP BY person HAVING COUNT(*) >= 3)")
+    assert one.table == Group("visits", (("person", Column("person")),), (Within("count", "count_rows"),))
+    assert one.where == Call("greater_equal", (Column("count"), Literal(3)))
+    other = ask("SELECT COUNT(*) FROM (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) WHERE n >= 3")
+    assert (one.table, one.where) == (other.table, other.where)
+
+
+def test_distinct_with_the_person_is_a_group() -> None:
+    asked = ask("SELECT ward, COUNT(*) FROM (SELECT DISTINCT person, ward FROM visits WHERE cost > 5) GROUP BY ward")
+    keys = (("person", Column("person")), ("ward", Column("ward")))
+    assert asked.table == Group("visits", keys, (), Call("greater", (Column("cost"), Literal(5))))
+
+
+def test_windows_within_a_person_are_columns() -> None:
+    asked = ask(
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person, ward ORDER BY day DESC) AS i FROM visits "
+        "WHERE cost > 1) WHERE i = 1"
+    )
+    assert isinstance(asked.table, Rank)
+    assert isinstance(asked.table.source, Derive)  # the condition comes before the window
+    assert asked.table.partition == (Column("person"), Column("ward"))
+    assert asked.table.order == (By(Column("day"), descending=True),)
+
+
+def test_all_rows_of_several_tables_keep_their_owners() -> None:
+    asked = ask(
+        "SELECT COUNT(*) FROM (SELECT cost AS x FROM visits UNION ALL SELECT dose FROM drugs UNION ALL "
+        "SELECT 1 FROM people)"
+    )
+    assert isinstance(asked.table, Union)
+    assert [part.columns[0] for part in asked.table.sources] == [("person", Column("person"))] * 3
+    facts = schema_of(asked.table, TABLES)
+    assert (facts.columns["x"].low, facts.columns["x"].high, facts.columns["x"].kind) == (0, 100, "number")
+    assert facts.contribution == Contribution(groups=2, rows=3 + 5 + 1)
+
+
+def test_people_in_a_sub_query_are_a_join_by_who_they_are() -> None:
+    asked = ask("SELECT COUNT(*) FROM people WHERE sex = 'f' AND person IN (SELECT person FROM visits WHERE cost > 50)")
+    assert isinstance(asked.table, Join)
+    assert asked.table.right == Group(
+        "visits", (("person", Column("person")),), (), Call("greater", (Column("cost"), Literal(50)))
+    )
+    assert schema_of(asked.table, TABLES).contribution == PEOPLE.contribution
+
+
+REFUSED = [
+    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.ward = b.ward", "between rows of the same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = p.person OR v.cost > 5", "joined to the rest by AND"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON NOT (v.person = p.person)", "same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = p.person + 1", "same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = v.person", "same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person >= p.person AND v.person <= p.person", "same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.id = p.person", "same person"),
+    ("SELECT COUNT(*) FROM visits v, people p WHERE v.person = p.person", "same person"),
+    ("SELECT COUNT(*) FROM visits v CROSS JOIN people p", "same person"),
+    ("SELECT COUNT(*) FROM visits v LEFT JOIN people p ON v.cost > p.weight", "same person"),
+    ("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit = v.id + 0", "same person"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person IS NOT DISTINCT FROM p.person", "IS NOT DISTINCT FROM"),
+    ("SELECT COUNT(*) FROM visits v LEFT JOIN people p", "LEFT JOIN needs an ON"),
+    ("SELECT COUNT(*) FROM visits v FULL JOIN people p ON v.person = p.person", "from either"),
+    ("SELECT COUNT(*) FROM visits v NATURAL JOIN people p", "NATURAL"),
+    ("SELECT COUNT(*) FROM visits v ASOF JOIN people p ON v.person = p.person AND v.cost >= p.weight", "ASOF"),
+    ("SELECT COUNT(*) FROM visits v SEMI JOIN people p ON v.person = p.person", "SEMI JOIN"),
+    ("SELECT COUNT(*) FROM zips z LEFT JOIN people p ON z.zip = p.zip WHERE p.person IS NULL", "belong to nobody"),
+    ("SELECT COUNT(*) FROM people p RIGHT JOIN zips z ON z.zip = p.zip", "belong to nobody"),
+    ("SELECT COUNT(*) FROM staff s JOIN visits v ON s.person = v.person", "two owners"),
+    ("SELECT COUNT(*) FROM staff s JOIN visits v ON s.badge = v.person", "two owners"),
+    ("SELECT COUNT(*) FROM events e JOIN people p ON e.zip = p.zip", "protected by itself"),
+    ("SELECT COUNT(*) FROM events e JOIN events f ON e.zip = f.zip", "protected by itself"),
+    ("SELECT COUNT(*) FROM events e JOIN codes c ON e.zip = c.code", "make it into several"),
+    ("SELECT COUNT(*) FROM events e JOIN zips z ON e.zip = z.zip OR e.x > 3", "make it into several"),
+    ("SELECT COUNT(*) FROM events e JOIN zips z ON z.zip = z.zip", "make it into several"),
+    ("SELECT COUNT(*) FROM events e JOIN zips z ON z.zip = CONCAT(z.region, e.zip)", "make it into several"),
+    ("SELECT COUNT(*) FROM texts t JOIN people p ON t.person = p.person", "one kind"),
+    ("SELECT COUNT(*) FROM other o JOIN people p ON o.person = p.person", "different neighbours"),
+    ("SELECT COUNT(*) FROM zips", "public tables only"),
+    ("SELECT region, COUNT(*) FROM zips z JOIN codes c ON c.code = z.zip GROUP BY region", "public tables only"),
+    ("SELECT COUNT(*) FROM visits JOIN (SELECT ward, COUNT(*) n FROM visits GROUP BY ward) USING (ward)", "releases"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = p.person AND COUNT(*) > 3", "aggregate"),
+    ("SELECT person, COUNT(*) FROM visits JOIN people USING (person) GROUP BY person", "tell people apart"),
+    ("SELECT COUNT(zip) FROM people JOIN zips ON people.zip = zips.zip", "people.zip or zips.zip"),
+    ("SELECT COUNT(*) FROM people JOIN people ON people.person = people.person", "two tables in FROM"),
+    # within people
+    ("SELECT SUM(n) FROM (SELECT ward, day, COUNT(*) AS n FROM visits GROUP BY ward, day)", "aggregate once"),
+    ("SELECT AVG(c) FROM (SELECT person % 10 AS person, COUNT(*) AS c FROM visits GROUP BY 1)", "tell people apart"),
+    ("SELECT COUNT(*) FROM (SELECT 7 AS person, cost FROM visits)", "cannot take its name"),
+    ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS person FROM visits GROUP BY visits.person)", "cannot take its name"),
+    ("SELECT COUNT(*) FROM (SELECT person, ward FROM visits GROUP BY person)", "'ward' is neither grouped"),
+    ("SELECT COUNT(*) FROM (SELECT person, STDDEV(cost) FROM visits GROUP BY person)", "within one person's rows"),
+    ("SELECT COUNT(*) FROM (SELECT person, COUNT(DISTINCT person) FROM visits GROUP BY person)", "gives 1"),
+    ("SELECT COUNT(*) FROM (SELECT person, SUM(weight) FROM people GROUP BY person)", "no public bounds"),
+    ("SELECT COUNT(*) FROM (SELECT person, FIRST(cost) FROM visits GROUP BY person)", "FIRST is not supported"),
+    ("SELECT COUNT(*) FROM (SELECT person, ANY_VALUE(cost) FROM visits GROUP BY person)", "not supported"),
+    ("SELECT COUNT(*) FROM (SELECT person, COUNT(*) FROM visits GROUP BY person LIMIT 3)", "LIMIT"),
+    ("SELECT COUNT(*) FROM (SELECT person, COUNT(*) FROM visits GROUP BY person ORDER BY 2)", "ORDER BY"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)", "merge the rows of several people"),
+    (
+        "SELECT COUNT(*) FROM (SELECT x, COUNT(*) n FROM events GROUP BY x HAVING COUNT(*) > 3) JOIN events ON true",
+        "rel",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY x ORDER BY x) FROM events)", "protected by itself"),
+    ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (ORDER BY day) AS i FROM visits)", "add 'person'"),
+    ("SELECT COUNT(*) FROM (SELECT LAG(cost) OVER (PARTITION BY ward ORDER BY day) AS i FROM visits)", "add 'person'"),
+    ("SELECT COUNT(*) FROM (SELECT LAG(cost) OVER (PARTITION BY person) AS i FROM visits)", "needs an ORDER BY"),
+    ("SELECT COUNT(*) FROM (SELECT LAG(cost, 0) OVER (PARTITION BY person ORDER BY day) AS i FROM visits)", "from 1"),
+    (
+        "SELECT COUNT(*) FROM (SELECT LAG(cost, id) OVER (PARTITION BY person ORDER BY day) AS i FROM visits)",
+        "constant",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY person) AS i FROM visits)", "ROW_NUMBER"),
+    (
+        "SELECT COUNT(*) FROM (SELECT FIRST_VALUE(cost) OVER (PARTITION BY person ORDER BY day) i FROM visits)",
+        "not supp",
+    ),
+    ("SELECT ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) FROM visits", "stand in a sub-query"),
+    ("SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) = 1", "window"),
+    ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) FROM visits", "stand in a sub-query"),
+    ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() FROM visits)", "needs OVER"),
+    ("SELECT COUNT(*) FROM (SELECT rowid FROM visits)", "'rowid'"),
+    # set operations
+    ("SELECT COUNT(*) FROM (SELECT person FROM visits UNION SELECT person FROM people)", "write UNION ALL"),
+    ("SELECT COUNT(*) FROM (SELECT ward FROM visits INTERSECT SELECT ward FROM visits)", "INTERSECT"),
+    ("SELECT COUNT(*) FROM (SELECT ward FROM visits EXCEPT SELECT ward FROM visits)", "EXCEPT"),
+    ("SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT badge FROM staff)", "two owners"),
+    ("SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT region FROM zips)", "without an owner"),
+    ("SELECT COUNT(*) FROM (SELECT x FROM events UNION ALL SELECT x FROM events)", "protected by itself"),
+    ("SELECT COUNT(*) FROM (SELECT ward, cost FROM visits UNION ALL SELECT ward FROM visits)", "numbers of columns"),
+    ("SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT cost FROM visits)", "one kind"),
+    ("SELECT ward FROM visits UNION ALL SELECT ward FROM visits", "lists single rows"),
+    ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "one SELECT at a time"),
+    # IN
+    ("SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits)", "for people only"),
+    ("SELECT COUNT(*) FROM visits WHERE person IN (SELECT id FROM visits)", "for people only"),
+    ("SELECT COUNT(*) FROM visits WHERE person IN (SELECT badge FROM staff)", "two owners"),
+    ("SELECT COUNT(*) FROM visits WHERE NOT person IN (SELECT person FROM people)", "stands in WHERE by itself"),
+    ("SELECT COUNT(*) FROM visits WHERE cost > 3 OR person IN (SELECT person FROM people)", "stands in WHERE by"),
+    ("SELECT COUNT(*) FROM visits WHERE person IN (SELECT COUNT(*) FROM people)", "for people only"),
+    # the clock
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = p.person AND v.day < CURRENT_DATE", "CURRENT_DATE"),
+]
+
+
+@pytest.mark.parametrize(("sql", "told"), REFUSED, ids=[sql for sql, _ in REFUSED])
+def test_what_crosses_people_before_the_aggregate_is_refused_with_the_reason(sql: str, told: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        ask(sql)
+    assert told in str(caught.value)
+
+
+def test_rows_that_are_units_join_public_tables_by_their_key() -> None:
+    asked = ask("SELECT region, COUNT(*) FROM events e LEFT JOIN zips z ON z.zip = e.zip AND e.x > 3 GROUP BY region")
+    assert schema_of(asked.table, TABLES).unit == Rows()
+    assert schema_of(asked.table, TABLES).rows == TABLES["events"].rows
+
+
+def test_public_rows_may_be_grouped_and_joined_as_one_likes() -> None:
+    asked = ask(
+        "WITH r AS (SELECT region, COUNT(*) AS n, MIN(zip_code) AS z FROM (SELECT region, LENGTH(zip) AS zip_code FROM "
+        "zips) GROUP BY region) SELECT COUNT(*) FROM visits v JOIN r ON v.cost > r.n"
+    )
+    assert tables_of(asked.table) == ("visits", "zips")
+
+
+def test_a_tree_that_doubles_is_refused_before_it_is_walked() -> None:
+    ctes = ["a0 AS (SELECT v.person FROM visits v JOIN people p USING (person))"]
+    ctes += [f"a{i} AS (SELECT x.person FROM a{i - 1} x JOIN a{i - 1} y USING (person))" for i in range(1, 40)]
+    with pytest.raises(Unsupported, match="more than 60 tables and steps"):
+        ask(f"WITH {', '.join(ctes)} SELECT COUNT(*) FROM a39")
+
+
+def test_views_are_relations_that_belong_to_people() -> None:
+    made: dict[str, Private] = {}
+    made["women"] = parse_view("SELECT * FROM people WHERE sex = 'f'", TABLES, made)
+    made["often"] = parse_view("SELECT person FROM visits GROUP BY person HAVING COUNT(*) > 2", TABLES, made)
+    named = parse("SELECT COUNT(*) FROM women JOIN often USING (person)", TABLES, made)
+    written = ask(
+        "SELECT COUNT(*) FROM (SELECT * FROM people WHERE sex = 'f') w JOIN (SELECT person FROM visits GROUP BY person "
+        "HAVING COUNT(*) > 2) o USING (person)"
+    )
+    assert named == written
+    with pytest.raises(Unsupported, match="aggregates across them"):
+        parse_view("SELECT ward, COUNT(*) FROM visits GROUP BY ward", TABLES, made)
+    with pytest.raises(UnknownName):
+        parse_view("SELECT * FROM never", TABLES, made)
+
+
+def on(name: str) -> Frame:
+    return table(name, TABLES[name], TABLES)
+
+
+def test_a_join_in_python_is_the_join_in_sql() -> None:
+    pairs = [
+        (
+            on("visits").join(on("people"), "person").where(col("cost") > 3).group_by("sex").agg(n=count()),
+            "SELECT sex, COUNT(*) AS n FROM visits JOIN people USING (person) WHERE cost > 3 GROUP BY sex",
+        ),
+        (
+            on("drugs").join(on("visits"), {"visit": "id"}, how="left").group_by("ward").agg(dose=sum("dose")),
+            "SELECT ward, SUM(dose) AS dose FROM drugs d LEFT JOIN visits v ON d.visit = v.id GROUP BY ward",
+        ),
+        (
+            on("people").join(on("zips"), ["zip"], where=col("region") == "n").agg(n=count()),
+            "SELECT COUNT(*) AS n FROM people p JOIN zips z ON p.zip = z.zip AND z.region = 'n'",
+        ),
+        (
+            on("visits").per_unit(n=count()).where(col("n") >= 3).agg(people=count()),
+            "SELECT COUNT(*) AS people FROM (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) WHERE n >= 3",
+        ),
+        (
+            on("visits").where(col("cost") > 1).select("person", "ward").distinct().group_by("ward").agg(n=count()),
+            "SELECT ward, COUNT(*) AS n FROM (SELECT DISTINCT person, ward FROM visits WHERE cost > 1) GROUP BY ward",
+        ),
+        (
+            on("visits").select(x="cost").union_all(on("drugs").select(x="dose")).agg(s=sum("x")),
+            "SELECT SUM(x) AS s FROM (SELECT cost AS x FROM visits UNION ALL SELECT dose AS x FROM drugs)",
+        ),
+    ]
+    for built, sql in pairs:
+        assert built.query() == ask(sql)
+
+
+def test_columns_of_both_sides_get_names_of_their_own() -> None:
+    joined = on("visits").join(on("visits"), "person", where=col("day") < col("day_right"))
+    assert joined.agg(n=count(where=col("ward") == col("ward_right"))).query().aggregates
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: on("visits").join(on("people"), "sex"),
+        lambda: on("visits").join(on("people"), "nothing"),
+        lambda: on("visits").join(on("people"), 3),
+        lambda: on("visits").join(on("people"), "person", how="full"),
+        lambda: on("visits").join("people", "person"),
+        lambda: on("visits").group_by("ward").per_unit(n=count()),
+        lambda: on("visits").select("ward").distinct(),
+        lambda: on("visits").union_all(on("people")),
+        lambda: on("visits").union_all("people"),
+        lambda: on("zips").agg(n=count()).query(),
+    ],
+)
+def test_what_makes_no_sense_in_python_is_refused(wrong: object) -> None:
+    with pytest.raises(RequestError):
+        wrong()  # type: ignore[operator]
