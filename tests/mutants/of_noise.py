@@ -53,4 +53,21 @@ MUTANTS: list[Mutant] = [
         ("    _pool.words.clear()", "    pass"),
         ("return number >> (-count % WORD_BITS)", "return number >> (-count % WORD_BITS) << 1"),
     ),
+    *of(
+        "noise/contest.py",
+        "unit/noise/test_noise_contest.py",
+        ("drawn = np.where(words >= np.uint64(_TOP_BIT), -drawn, drawn)", "drawn = drawn"),
+        ("key = self._behind - drawn", "key = self._behind + drawn"),
+        ('if self._law == "laplace" and word >= _TOP_BIT:', "if False:"),
+        (
+            "return None if longest is None else behind - longest, behind - shortest",
+            "return behind + shortest, None if longest is None else behind + longest",
+        ),
+        ("sure = ahead.size == count and", "sure = True or"),
+        (
+            "least, most = (next_low - high) // unit, (next_high - low) // unit",
+            "least = most = (next_high - low) // unit + 1",
+        ),
+        ("low[unknown] = -np.inf", "low[unknown] = np.inf"),
+    ),
 ]

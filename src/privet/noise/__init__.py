@@ -2,6 +2,7 @@
 
 from .choosing import choose
 from .coins import fair_heads
+from .contest import noisy_max, noisy_top, noisy_top_with_gaps
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
 from .heavy import rounded_laplace, rounded_power, rounded_student
 from .racing import race
@@ -14,6 +15,9 @@ __all__ = [
     "discrete_laplace",
     "fair_heads",
     "geometric",
+    "noisy_max",
+    "noisy_top",
+    "noisy_top_with_gaps",
     "race",
     "rounded_laplace",
     "rounded_power",

@@ -35,8 +35,9 @@ from .lazy import LazyUniform
 from .shape import Size, sample
 from .source import SYSTEM, Source, Words
 
-_EPS = 2.0**-53
-_CAP = 2.0**60
+Bounds = tuple[Fraction | None, Fraction | None]
+EPS = 2.0**-53
+CAP = 2.0**60
 _TINY = 2.0**-100
 _STEP = 600
 _FAR = 400
@@ -65,7 +66,7 @@ class Race:
         self._rate = abs(rate)
         self._scores = exact_scores
         self._behind = _advantages(exact_scores, self._sign, self._rate)
-        self._slack = self._behind * (6 * _EPS) + _TINY
+        self._slack = self._behind * (6 * EPS) + _TINY
 
     def draw(self, source: Source = SYSTEM) -> int:
         """Return the winner of one race."""
@@ -94,27 +95,27 @@ class Race:
             uniform = (words & np.uint64(MASK)).view(np.int64) * ULP
             exponential = np.abs(log(uniform))  # not a minus sign: U = 1 must give 0, not -0
             error = (2 * 2.0**-UNIFORM_BITS) / uniform
-            error += 2 * _EPS
-            error += exponential * (2 * (LOG_ACCURACY + 1) * _EPS)
+            error += 2 * EPS
+            error += exponential * (2 * (LOG_ACCURACY + 1) * EPS)
             error /= exponential
             key = log(exponential, out=exponential)
             unknown = ~(error <= 0.25)
             error *= 2.0
-            error += np.abs(key) * ((LOG_ACCURACY + 3) * _EPS)
+            error += np.abs(key) * ((LOG_ACCURACY + 3) * EPS)
             error += self._slack
             key += self._behind
             low, high = key - error, key + error
         low[unknown] = -np.inf
-        high[unknown | (self._behind >= _CAP)] = np.inf
+        high[unknown | (self._behind >= CAP)] = np.inf
         return low, high
 
     def _finish(self, words: Words, lanes: NDArray[np.intp], source: Source) -> int:
         """Return the winner among the candidates that float64 cannot tell apart, exactly."""
         runners = {int(i): LazyUniform(int(words[i]) & MASK, UNIFORM_BITS, source) for i in lanes}
-        exact = {i: self._sign * self._rate * _fraction(self._scores[i]) for i in runners}
+        exact = {i: self._sign * self._rate * fraction_of(self._scores[i]) for i in runners}
         best = max(exact.values())
         while True:
-            bounds = {i: _key(uniform, best - exact[i]) for i, uniform in runners.items()}
+            bounds = {i: self._key(int(words[i]), uniform, best - exact[i]) for i, uniform in runners.items()}
             tops = [top for _, top in bounds.values() if top is not None]
             if tops:
                 goal = min(tops)
@@ -124,13 +125,13 @@ class Race:
             for uniform in runners.values():
                 uniform.refine()
 
-
-def _key(uniform: LazyUniform, behind: Fraction) -> tuple[Fraction | None, Fraction | None]:
-    least, most = uniform.log_exponential()
-    return (
-        None if least is None else Fraction(least) + behind,
-        None if most is None else Fraction(most) + behind,
-    )
+    def _key(self, word: int, uniform: LazyUniform, behind: Fraction) -> Bounds:
+        """Return exact bounds of a candidate's key, each None where there is none yet."""
+        least, most = uniform.log_exponential()
+        return (
+            None if least is None else Fraction(least) + behind,
+            None if most is None else Fraction(most) + behind,
+        )
 
 
 def _read(scores: object) -> NDArray[Any]:
@@ -174,7 +175,8 @@ def _exact_score(entry: object) -> Fraction:
     return exact
 
 
-def _fraction(score: Any) -> Fraction:
+def fraction_of(score: Any) -> Fraction:
+    """Return a score, as it stands in an array, exactly."""
     return Fraction(score if isinstance(score, (int, Fraction)) else score.item())
 
 
@@ -184,13 +186,13 @@ def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
         return np.zeros(scores.size)
     if scores.dtype == object:
         best = max(scores) if sign > 0 else min(scores)
-        cap = Fraction(_CAP)
+        cap = Fraction(CAP)
         farthest = cap / rate
         if 2**-_FAR < farthest < 2**_FAR and set(map(type, scores)) == {int}:
             # Twice the farthest, so that what is cut off still exceeds the cap after rounding.
             gaps = np.minimum(np.abs(best - scores), 2 * math.ceil(farthest))
             whole: Floats = gaps.astype(np.float64) * float(rate)
-            return np.minimum(whole, _CAP)
+            return np.minimum(whole, CAP)
         return np.array([float(min(cap, rate * abs(best - score))) for score in scores])
     values = scores
     rate = min(rate, Fraction(2**_STEEP))  # any two doubles that differ are then further apart than the cap
@@ -211,5 +213,5 @@ def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
             behind *= 2.0**_STEP
             shift = -_STEP
         behind *= float(rate * Fraction(2) ** shift)
-    capped: Floats = np.minimum(behind, _CAP)
+    capped: Floats = np.minimum(behind, CAP)
     return capped

@@ -1,0 +1,191 @@
+"""Report-noisy-max, exactly: whose rate * score + noise is largest, who comes next, and by how much.
+
+The noise is real-valued, Gumbel, exponential or Laplace, and is never rounded: keys are compared in float64 where the
+proven error allows it, and on more bits otherwise, so that there are no ties. Only a gap that is shown is rounded, down
+to a public step, after the fact. Scores are private, as in `racing`.
+
+A candidate's key is what is behind the best score minus its noise, and the least key wins. With the notation of
+`racing`: E is off by at most h = eps + 2**-63 / u + (K + 1) eps E, doubled to cover terms of second order, what is
+behind by 3 eps of itself, and the key is rounded once more: 4 eps (E + behind) covers both. U = 0 has no bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.core.errors import BadParameter
+from privet.core.exact import Number, positive, whole
+
+from .exponential import LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
+from .lazy import LazyUniform
+from .racing import CAP, EPS, Bounds, Race, fraction_of
+from .shape import Size, sample
+from .source import SYSTEM, Source, Words
+
+Law = Literal["gumbel", "exponential", "laplace"]
+"""The noise that is added to rate * score, of scale 1: by Gumbel noise it is the exponential mechanism."""
+
+_TOP_BIT = 1 << 63
+_AWAY = 2.0**-16
+"""A distance this close to a whole number of units is read from more bits."""
+
+
+def noisy_max(scores: object, rate: Number, *, law: Law, size: Size = None) -> int | NDArray[np.int64]:
+    """Return the index of the largest rate * score + noise. With a size, independent contests over the same scores.
+
+    Guarantee: the index has exactly the distribution of the largest of these reals, given a uniform operating system
+    source. By exponential noise that is permute-and-flip, by Gumbel noise the exponential mechanism.
+    Cites: [DKSSWXZ21, Thm 1] for permute-and-flip, [Yel77] for Gumbel noise.
+    """
+    return sample(Contest(scores, positive(rate, "rate"), law), size)
+
+
+def noisy_top(scores: object, rate: Number, *, law: Law, winners: int) -> NDArray[np.int64]:
+    """Return the indices of the largest rate * score + noise, in order.
+
+    Guarantee: as for `noisy_max`. By Gumbel noise the law is that of choosing by the exponential mechanism again and
+    again among those that are left.
+    Cites: [DR19, Lemma 4.2].
+    """
+    contest = Contest(scores, positive(rate, "rate"), law)
+    return np.array(contest.leaders(whole(winners, "winners", least=1, most=contest.size)), dtype=np.int64)
+
+
+def noisy_top_with_gaps(
+    scores: object, rate: Number, *, law: Law, winners: int, step: Fraction
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Return the leaders in order, and the distance of each to the next one, in score units, as a number of steps.
+
+    Guarantee: as for `noisy_top`; each distance is that of the real noisy scores, rounded down to whole steps.
+    """
+    contest = Contest(scores, positive(rate, "rate"), law)
+    count = whole(winners, "winners", least=1, most=contest.size - 1)
+    order, gaps = contest.leaders_and_gaps(count, positive(step, "step"))
+    return np.array(order, dtype=np.int64), gaps
+
+
+class Contest(Race):
+    """A race in which the noise is Gumbel, exponential or Laplace, prepared once for its scores."""
+
+    def __init__(self, scores: object, rate: Fraction, law: Law) -> None:
+        if law not in ("gumbel", "exponential", "laplace"):
+            raise BadParameter("law", law, "'gumbel', 'exponential' or 'laplace'")
+        super().__init__(scores, rate)
+        self._law = law
+        self.size: int = self._behind.size
+
+    def leaders(self, count: int, source: Source = SYSTEM) -> list[int]:
+        """Return the indices of so many least keys, in order."""
+        words = source.words(self.size)
+        ahead, sure = _front(*self._keys(words), count)
+        return ahead if sure else self._sort(words, self._uniforms(words, ahead, source), count)
+
+    def leaders_and_gaps(self, count: int, step: Fraction, source: Source = SYSTEM) -> tuple[list[int], list[int]]:
+        """Return so many leaders, and how many steps of score units lie between each and the next."""
+        words = source.words(self.size)
+        low, high = self._keys(words)
+        ahead, sure = _front(low, high, count + 1)
+        uniforms = self._uniforms(words, ahead, source)
+        order = ahead if sure else self._sort(words, uniforms, count + 1)
+        unit = self._rate * step
+        gaps = []
+        for one, next_one in pairwise(order):
+            gap = _floor(low[next_one] - high[one], high[next_one] - low[one], float(unit)) if sure else None
+            gaps.append(self._gap(words, uniforms, (one, next_one), unit) if gap is None else gap)
+        return order[:count], gaps
+
+    def _gap(self, words: Words, uniforms: dict[int, LazyUniform], pair: tuple[int, int], unit: Fraction) -> int:
+        """Return the floor of the distance between two keys in units, learning as many bits as it takes."""
+        while True:
+            (low, high), (next_low, next_high) = (self._exact(words, uniforms, i) for i in pair)
+            if low is not None and high is not None and next_low is not None and next_high is not None:
+                least, most = (next_low - high) // unit, (next_high - low) // unit
+                if least == most:
+                    return least
+            for i in pair:
+                uniforms[i].refine()
+
+    def _uniforms(self, words: Words, ahead: list[int], source: Source) -> dict[int, LazyUniform]:
+        return {i: LazyUniform(int(words[i]) & MASK, UNIFORM_BITS, source) for i in ahead}
+
+    def _sort(self, words: Words, uniforms: dict[int, LazyUniform], count: int) -> list[int]:
+        """Return so many leaders among the candidates, learning as many bits as their order takes."""
+        while True:
+            bounds = {i: self._exact(words, uniforms, i) for i in uniforms}
+            known = [i for i, (low, _) in bounds.items() if low is not None]
+            order = sorted(known, key=lambda i: _low(bounds[i]))
+            if len(known) == len(bounds) and all(
+                (top := bounds[i][1]) is not None and top < _low(bounds[j]) for i, j in pairwise(order[: count + 1])
+            ):
+                return order[:count]
+            for uniform in uniforms.values():
+                uniform.refine()
+
+    def _exact(self, words: Words, uniforms: dict[int, LazyUniform], i: int) -> Bounds:
+        behind = self._rate * (self._best - fraction_of(self._scores[i]))
+        return self._key(int(words[i]), uniforms[i], behind)
+
+    @cached_property
+    def _best(self) -> Fraction:
+        return max(map(fraction_of, self._scores)) if self._scores.dtype == object else fraction_of(self._scores.max())
+
+    def _keys(self, words: Words, *, log: Log = np.log) -> tuple[Floats, Floats]:
+        if self._law == "gumbel":
+            return super()._keys(words, log=log)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            uniform = (words & np.uint64(MASK)).view(np.int64) * ULP
+            drawn = np.abs(log(uniform))
+            error = (2 * 2.0**-UNIFORM_BITS) / uniform
+            error += 2 * EPS
+            error += drawn * ((2 * (LOG_ACCURACY + 1) + 4) * EPS)
+            error += self._slack
+            if self._law == "laplace":
+                drawn = np.where(words >= np.uint64(_TOP_BIT), -drawn, drawn)
+            key = self._behind - drawn
+            low, high = key - error, key + error
+        unknown = uniform == 0.0
+        low[unknown] = -np.inf
+        high[unknown | (self._behind >= CAP)] = np.inf
+        return low, high
+
+    def _key(self, word: int, uniform: LazyUniform, behind: Fraction) -> Bounds:
+        if self._law == "gumbel":
+            return super()._key(word, uniform, behind)
+        least, most = uniform.exponential()
+        shortest, longest = Fraction(least), None if most is None else Fraction(most)
+        if self._law == "laplace" and word >= _TOP_BIT:
+            return behind + shortest, None if longest is None else behind + longest
+        return None if longest is None else behind - longest, behind - shortest
+
+
+def _low(bounds: Bounds) -> Fraction:
+    return bounds[0] if bounds[0] is not None else Fraction(0)
+
+
+def _front(low: Floats, high: Floats, count: int) -> tuple[list[int], bool]:
+    """Return all that may be among so many least keys, sorted, and whether it is sure that this is their order."""
+    goal = np.partition(high, count - 1)[count - 1]
+    ahead = np.flatnonzero(low <= goal)
+    ahead = ahead[np.argsort(low[ahead], kind="stable")]
+    sure = ahead.size == count and bool((high[ahead[:-1]] < low[ahead[1:]]).all())
+    return ahead.tolist(), sure
+
+
+def _floor(least: float, most: float, unit: float) -> int | None:
+    """Return the floor of a distance in units from its computed bounds, or None where they do not tell.
+
+    A difference of two doubles is off by eps of itself, and unit and quotient by eps more each. Below 2**30 units that
+    is less than 2**-21 of a unit, and ends this close to a whole number are left to `_gap`.
+    """
+    if not (0.0 <= least <= most < 2.0**30 * unit and unit > 2.0**-900):
+        return None
+    low, high = least / unit, most / unit
+    whole_part = math.floor(low)
+    return whole_part if high < whole_part + 1 - _AWAY and low > whole_part + _AWAY else None
