@@ -33,10 +33,16 @@ from privet.mechanisms import (
     GaussianEvent,
     Laplace,
     LaplaceEvent,
+    NoisyMax,
     NumericSparse,
+    PermuteAndFlip,
     RandomizedResponse,
     ResponseEvent,
     Sparse,
+    TopK,
+    TopKWithGaps,
+    best_price,
+    best_threshold,
 )
 
 F = Fraction
@@ -477,6 +483,10 @@ TAKERS = {
     "interval": Laplace(sensitivity=1, epsilon=1).interval,
     "Exponential": Exponential(sensitivity=1, epsilon=1).release,
     "probabilities": Exponential(sensitivity=1, epsilon=1).probabilities,
+    "PermuteAndFlip": PermuteAndFlip(sensitivity=1, epsilon=1).release,
+    "NoisyMax": NoisyMax(sensitivity=1, epsilon=1, law="laplace").probabilities,
+    "TopK": TopK(k=1, sensitivity=1, epsilon=1).release,
+    "TopKWithGaps": TopKWithGaps(k=1, sensitivity=1, epsilon=1).release,
     "AboveThreshold": AboveThreshold(threshold=0, sensitivity=1, epsilon=1).release,
     "NumericSparse": NumericSparse(threshold=0, limit=2, sensitivity=1, epsilon=1).release,
     "response": RandomizedResponse(p=0.75).release,
@@ -518,6 +528,20 @@ def test_a_stream_never_quotes_a_query() -> None:
         assert "secret-77" not in told
         assert "123456789" not in told
         assert error is None or (error.__cause__ is None and error.__context__ is None)
+
+
+def test_the_worked_selections_never_quote_the_data() -> None:
+    for secret in SECRETS:
+        for call in (
+            lambda value: best_price(value, [1, 2], 1),
+            lambda value: best_threshold(value, [1], [1, 2], 1),
+            lambda value: best_threshold([1.0], value, [1, 2], 1),
+        ):
+            _, error = attempt(call, secret)
+            told = f"{error} {error.to_dict() if error else ''}"
+            assert "secret-77" not in told
+            assert "123456789" not in told
+            assert error is None or (error.__cause__ is None and error.__context__ is None)
 
 
 def test_reprs_of_mechanisms_never_hold_what_they_released() -> None:

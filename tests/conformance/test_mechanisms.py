@@ -32,8 +32,10 @@ from privet.mechanisms import (
     LaplaceThreshold,
     Local,
     Mechanism,
+    NoisyMax,
     NumericSparse,
     OptimalKeys,
+    PermuteAndFlip,
     PowerTail,
     ProposeTestRelease,
     Quantile,
@@ -43,6 +45,8 @@ from privet.mechanisms import (
     SmoothQuantile,
     SmoothSensitivity,
     Sparse,
+    TopK,
+    TopKWithGaps,
 )
 
 SECRET = 123456789.125
@@ -62,6 +66,8 @@ class Case:
 
 NUMBERS = (7, 7.25, np.array([1, 2, 3]), np.array([[0.5], [1.5]]), [1, 2], Fraction(1, 3), np.float32(2.5), 10**30)
 NOT_NUMBERS = ("secret-77", None, True, [SECRET, "secret-77"], math.nan, [math.inf], np.array([True]), 1j, {SECRET})
+SCORES = ([1, 2, 3], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2), [10**30, 1])
+NOT_SCORES = (*NOT_NUMBERS, [], SECRET, [[1, 2]])
 QUERIES = ([1, 2, 30], [0.5], np.array([1.5, 20.5]), [Fraction(1, 3), 20], (1, 2), [], np.arange(20))
 NOT_QUERIES = (*NOT_NUMBERS, SECRET, [[1, 2]])
 PEOPLE = (7, 0, [1, 20, 300], np.array([[5], [6]]), {"flu": 12, "angina": 3}, {}, 10**30)
@@ -102,6 +108,41 @@ CASES: dict[str, Case] = {
         lambda: Exponential(sensitivity=1, epsilon=1, monotone=True),
         ([1, 2, 3], [0.5], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2)),
         (*NOT_NUMBERS, [], SECRET, [[1, 2]]),
+        selects=True,
+    ),
+    "PermuteAndFlip": Case(
+        lambda: PermuteAndFlip(sensitivity=1, epsilon=1),
+        lambda: PermuteAndFlip(sensitivity=1, epsilon=1, monotone=True),
+        SCORES,
+        NOT_SCORES,
+        selects=True,
+    ),
+    "NoisyMax": Case(
+        lambda: NoisyMax(sensitivity=1, epsilon=1),
+        lambda: NoisyMax(sensitivity=1, epsilon=1, law="laplace"),
+        SCORES,
+        NOT_SCORES,
+        selects=True,
+    ),
+    "NoisyMax by Gumbel noise": Case(
+        lambda: NoisyMax(sensitivity=1, rate=1, law="gumbel"),
+        lambda: NoisyMax(sensitivity=1, rate=1),
+        SCORES,
+        NOT_SCORES,
+        selects=True,
+    ),
+    "TopK": Case(
+        lambda: TopK(k=2, sensitivity=1, epsilon=1),
+        lambda: TopK(k=3, sensitivity=1, epsilon=1),
+        SCORES,
+        (*NOT_SCORES, [SECRET]),
+        selects=True,
+    ),
+    "TopKWithGaps": Case(
+        lambda: TopKWithGaps(k=1, sensitivity=1, epsilon=1),
+        lambda: TopKWithGaps(k=1, sensitivity=1, epsilon=1, monotone=True),
+        SCORES,
+        (*NOT_SCORES, [SECRET]),
         selects=True,
     ),
     "AboveThreshold": Case(

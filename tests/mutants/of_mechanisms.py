@@ -89,11 +89,50 @@ MUTANTS: list[Mutant] = [
         "mechanisms/exponential.py",
         "unit/mechanisms/test_exponential.py",
         ("return self.epsilon**2 / 8", "return self.epsilon**2 / 9"),
-        ("epsilon=self.rate * self.sensitivity * (1 if self.monotone else 2)", "epsilon=self.rate * self.sensitivity"),
+    ),
+    *of(
+        "mechanisms/selection.py",
+        "unit/mechanisms/test_exponential.py",
+        (
+            "return self.rate * self.sensitivity * (1 if self.monotone else 2)",
+            "return self.rate * self.sensitivity",
+        ),
         (
             'speed = positive(epsilon, "epsilon") / ((1 if monotone else 2) * distance)',
             'speed = positive(epsilon, "epsilon") / distance',
         ),
+    ),
+    *of(
+        "mechanisms/noisy_max.py",
+        "unit/mechanisms/test_selection.py",
+        ('self.rate, law="exponential"))', 'self.rate, law="gumbel"))'),
+        ("noise.noisy_max(read_scores(scores), self.rate, law=self.law)", "noise.race(read_scores(scores), self.rate)"),
+        ('if self.law == "gumbel" else PureEvent(self.cost)', "if self.law else PureEvent(self.cost)"),
+    ),
+    *of(
+        "mechanisms/selection_odds.py",
+        "unit/mechanisms/test_selection.py",
+        ("- math.log(best + 1) - math.log(tail)))", "- math.log(best + 2) - math.log(tail)))"),
+        ("math.log(2 + x) - x <= aim", "-x <= aim"),
+        ("return _normal(found * p, places)", "return _normal(p, places)"),
+    ),
+    *of(
+        "mechanisms/top_k.py",
+        "unit/mechanisms/test_selection.py",
+        ("return Repeated(ExponentialEvent(epsilon=self.cost), self.k)", "return ExponentialEvent(epsilon=self.cost)"),
+        ("return PureEvent(self.k * self.cost)", "return PureEvent(self.cost)"),
+        ("times=winners,", "times=1,"),
+        ("offset_variance=math.inf", "offset_variance=0.0"),
+        ("_enough(values.size, self.k + 1)", "_enough(values.size, 1)"),
+    ),
+    *of(
+        "mechanisms/worked.py",
+        "unit/mechanisms/test_selection.py",
+        (
+            'monotone = read_neighbors(neighbors) == "add-remove"\n    given = _listed(prices',
+            "monotone = True\n    given = _listed(prices",
+        ),
+        ("bisect_left(exact, price)", "bisect_left(exact, price + 1)"),
     ),
     *of(
         "mechanisms/randomized_response.py",

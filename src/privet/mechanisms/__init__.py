@@ -15,6 +15,7 @@ from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from .laplace_threshold import LaplaceThreshold
 from .local_sensitivity import Local, local_quantile
 from .mechanism import Mapped, Mechanism
+from .noisy_max import NoisyMax, PermuteAndFlip
 from .numeric_sparse import NumericSparse
 from .optimal_keys import OptimalKeys
 from .propose_test import ProposeTestRelease
@@ -22,17 +23,24 @@ from .quantile_one import Quantile, quantile
 from .quantile_recursive import RecursiveQuantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sample_aggregate import SampleAggregate
+from .selection import evenly
 from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensitivity, sample_sensitivity
 from .smooth import SmoothSensitivity, smooth_bound
 from .smooth_quantile import SmoothQuantile
 from .sparse_answers import Above, Crossings
 from .sparse_vector import AboveThreshold, Sparse
 from .tails import LaplaceTail, PowerTail, StudentTail
+from .top_k import Ranking, TopK, TopKWithGaps
+from .worked import best_price, best_threshold, correct_counts, revenues
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
     Laplace,
     Gaussian,
     Exponential,
+    PermuteAndFlip,
+    NoisyMax,
+    TopK,
+    TopKWithGaps,
     AboveThreshold,
     Sparse,
     NumericSparse,
@@ -74,14 +82,17 @@ __all__ = [
     "Local",
     "Mapped",
     "Mechanism",
+    "NoisyMax",
     "NumericSparse",
     "OptimalKeys",
+    "PermuteAndFlip",
     "PowerTail",
     "ProposeTestRelease",
     "Quantile",
     "RandomPrivacy",
     "RandomizedResponse",
     "RandomlyPrivate",
+    "Ranking",
     "RecursiveQuantiles",
     "ResponseEvent",
     "SampleAggregate",
@@ -90,9 +101,16 @@ __all__ = [
     "SmoothSensitivity",
     "Sparse",
     "StudentTail",
+    "TopK",
+    "TopKWithGaps",
     "analytic_gaussian_sigma",
+    "best_price",
+    "best_threshold",
+    "correct_counts",
+    "evenly",
     "local_quantile",
     "quantile",
+    "revenues",
     "sample_sensitivity",
     "smooth_bound",
 ]

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.curves import read_order
 from privet.accounting.pairs import BoundedRangePair
-from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom
-from privet.core.exact import nonnegative, positive, whole
-from privet.core.rounding import float_up, inflate
-from privet.core.sensitivity import Sensitivity
+from privet.core.exact import nonnegative
+from privet.core.rounding import float_up
 
+from . import selection_odds as odds
 from .lattice import tail_of
-from .mechanism import Mechanism, shown
-from .reading import read_numbers
+from .selection import Selection, read_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +74,7 @@ class ExponentialEvent(Atom):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Exponential(Mechanism):
+class Exponential(Selection):
     """Choose one of finitely many options, better ones with higher probability.
 
     `sensitivity` bounds how far one unit can move any option's score. With `monotone=True` a unit may only ever move
@@ -88,53 +86,18 @@ class Exponential(Mechanism):
     Cites: [MT07, Thm 6], [DR14, Thm 3.10].
     """
 
-    sensitivity: Fraction
-    rate: Fraction
-    monotone: bool
-
-    def __init__(
-        self, *, sensitivity: object, epsilon: object = None, rate: object = None, monotone: bool = False
-    ) -> None:
-        if isinstance(sensitivity, Sensitivity):
-            sensitivity = sensitivity.l1
-        if (epsilon is None) == (rate is None):
-            raise RequestError("Exponential takes exactly one of epsilon and rate, beside the sensitivity")
-        if not isinstance(monotone, bool):
-            raise BadParameter("monotone", monotone, "True or False")
-        distance = positive(sensitivity, "sensitivity")
-        if rate is None:
-            speed = positive(epsilon, "epsilon") / ((1 if monotone else 2) * distance)
-            positive(speed, "the rate epsilon / sensitivity")
-        else:
-            speed = positive(rate, "rate")
-        object.__setattr__(self, "sensitivity", distance)
-        object.__setattr__(self, "rate", speed)
-        object.__setattr__(self, "monotone", monotone)
-
     @cached_property
     def event(self) -> ExponentialEvent:
         """The event of one choice."""
-        return ExponentialEvent(epsilon=self.rate * self.sensitivity * (1 if self.monotone else 2))
+        return ExponentialEvent(epsilon=self.cost)
 
     def release(self, scores: Any) -> int:
         """Return the index of the option that was chosen."""
-        return cast(int, noise.race(self._read(scores), self.rate))
+        return cast(int, noise.race(read_scores(scores), self.rate))
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""
-        import numpy as np
-
-        values = self._read(scores)
-        best = values.max()
-        if values.dtype == object:
-            gaps = [min(float_up(self.rate * Fraction(best - score)), 1e4) for score in values]
-            weights = np.exp(-np.array(gaps, dtype=np.float64))
-        else:
-            with np.errstate(over="ignore", under="ignore"):
-                below = best - values  # of int64 it may wrap; read as unsigned it is right
-                gap = below.view(np.uint64).astype(np.float64) if values.dtype == np.int64 else below
-                weights = np.exp(-np.where(gap > 0, min(float_up(self.rate), 1e300) * gap, 0.0))
-        return np.asarray(weights / weights.sum(), dtype=np.float64)
+        return odds.softmax(self._behind(scores))
 
     def error(self, confidence: object = 0.95, *, size: int, best: int = 1) -> float:
         """Return how far below the best score the choice stays, at most, with this probability.
@@ -144,20 +107,5 @@ class Exponential(Mechanism):
         Guarantee: P[score <= optimum - (ln(size / best) + t) / rate] <= e^-t.
         Cites: [DR14, Thm 3.11].
         """
-        options = whole(size, "size", least=1)
-        ties = whole(best, "best", least=1, most=options)
-        deep = math.log(options) - math.log(ties) - math.log(tail_of(confidence))
-        return float_up(Fraction(inflate(deep)) / self.rate)
-
-    def _read(self, scores: Any) -> NDArray[Any]:
-        numbers = read_numbers(scores, "scores", wide=True)
-        if numbers.shape is None or len(numbers.shape) != 1:
-            raise BadValue("scores", "something else", "a list or one-dimensional array of finite numbers")
-        if numbers.size == 0:
-            raise BadValue("scores", "an empty one", "a list with at least one score")
-        values: NDArray[Any] = numbers.values
-        return values
-
-    def __repr__(self) -> str:
-        options = ", monotone=True" if self.monotone else ""
-        return f"Exponential(sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"
+        depth = odds.gumbel_depth(*self._read_sizes(size, best), tail_of(confidence))
+        return float_up(Fraction(depth) / self.rate)

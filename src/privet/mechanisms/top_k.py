@@ -1,0 +1,176 @@
+"""The best k of many options: one shot of Gumbel noise, or Laplace noise that also shows the gaps between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet import noise
+from privet.accounting.calibrate import calibrate
+from privet.accounting.events import PureEvent
+from privet.core.budget import Approximate
+from privet.core.errors import BadValue, RequestError
+from privet.core.event import Event, Repeated
+from privet.core.exact import failure_probability, positive, whole
+from privet.core.rounding import float_up
+
+from .exponential import ExponentialEvent
+from .lattice import exponent_below, from_grid, step_of, tail_of
+from .mechanism import shown
+from .reading import Numbers, read_numbers
+from .selection import Selection, read_scores
+from .selection_odds import gumbel_depth
+from .sparse_answers import improve
+
+_MOST_WINNERS = 10**6
+_GAP_BITS = 20
+_REAL = Numbers(None, None, False)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class TopK(Selection):
+    """Choose the best `k` of finitely many options, in order, by one shot of Gumbel noise on all scores.
+
+    Guarantee: the law is that of k exponential mechanisms, each among the options that are left, so the event is
+    theirs: k choices of bounded range. With epsilon alone each gets epsilon / k; with a delta, as much as the exact
+    composition of k such choices allows.
+    Cites: [DR19, Lemma 4.2], [DDR20, Thm 4], [CR21, Thm 2].
+    """
+
+    k: int
+
+    def __init__(
+        self, *, k: int, sensitivity: object, epsilon: object, delta: object = 0, monotone: bool = False
+    ) -> None:
+        winners = whole(k, "k", least=1, most=_MOST_WINNERS)
+        total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
+        each = total / winners
+        if chance:
+            found = calibrate(
+                lambda loss: ExponentialEvent(epsilon=Fraction(loss)),
+                Approximate(epsilon=total, delta=chance),
+                times=winners,
+                more="cost",
+                start=float(each),
+                relative=1e-7,
+            )
+            each = max(each, Fraction(found))
+        super().__init__(sensitivity=sensitivity, epsilon=each, monotone=monotone)
+        object.__setattr__(self, "k", winners)
+
+    @cached_property
+    def event(self) -> Event:
+        """The event of one release: so many choices of bounded range."""
+        return Repeated(ExponentialEvent(epsilon=self.cost), self.k)
+
+    def release(self, scores: Any) -> tuple[int, ...]:
+        """Return the indices of the k options that were chosen, the best one first."""
+        values = read_scores(scores)
+        _enough(values.size, self.k)
+        return tuple(noise.noisy_top(values, self.rate, law="gumbel", winners=self.k).tolist())
+
+    def error(self, confidence: object = 0.95, *, size: int) -> float:
+        """Return how far each choice stays below the best score among those left, at most, all k together.
+
+        Guarantee: each of the k choices falls short with probability at most (1 - confidence) / k.
+        Cites: [DR14, Thm 3.11], [DR19, Lemma 4.2].
+        """
+        options = whole(size, "size", least=self.k)
+        return float_up(Fraction(gumbel_depth(options, 1, tail_of(confidence) / self.k)) / self.rate)
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The best options of a list in order, and the noisy distance of each to the next one."""
+
+    indices: tuple[int, ...]
+    gaps: tuple[float, ...]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class TopKWithGaps(Selection):
+    """Choose the best `k` options by Laplace noise, and show how far each was ahead of the next, at no further cost.
+
+    With k = 1 it is report-noisy-max with its gap to the runner-up. There must be more than k options.
+
+    Guarantee: epsilon-DP, with Laplace noise of scale 2 k sensitivity / epsilon, or half of that where monotone. Fix
+    the noise of all options that were not chosen, and let m be the best noisy score among them. Pair the noise n of
+    each winner, of score q, with n + (q - q') + (m' - m): all gaps stay the same, hence the winners and their order
+    too, and each noise moves by at most 2 sensitivity, or by the sensitivity where all scores move one way. The noise
+    is real-valued and compared exactly; a gap is rounded down to a public step afterwards.
+    Cites: [DWZK19, Alg. 1].
+    """
+
+    k: int
+
+    def __init__(self, *, k: int, sensitivity: object, epsilon: object, monotone: bool = False) -> None:
+        winners = whole(k, "k", least=1, most=_MOST_WINNERS)
+        super().__init__(sensitivity=sensitivity, epsilon=positive(epsilon, "epsilon") / winners, monotone=monotone)
+        object.__setattr__(self, "k", winners)
+
+    @cached_property
+    def event(self) -> PureEvent:
+        """The event of one release, gaps included."""
+        return PureEvent(self.k * self.cost)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on each score; that of a gap is twice as much."""
+        return float_up(2 / self.rate**2)
+
+    def release(self, scores: Any) -> Ranking:
+        """Return the indices of the k best noisy scores, and the gap of each to the next one."""
+        values = read_scores(scores)
+        _enough(values.size, self.k + 1)
+        order, steps = noise.noisy_top_with_gaps(
+            values, self.rate, law="laplace", winners=self.k, step=step_of(self._exponent)
+        )
+        gaps = tuple(float(from_grid(gap, self._exponent, like=_REAL)) for gap in steps)
+        return Ranking(tuple(order.tolist()), gaps)
+
+    def improve(self, ranking: Ranking, measured: Any, *, variance: object) -> tuple[float, ...]:
+        """Return measured values of the winners, in their order, improved by the gaps between them.
+
+        `variance` is that of each measurement's own noise. With measurements as noisy as the selection, the error
+        falls to (1 + k) / (2 k) of what it was.
+
+        Guarantee: post-processing of released numbers.
+        Cites: [DWZK19, Sec. 5].
+        """
+        numbers = read_numbers(measured, "measured")
+        if numbers.shape != (len(ranking.indices),):
+            raise RequestError(f"measured must hold one number for each of the {len(ranking.indices)} winners")
+        noisy = [math.fsum(ranking.gaps[place:-1]) for place in range(len(ranking.indices))]
+        return improve(
+            tuple(map(float, numbers.values)),
+            tuple(noisy),
+            measured_variance=float_up(positive(variance, "variance")),
+            shown_variance=self.variance,
+            offset_variance=math.inf,
+        )
+
+    @cached_property
+    def _exponent(self) -> int:
+        return exponent_below(1 / self.rate / 2**_GAP_BITS)
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+
+def _enough(size: int, needed: int) -> None:
+    if size < needed:
+        raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose so many from")
+
+
+def _named(mechanism: TopK | TopKWithGaps) -> str:
+    options = ", monotone=True" if mechanism.monotone else ""
+    return (
+        f"{type(mechanism).__name__}(k={mechanism.k}, sensitivity={shown(mechanism.sensitivity)}, "
+        f"epsilon={mechanism.epsilon:.6g}{options})"
+    )
