@@ -25,6 +25,23 @@ def gumbel_max(candidates: int) -> Callable[[], Any]:
     return lambda: int(np.argmax(scores / 2 + generator.gumbel(size=candidates)))
 
 
+def exponential_max(candidates: int) -> Callable[[], Any]:
+    generator = np.random.default_rng()
+    scores = np.arange(candidates) % 1000
+    return lambda: int(np.argmax(scores / 2 + generator.exponential(size=candidates)))
+
+
+def sparse_vector(queries: int) -> Callable[[], Any]:
+    generator = np.random.default_rng()
+    answers = np.arange(queries) % 1000
+
+    def call() -> Any:
+        noisy = answers + generator.laplace(0.0, 102.0, queries)
+        return int(np.flatnonzero(noisy >= 5000 + generator.laplace(0.0, 22.5))[:50].size)
+
+    return call
+
+
 if __name__ == "__main__":
     serve(
         "numpy",
@@ -32,6 +49,8 @@ if __name__ == "__main__":
             "discrete_laplace": laplace,
             "discrete_gaussian": normal,
             "exponential_mechanism": gumbel_max,
+            "permute_and_flip": exponential_max,
+            "sparse_vector": sparse_vector,
             "import": importing("numpy"),
         },
     )

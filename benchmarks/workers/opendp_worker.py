@@ -36,6 +36,13 @@ def exponential_mechanism(candidates: int) -> Callable[[], Any]:
     return lambda: mechanism(scores)
 
 
+def permute_and_flip(candidates: int) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    mechanism = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=2.0)
+    scores = [candidate % 1000 for candidate in range(candidates)]
+    return lambda: mechanism(scores)
+
+
 if __name__ == "__main__":
     serve(
         "opendp",
@@ -44,6 +51,7 @@ if __name__ == "__main__":
             "discrete_gaussian": discrete_gaussian,
             "scalar_laplace": scalar_laplace,
             "exponential_mechanism": exponential_mechanism,
+            "permute_and_flip": permute_and_flip,
             "import": importing("opendp.prelude"),
         },
     )

@@ -34,6 +34,27 @@ def exponential_mechanism(candidates: int) -> Callable[[], Any]:
     return lambda: mechanism.release(scores)
 
 
+def permute_and_flip(candidates: int) -> Callable[[], Any]:
+    import numpy as np
+
+    mechanism = privet.PermuteAndFlip(sensitivity=1, epsilon=1)
+    scores = np.arange(candidates, dtype=np.int64) % 1000
+    return lambda: mechanism.release(scores)
+
+
+def sparse_vector(queries: int) -> Callable[[], Any]:
+    import numpy as np
+
+    mechanism = privet.Sparse(threshold=5000, limit=50, sensitivity=1, epsilon=1)
+    answers = np.arange(queries, dtype=np.int64) % 1000
+    return lambda: mechanism.release(answers).answered
+
+
+def sparse_vector_stream(queries: int) -> Callable[[], Any]:
+    mechanism = privet.Sparse(threshold=5000, limit=50, sensitivity=1, epsilon=1)
+    return lambda: sum(1 for _ in mechanism.stream(place % 1000 for place in range(queries)))
+
+
 def different(events: int) -> list[Any]:
     from privet.mechanisms import GaussianEvent, LaplaceEvent
 
@@ -85,6 +106,9 @@ if __name__ == "__main__":
             "discrete_gaussian": discrete_gaussian,
             "scalar_laplace": scalar_laplace,
             "exponential_mechanism": exponential_mechanism,
+            "permute_and_flip": permute_and_flip,
+            "sparse_vector": sparse_vector,
+            "sparse_vector_stream": sparse_vector_stream,
             "compose_different": compose_different,
             "compose_sampled": compose_sampled,
             "spend_one_more": spend_one_more,
