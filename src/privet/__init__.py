@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         TopKWithGaps,
         analytic_gaussian_sigma,
     )
-    from .query.frame import col, count, count_units, histogram, mean, std, sum, var, when
+    from .query.frame import col, corr, count, count_units, covar, histogram, mean, std, sum, var, when
     from .session import Session
 
 __version__ = "0.1.0"
@@ -95,8 +95,10 @@ __all__ = [
     "category",
     "col",
     "core",
+    "corr",
     "count",
     "count_units",
+    "covar",
     "date",
     "histogram",
     "integer",
@@ -152,8 +154,10 @@ _HOME = {
     "boolean": "core.schema",
     "category": "core.schema",
     "col": "query.frame",
+    "corr": "query.frame",
     "count": "query.frame",
     "count_units": "query.frame",
+    "covar": "query.frame",
     "date": "core.schema",
     "histogram": "query.frame",
     "integer": "core.schema",

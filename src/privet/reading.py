@@ -162,20 +162,28 @@ class _Bars:
             scaled = (laws[0].times(step), Law(laws[0].family, laws[1].scale, laws[1].step))
             found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
             return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
-        tails = self._tails(parts[-1], laws[-1])
+        tails = self._tails(reading, parts, laws)
         found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
         unknown = tails <= 0
         return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
 
-    def _tails(self, count: Floats, law: Law) -> Floats:
+    def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
         """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
 
         Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
         """
         import numpy as np
 
-        doubt = _DOUBT * law.deviation / np.maximum(count, 1e-9)
-        return np.asarray(self.tail * np.clip(1 - doubt * doubt, 0.0, 1.0))
+        tail = np.full(len(self.chosen), self.tail)
+        deviations = [(parts[-1], np.asarray(laws[-1].deviation))]
+        for index, divisor in enumerate(reading.aggregate.divisors(*parts)):
+            again = simulated_bars(lambda *sums, i=index: reading.aggregate.divisors(*sums)[i], parts, laws, tail=tail)
+            deviations.append((divisor, again.error))
+        known = np.ones(len(self.chosen))
+        for divisor, error in deviations:
+            part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
+            known -= part * part
+        return np.asarray(self.tail * np.clip(known, 0.0, 1.0))
 
     def _noise(self, place: Place) -> tuple[float, float]:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows
 from privet.core.budget import Pure
 from privet.core.expression import Call, Column, Literal
 from privet.core.scan import Sum
@@ -24,7 +25,7 @@ from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.session import Session
 
-NAMES = [*AGGREGATES, "count_rows"]
+NAMES = [*AGGREGATES, *OF_TWO, "count_rows"]
 RANGES = [(0, 100), (-5, 20), (3, 4), (-7, -2), (0, 0), (5, 5), (-(10**12), 10**12)]
 STEPS = [None, Fraction(1), Fraction(1, 3)]
 
@@ -35,6 +36,8 @@ def make(name: str, low: int = 0, high: int = 100, step: Fraction | None = None,
     argument = Argument(
         expression=Column("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=nullable, where=None
     )
+    if name in OF_TWO:
+        return OF_TWO[name](argument, replace(argument, expression=Column("y")))
     return AGGREGATES[name](argument)
 
 
@@ -42,6 +45,11 @@ def given(total: Sum, values: np.ndarray[Any, Any]) -> float:
     """Return what an engine sums over values that are not NULL."""
     if total.expression is None:
         return float(len(values))
+    if isinstance(total.expression, Call):  # of two columns, the second being the first backwards
+        middles = [part.arguments[1].value for part in total.expression.arguments]
+        values = (values - float(middles[0])) * (values[::-1] ** 1.0 - float(middles[1]))
+    elif total.expression == Column("y"):
+        values = values[::-1]
     y = np.floor((values - float(total.origin)) / float(total.step) + 0.5)
     return float(np.sum(np.clip(y, total.low, total.high) ** total.power - total.offset))
 
@@ -53,7 +61,7 @@ def test_sums_are_bounded_by_what_is_declared(name: str, ends: tuple[int, int]) 
         for nullable in (False, True):
             sums = make(name, *ends, step, nullable).sums()
             assert sums == make(name, *ends, step, nullable).sums()
-            assert 1 <= len(sums) <= 3
+            assert 1 <= len(sums) <= (6 if name in OF_TWO else 3)
             for total in sums:
                 assert total.low <= total.high
                 assert total.step > 0
@@ -61,13 +69,14 @@ def test_sums_are_bounded_by_what_is_declared(name: str, ends: tuple[int, int]) 
                 assert low <= high <= total.most
                 rough = total.step / 2
                 for edge, end in ((total.low, ends[0]), (total.high, ends[1])):
-                    if total.expression is not None:
+                    if isinstance(total.expression, Column):
                         assert abs(edge * total.step + total.origin - end) <= rough
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_is_total_and_keeps_to_the_ends(name: str) -> None:
     wild = np.array([0.0, -1.0, 1.0, 0.5, -1e30, 1e30, 1e300, 3.0])
+    wild = wild[:6] if name in OF_TWO else wild
     for low, high in RANGES:
         aggregate = make(name, low, high)
         grids = np.meshgrid(*[wild] * len(aggregate.sums()))
@@ -92,7 +101,7 @@ def test_a_linear_aggregate_is_its_sum_times_a_factor(name: str) -> None:
 @pytest.mark.parametrize("ends", [(0, 100), (-5, 20), (-7, -2)])
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_exact_sums_gives_the_statistic(name: str, ends: tuple[int, int]) -> None:
-    values = np.linspace(*ends, 57) ** 1.0
+    values = np.linspace(0, 1, 57) ** 2 * (ends[1] - ends[0]) + ends[0]
     aggregate = make(name, *ends)
     read = aggregate.read(*(np.array([given(total, values)]) for total in aggregate.sums()))[0]
     expected = {
@@ -104,6 +113,9 @@ def test_reading_exact_sums_gives_the_statistic(name: str, ends: tuple[int, int]
         "var_samp": values.var(ddof=1),
         "stddev_pop": values.std(),
         "stddev_samp": values.std(ddof=1),
+        "covar_pop": np.cov(values, values[::-1], ddof=0)[0, 1],
+        "covar_samp": np.cov(values, values[::-1])[0, 1],
+        "corr": np.corrcoef(values, values[::-1])[0, 1],
     }[name]
     assert read == pytest.approx(expected, rel=1e-5)
 
@@ -117,7 +129,12 @@ def test_a_filter_and_a_null_are_part_of_every_sum(name: str) -> None:
     argument = Argument(
         expression=Column("x"), low=Fraction(0), high=Fraction(9), step=None, nullable=True, where=condition
     )
-    for total in AGGREGATES[name](argument).sums():
+    certain = replace(argument, expression=Column("y"), nullable=False)
+    made = OF_TWO[name](argument, certain) if name in OF_TWO else AGGREGATES[name](argument)
+    for total in made.sums():
+        if total.expression == Column("y"):
+            assert total.where == Call("and", (Call("not", (Call("is_null", (Column("x"),)),)), condition))
+            continue
         assert total.where is not None
         assert total.null_as is None
 
@@ -136,6 +153,10 @@ EXPRESSIONS = [
     "VAR_SAMP(x)",
     "STDDEV_POP(i)",
     "STDDEV(i)",
+    "COVAR_POP(x, i)",
+    "COVAR_SAMP(i, x)",
+    "CORR(x, i)",
+    "CORR(x, x * x + i) FILTER (WHERE i > 0)",
     "SUM(x * i)",
     "SUM(x) FILTER (WHERE i > 3)",
     "AVG(i) FILTER (WHERE x < 50)",

@@ -79,12 +79,16 @@ class Shape:
         return make_plan(parse(self.sql, tables), tables, spend=self.spend, bound=self.bound)
 
 
-EVERY = "COUNT(*), COUNT(x), SUM(x), AVG(y), VAR_POP(x), SUM(p), AVG(p), SUM(y) FILTER (WHERE x > 0), SUM(x * y - p)"
+EVERY = (
+    "COUNT(*), COUNT(x), SUM(x), AVG(y), VAR_POP(x), SUM(p), AVG(p), SUM(y) FILTER (WHERE x > 0), SUM(x * y - p), "
+    "COVAR_POP(x, y)"
+)
 QUERIES = {
     "one cell": f"SELECT {EVERY} FROM d",
     "one cell where": f"SELECT {EVERY} FROM d WHERE t = 's' OR x IS NULL",
     "by group": f"SELECT g, {EVERY} FROM d GROUP BY g",
-    "by two": "SELECT g, t, COUNT(*), SUM(y), STDDEV(p) FILTER (WHERE t = 's') FROM d WHERE x > -2 GROUP BY g, t",
+    "by two": "SELECT g, t, COUNT(*), SUM(y), CORR(x, p), STDDEV(p) FILTER (WHERE t = 's') FROM d WHERE x > -2 "
+    "GROUP BY g, t",
 }
 PEOPLE = {
     "people": "SELECT COUNT(DISTINCT u), COUNT(DISTINCT u) FILTER (WHERE y > 2), COUNT(*) FROM d",
@@ -353,4 +357,5 @@ def fixed(measure: Measure, shape: Shape) -> bool:
 
 def derived(measure: Measure) -> bool:
     """Whether bounds come from interval arithmetic, whose corners no row may reach."""
-    return isinstance(measure.sum.expression, Call)
+    expression = measure.sum.expression
+    return isinstance(expression, Call) and expression.function != "multiply"  # a covariance's reaches its corners

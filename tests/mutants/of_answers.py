@@ -45,6 +45,18 @@ MUTANTS: list[Mutant] = [
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
     ),
     *of(
+        "aggregates/covariance.py",
+        "conformance/test_aggregates.py laws/test_plan_sensitivity.py",
+        ("return Sum(product, -ends, ends,", "return Sum(product, -2 * ends, 2 * ends,"),
+        ("where = _all((*self._known, self.first.where))", "where = self.first.where"),
+        ("replace(self.second, where=_all((*self._known, self.second.where)))", "self.second"),
+    ),
+    *of(
+        "reading.py",
+        "statistical/test_answer_coverage.py::test_intervals_of_covariances_hold_as_often_as_they_say",
+        ("known -= part * part", "pass"),
+    ),
+    *of(
         "planner/keys.py",
         "golden/test_query_to_plan.py",
         ("(*values, None) if facts.nullable else tuple(values)", "(*values, None)"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from privet.answer import Answer, Series
+from privet.core.expression import Column, Expression
 from privet.core.receipt import Receipt
 from privet.core.scan import Exact
 from privet.core.schema import Contribution, Schema, category, integer, number
@@ -29,6 +31,7 @@ FALSE_ALARMS = 5.7
 
 CLOSED = "COUNT(*) AS n, COUNT(DISTINCT u) AS people, SUM(x) AS total, SUM(i) AS whole, AVG(x) AS mean, AVG(i) AS means"
 SIMULATED = "VAR_POP(x) AS var, VAR_SAMP(i) AS vars, STDDEV_POP(i) AS sds, STDDEV(x) AS sd"
+OF_TWO = "COVAR_POP(x, i) AS cov, COVAR_SAMP(x, j) AS covs, CORR(x, j) AS corr"
 DERIVED = (
     "SUM(x) / COUNT(*) AS ratio, ROUND(AVG(x)) AS rounded, SUM(x) - 10 * COUNT(*) AS difference, AVG(x) * 2 AS twice"
 )
@@ -66,7 +69,13 @@ CASES = [
 
 
 def schema_of(case: Case, groups: int) -> Schema:
-    columns = {"u": integer(), "x": number(0, 100), "i": integer(-5, 20), "g": category(range(groups))}
+    columns = {
+        "u": integer(),
+        "x": number(0, 100),
+        "i": integer(-5, 20),
+        "j": number(0, 10),
+        "g": category(range(groups)),
+    }
     return Schema(unit=case.unit, columns=columns, contribution=Contribution(groups=2, rows=1))
 
 
@@ -79,6 +88,8 @@ def exact_sums(plan: Plan, case: Case) -> list[tuple[int, ...]]:
     """Return the sums of one group: values spread evenly over the case's range, on the grid as an engine puts them."""
     even = (np.arange(case.rows) + 0.5) / case.rows
     values = {"x": case.low + even * (case.high - case.low), "i": np.floor(-2 + even * 15)}
+    # a column that goes with x in part
+    values["j"] = 2 + 3 * even + 3 * ((np.arange(case.rows) * 0.618) % 1)
     found = []
     for one in plan.passes:
         sums = []
@@ -86,11 +97,19 @@ def exact_sums(plan: Plan, case: Case) -> list[tuple[int, ...]]:
             total = measure.sum
             given = np.ones(case.rows)
             if total.expression is not None:
-                x = values[total.expression.name]
+                x = valued(total.expression, values)
                 given = np.floor((x - float(total.origin)) / float(total.step) + 0.5)
             sums.append(sum(int(y) ** total.power - total.offset for y in given) * 2**measure.shift)
         found.append(tuple(sums))
     return found
+
+
+def valued(expression: Expression, values: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Return a column, or the product of two that are moved."""
+    if isinstance(expression, Column):
+        return values[expression.name]
+    moved = [values[part.arguments[0].name] - float(part.arguments[1].value) for part in expression.arguments]
+    return moved[0] * moved[1]
 
 
 def coverage(case: Case, columns: str, groups: int) -> dict[str, float]:
@@ -134,6 +153,11 @@ def test_intervals_of_counts_sums_and_means_hold_as_often_as_they_say(case: Case
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_intervals_of_variances_hold_as_often_as_they_say(case: Case) -> None:
     check(coverage(case, SIMULATED, 10_000), 10_000, set(), 0.97)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_intervals_of_covariances_hold_as_often_as_they_say(case: Case) -> None:
+    check(coverage(case, OF_TWO, 4_000), 4_000, {"corr"}, 0.97)
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[5]], ids=lambda case: case.name)

@@ -7,6 +7,7 @@ from functools import partial
 
 from .aggregate import Aggregate, Argument
 from .count import Count, CountRows
+from .covariance import Covariance
 from .mean import Mean
 from .spread import Spread
 from .total import Total
@@ -22,4 +23,22 @@ AGGREGATES: dict[str, Callable[[Argument], Aggregate]] = {
 }
 """Every aggregate of one argument, by the name that a query gives it; COUNT(*) has none."""
 
-__all__ = ["AGGREGATES", "Aggregate", "Argument", "Count", "CountRows", "Mean", "Spread", "Total"]
+OF_TWO: dict[str, Callable[[Argument, Argument], Aggregate]] = {
+    "covar_pop": partial(Covariance, form="covar_pop"),
+    "covar_samp": partial(Covariance, form="covar_samp"),
+    "corr": partial(Covariance, form="corr"),
+}
+"""Every aggregate of two arguments. Their order does not matter: the planner may swap them."""
+
+__all__ = [
+    "AGGREGATES",
+    "OF_TWO",
+    "Aggregate",
+    "Argument",
+    "Count",
+    "CountRows",
+    "Covariance",
+    "Mean",
+    "Spread",
+    "Total",
+]

@@ -95,6 +95,10 @@ class Aggregate(ABC):
     def read(self, *released: Floats) -> Floats:
         """Return the aggregate from released sums, in grid units, in the order of `sums`."""
 
+    def divisors(self, *released: Floats) -> tuple[Floats, ...]:
+        """Return what reading divides by, beside the count: noise there matters most where it is small."""
+        return ()
+
     @property
     def linear(self) -> Fraction | None:
         """The factor that turns the one released sum into the answer, if that is all that reading does."""

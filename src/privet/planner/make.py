@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
-from privet.core.expression import Call, Column, Expression
+from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.schema import Column as Facts
@@ -115,27 +115,44 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     if asked.function in ("count_rows", "count_units"):
         return CountRows(asked.where)
+    if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
+        both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
+        first, second = (_held(_argument(asked, one, schema, typical), schema) for one in both)
+        return OF_TWO[asked.function](first, second)
     if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate of one argument", asked.function, AGGREGATES)
-    facts = typed(asked.argument, typical)
-    ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, facts, schema)
-    argument = Argument(
-        expression=asked.argument,
+        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO))
+    return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
+
+
+def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts]) -> Argument:
+    facts = typed(expression, typical)
+    ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, expression, facts, schema)
+    return Argument(
+        expression=expression,
         low=ends[0],
         high=ends[1],
-        step=_step(asked.argument, facts, schema),
-        nullable=facts.nullable or (typical is not schema.columns and typed(asked.argument, schema.columns).nullable),
+        step=_step(expression, facts, schema),
+        nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
         where=asked.where,
     )
-    return AGGREGATES[asked.function](argument)
 
 
-def _ends(asked: Asked, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
+def _held(argument: Argument, schema: Schema) -> Argument:
+    """Return an argument whose expression keeps to its ends: where they are what is typical, and more may come."""
+    low, high = typed(argument.expression, schema.columns).ends
+    if low is not None and high is not None and argument.low <= low and high <= argument.high:
+        return argument
+    bottom, top, x = Literal(argument.low), Literal(argument.high), argument.expression
+    cases = (Call("less", (x, bottom)), bottom, Call("greater", (x, top)), top, x)
+    return replace(argument, expression=Call("case", cases))
+
+
+def _ends(asked: Asked, expression: Expression, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
     if facts.kind not in ("integer", "number"):
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
     low, high = facts.ends
     if low is None or high is None:
-        raise Unbounded(asked.name, column=_unbounded_column(asked.argument, schema) or None)
+        raise Unbounded(asked.name, column=_unbounded_column(expression, schema) or None)
     return low, high
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from privet.aggregates import Mean, Spread
+from privet.aggregates import Covariance, Mean, Spread
 from privet.core.expression import Column
 from privet.inference.laws import Law, half_width
 from privet.mechanisms import Laplace
@@ -92,6 +92,8 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
         found = tuple((n, _of_mean(reading.aggregate, reading, plan, n)) for n in sizes)
     elif isinstance(reading.aggregate, Spread):
         found = tuple((n, _of_spread(reading.aggregate, reading, plan, n)) for n in sizes)
+    elif isinstance(reading.aggregate, Covariance) and reading.aggregate.form != "corr":
+        found = tuple((n, _of_covariance(reading.aggregate, reading, plan, n)) for n in sizes)
     else:
         return Width(name, note="its interval comes with the answer")
     note = "at most" if isinstance(reading.aggregate, Mean) else "roughly, at most"
@@ -127,4 +129,24 @@ def _of_spread(spread: Spread, reading: Reading, plan: Plan, n: int) -> float:
     if spread.form.startswith("stddev"):
         width /= 2 * (half / 2) if half else 1.0
     low, high = spread.ends
+    return float(min(width, high - low))
+
+
+def _of_covariance(covariance: Covariance, reading: Reading, plan: Plan, n: int) -> float:
+    """Return a rough bound for a covariance over n rows, to first order.
+
+    cov = p/n - (s/n)(t/n) moves by (N_p - k N_s - m N_t + (2 m k - p/n) N_n) / n, with the means m and k of s and t at
+    most the half ranges, and p/n their product.
+    """
+    sums = covariance.sums()
+    x, y, product, count = (law_of(plan, place) for place in reading.places)
+    halves = [float(one.high - one.low) / 2 for one in (covariance.first, covariance.second)]
+    parts = (
+        product.deviation * float(sums[2].step),
+        halves[1] * x.deviation * float(sums[0].step),
+        halves[0] * y.deviation * float(sums[1].step),
+        3 * halves[0] * halves[1] * count.deviation,
+    )
+    width = (2.12 if x.family == "laplace" else 1.96) * sum(part**2 for part in parts) ** 0.5 / n
+    low, high = covariance.ends
     return float(min(width, high - low))

@@ -20,10 +20,12 @@ from .nodes import Aggregate, Key, Order, Output, Query, Step
 from .normal import conjunction, text
 from .relation import (
     ONLY_WITHIN,
+    OVER_TWO,
     Private,
     Released,
     Selection,
     aggregate,
+    aggregate_of_two,
     distinct_name,
     has_aggregate,
     is_aggregate,
@@ -79,10 +81,10 @@ def aggregated(source: Private, asked: Selection) -> Released:
         if not isinstance(expression, Call) or not is_aggregate(expression):
             return None
         one = _aggregate(expression, source)
-        marked = aggregate(one.function, one.argument, one.where)
+        marked = _marked(one)
         if marked not in found:
             name = distinct_name(label(marked), taken)
-            found[marked] = Aggregate(name, one.function, one.argument, one.where)
+            found[marked] = replace(one, name=name)
             facts[name] = released_facts(one.function)
         return Column(found[marked].name)
 
@@ -146,7 +148,16 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
         raise Unsupported("each row is a unit of its own in this table; write COUNT(*)")
     if function in {"count_rows", "count_units"}:
         return Aggregate("", function, None, kept)
-    return Aggregate("", function, check_argument(function, argument, source), kept)
+    checked_one = check_argument(function, argument, source)
+    if function in OVER_TWO:
+        return Aggregate("", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source))
+    return Aggregate("", function, checked_one, kept)
+
+
+def _marked(one: Aggregate) -> Call:
+    if one.argument is not None and one.other is not None:
+        return aggregate_of_two(one.function, one.argument, one.other, one.where)
+    return aggregate(one.function, one.argument, one.where)
 
 
 def _across(function: str, owner: str | None) -> str:

@@ -25,7 +25,8 @@ WINDOW = "window:"
 ONLY_WITHIN = ("min", "max", "count_distinct")
 """Aggregates that stay within one person's rows: across people they would show single ones."""
 
-OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
+OVER_TWO = ("covar_pop", "covar_samp", "corr")
+OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", *OVER_TWO)
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ def has_window(expression: Expression | None) -> bool:
     if not isinstance(expression, Call):
         return False
     return is_window(expression) or any(map(has_window, expression.arguments))
+
+
+def aggregate_of_two(function: str, argument: Expression, other: Expression, where: Expression | None = None) -> Call:
+    """Return a marked aggregate of two arguments."""
+    return Call(MARK + function, (argument, where or Literal(True), other))
 
 
 def histogram(argument: Expression, bins: Expression, where: Expression | None = None) -> Call:

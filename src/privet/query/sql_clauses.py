@@ -147,6 +147,9 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "denserank": (),
         "lag": ("this", "offset"),
         "lead": ("this", "offset"),
+        "covarpop": _PAIR,
+        "covarsamp": _PAIR,
+        "corr": _PAIR,
     }.items()
 }
 

@@ -13,7 +13,7 @@ from privet.core.expression import Call, Column, Expression, Literal
 
 from .nodes import Order
 from .normal import call, conjunction
-from .relation import aggregate, histogram, is_aggregate, window
+from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, window
 from .sql_clauses import Node, part, parts, refusal, unknown_function
 from .sql_functions import NAMES, TRANSLATIONS, part_of_date
 
@@ -26,6 +26,7 @@ _NUMERIC_AGGREGATES = {
     "stddevsamp": "stddev_samp",
     "stddevpop": "stddev_pop",
 }
+_AGGREGATES_OF_TWO = {"covarpop": "covar_pop", "covarsamp": "covar_samp", "corr": "corr"}
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,11 @@ def _numeric_aggregate(node: Node, scope: Scope) -> Expression:
     return aggregate(_NUMERIC_AGGREGATES[node.key], translate(part(node, "this"), scope))
 
 
+def _aggregate_of_two(node: Node, scope: Scope) -> Expression:
+    first, second = (translate(part(node, name), scope) for name in ("this", "expression"))
+    return aggregate_of_two(_AGGREGATES_OF_TWO[node.key], first, second)
+
+
 def _filter(node: Node, scope: Scope) -> Expression:
     found = translate(part(node, "this"), scope)
     if not isinstance(found, Call) or not is_aggregate(found):
@@ -221,6 +227,7 @@ def _window(node: Node, scope: Scope) -> Expression:
 
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     **dict.fromkeys(_NUMERIC_AGGREGATES, _numeric_aggregate),
+    **dict.fromkeys(_AGGREGATES_OF_TWO, _aggregate_of_two),
     "anonymous": _anonymous,
     "count": _count,
     "countif": _count_if,

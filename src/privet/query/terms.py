@@ -17,7 +17,7 @@ from privet.core.exact import rational, whole
 from privet.core.expression import Column, Expression, Literal
 
 from .normal import call, text
-from .relation import aggregate
+from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
 
 _INT64 = 2**63
@@ -265,6 +265,21 @@ def std(of: str | Term, *, where: Term | None = None) -> Term:
 def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the population standard deviation."""
     return Term(aggregate("stddev_pop", read(of), _kept(where)))
+
+
+def covar(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample covariance of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("covar_samp", read(of), read(other), _kept(where)))
+
+
+def covar_pop(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population covariance of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("covar_pop", read(of), read(other), _kept(where)))
+
+
+def corr(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the correlation of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("corr", read(of), read(other), _kept(where)))
 
 
 def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:

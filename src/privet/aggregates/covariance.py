@@ -1,0 +1,120 @@
+"""COVAR and CORR of two columns: centred sums of both, of their product, and a count of the rows that have both.
+
+The product of the distances from the middles is put on a grid of its own, like any other number that is summed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from privet.core.errors import Unsupported
+from privet.core.expression import Call, Expression
+from privet.core.expression import Literal as Constant
+from privet.core.scan import Sum
+
+from .aggregate import GRID, Aggregate, Argument, rows, squares
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+Form = Literal["covar_pop", "covar_samp", "corr"]
+
+_FINEST = GRID**2
+"""Declared steps are kept for products of at most so many of them, which doubles hold exactly."""
+
+_LEAST, _MOST = Fraction(1, 10**250), Fraction(10**250)
+
+
+@dataclass(frozen=True)
+class Covariance(Aggregate):
+    """The covariance of x and y, or their correlation, over rows in which neither is NULL; 0 without rows."""
+
+    first: Argument
+    second: Argument
+    form: Form
+    name = "covariance"
+
+    def __post_init__(self) -> None:
+        most = self._most
+        if most and not _LEAST <= most <= _MOST:
+            raise Unsupported(f"{self.form.upper()} of columns so wide or so narrow is beyond the range of numbers")
+
+    def sums(self) -> tuple[Sum, ...]:
+        x, y = self._x.centred(), self._y.centred()
+        spreads = (squares(x), squares(y)) if self.form == "corr" else ()
+        return x, y, self.products(), *spreads, rows(_all((*self._known, self.first.where)))
+
+    def products(self) -> Sum:
+        """Return the sum of (x - its middle) (y - its middle), which lies within the product of the half ranges."""
+        fine = (self.first.step or Fraction(0)) * (self.second.step or Fraction(0)) / 4
+        if not fine or self._most / fine > _FINEST:
+            fine = self._most / GRID if self._most else Fraction(1)
+        ends = int(self._most / fine)
+        product = Call("multiply", tuple(_moved(argument) for argument in (self.first, self.second)))
+        nullable = self.first.nullable or self.second.nullable
+        where = _all((*self._known, self.first.where))
+        return Sum(product, -ends, ends, step=fine, where=where, null_as=None if nullable else -ends)
+
+    def read(self, *released: Floats) -> Floats:
+        import numpy as np
+
+        x, y = self._x.centred(), self._y.centred()
+        means, n = self._means(*released)
+        shared = means[2] * float(self.products().step) - means[0] * means[1] * float(x.step * y.step)
+        low, high = self.ends
+        if self.form != "corr":
+            sampled = shared * n / (n - 1.0) if self.form == "covar_samp" else shared
+            return np.asarray(np.clip(sampled, low, high))
+        spreads = [np.sqrt(np.maximum(spread, 0.0)) for spread in self.divisors(*released)]
+        scale = spreads[0] * spreads[1]
+        # without a spread there is nothing to go together
+        return np.asarray(np.clip(np.divide(shared, scale, out=np.zeros_like(shared), where=scale > 0), low, high))
+
+    def divisors(self, *released: Floats) -> tuple[Floats, ...]:
+        means, _ = self._means(*released)
+        return tuple(
+            (square + squares(total).offset - mean * mean) * float(total.step) ** 2
+            for total, mean, square in zip((self._x.centred(), self._y.centred()), means, means[3:], strict=False)
+        )
+
+    def _means(self, *released: Floats) -> tuple[list[Floats], Floats]:
+        """Return the sums over the number of rows, and that number; 0 where it says nothing."""
+        import numpy as np
+
+        fewest = 2.0 if self.form == "covar_samp" else 1.0
+        n = np.maximum(released[-1], fewest)
+        return [np.where(released[-1] >= fewest, sums, 0.0) / n for sums in released[:-1]], n
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        most = 1.0 if self.form == "corr" else float(self._most) * (2.0 if self.form == "covar_samp" else 1.0)
+        return -most, most
+
+    @property
+    def _most(self) -> Fraction:
+        return (self.first.high - self.first.low) / 2 * (self.second.high - self.second.low) / 2
+
+    @property
+    def _known(self) -> tuple[Expression, ...]:
+        """The conditions that neither is NULL."""
+        several = (one.expression for one in (self.first, self.second) if one.nullable)
+        return tuple(dict.fromkeys(Call("not", (Call("is_null", (one,)),)) for one in several))
+
+    @property
+    def _x(self) -> Argument:
+        return replace(self.first, where=_all((*self._known, self.first.where)))
+
+    @property
+    def _y(self) -> Argument:
+        return replace(self.second, where=_all((*self._known, self.second.where)))
+
+
+def _moved(argument: Argument) -> Expression:
+    return Call("subtract", (argument.expression, Constant(argument.middle)))
+
+
+def _all(conditions: tuple[Expression | None, ...]) -> Expression | None:
+    given = tuple(condition for condition in conditions if condition is not None)
+    return (given[0] if len(given) == 1 else Call("and", given)) if given else None
