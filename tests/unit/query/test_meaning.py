@@ -39,6 +39,9 @@ AGGREGATES = {
     "var_samp": "VAR_SAMP({})",
     "stddev_pop": "STDDEV_POP({})",
     "stddev_samp": "STDDEV_SAMP({})",
+    "covar_pop": "COVAR_POP({}, {})",
+    "covar_samp": "COVAR_SAMP({}, {})",
+    "corr": "CORR({}, {})",
 }
 
 
@@ -46,9 +49,9 @@ def render(query: Query) -> str:
     """Return a query as plain SQL, step by step."""
     items = [f"{normal.text(key.expression)} AS {normal.quote_name(key.name)}" for key in query.keys]
     for one in query.aggregates:
-        argument = "" if one.argument is None else normal.text(one.argument)
+        argument, other = ("" if part is None else normal.text(part) for part in (one.argument, one.other))
         kept = "" if one.where is None else f" FILTER (WHERE {normal.text(one.where)})"
-        items.append(f"{AGGREGATES[one.function].format(argument)}{kept} AS {normal.quote_name(one.name)}")
+        items.append(f"{AGGREGATES[one.function].format(argument, other)}{kept} AS {normal.quote_name(one.name)}")
     where = "" if query.where is None else f" WHERE {normal.text(query.where)}"
     groups = ", ".join(str(i + 1) for i in range(len(query.keys)))
     made = f"SELECT {', '.join(items)} FROM visits{where}{' GROUP BY ' if groups else ''}{groups}"
@@ -93,6 +96,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 
 QUERIES = [
+    "SELECT COVAR_POP(age, cost), COVAR_SAMP(age, cost) FILTER (WHERE urgent), CORR(cost, age * 2) FROM visits",
     "SELECT COUNT(*), COUNT(cost), COUNT(DISTINCT user_id), SUM(cost), AVG(cost), VAR_POP(age), VARIANCE(age), "
     "STDDEV(age), STDDEV_POP(age), STDDEV_SAMP(cost) FROM visits",
     "SELECT hospital, COUNT(*) n FROM visits WHERE NOT age > 60 OR cost < 100 AND urgent GROUP BY 1 "

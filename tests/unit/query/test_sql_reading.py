@@ -62,6 +62,7 @@ CORPUS = [
     'SELECT COUNT("cost") FROM (SELECT cost FROM visits) s',
     "SELECT SUM(age), AVG(cost), VARIANCE(age), VAR_POP(age), STDDEV(age), STDDEV_POP(age), STDDEV_SAMP(age), "
     "COUNT_IF(urgent) FROM visits",
+    "SELECT COVAR_POP(age, cost), COVAR_SAMP(age, cost), CORR(cost, age) FROM visits",
     "SELECT HISTOGRAM(age, 10) FROM visits",
     "SELECT SUM(CASE hospital WHEN 'A' THEN 1 ELSE 0 END), SUM(IF(urgent, 1, -2)) FROM visits",
     "SELECT COUNT(*) FROM visits WHERE (age = 1 OR age <> 2) AND age < 3 AND age <= 4 AND age > 5 AND age >= 6 "
