@@ -24,10 +24,13 @@ COMMANDS = {
     "budget": "Tell what is left of each budget.",
     "calibrate": "Tell the least noise with which releases fit a budget.",
     "certificate": "Give the certificate of a release.",
+    "check": "Check a privet.toml and its sources, and tell what they protect.",
     "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
     "epsilon": "Tell what releases cost together.",
+    "init": "Write a first privet.toml for some files.",
     "ledger": "See, prove, copy and mend the ledger.",
     "plan": "Tell what a question would cost and how wide its answer would be.",
+    "practice": "Ask made-up rows that fit a privet.toml, at no cost.",
 }
 """Each command's name and its line in `privet --help`; its file has the same name."""
 

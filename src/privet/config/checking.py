@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from privet.core.errors import PrivetError, RequestError
 from privet.engines.inspection import inspect
+from privet.ledger.sqlite import SqliteLedger
 
 from .sessions import open_engine
 from .values import Config
@@ -49,3 +50,17 @@ def check_sources(config: Config) -> Checked:
         except PrivetError as error:
             links = (str(error),)
     return Checked(problems, links, {name: one.undeclared for name, one in found.items()})
+
+
+def check_ledger(config: Config) -> None:
+    """Raise unless the ledger, where there is one, keeps to the file's rules and holds the head that is pinned."""
+    rules, place = config.rules, config.ledger
+    if place.path.exists() or place.head is not None:
+        SqliteLedger(
+            place.path,
+            rules.budget,
+            per_query=rules.per_query,
+            expires=rules.expires,
+            keys_share=rules.keys_share,
+            head=place.head,
+        ).close()

@@ -127,7 +127,8 @@ def _drawn(name: str, column: Column, number: str) -> str:
             share = f"(({number} % 1000000) / 1e6)"
             if low is None or high is None:
                 return f"(100 * {share})::DOUBLE"
-            return f"({constant(low)} * (1 - {share}) + {constant(high)} * {share})::DOUBLE"
+            between = f"{constant(low)} * (1 - {share}) + {constant(high)} * {share}"
+            return f"greatest({constant(low)}, least({constant(high)}, {between}))::DOUBLE"
         case "date":
             start = low if isinstance(low, datetime.date) else datetime.date(2000, 1, 1)
             return f"DATE '{start.isoformat()}' + ({number} % {_width(column) if low else 9000})::INTEGER"

@@ -52,13 +52,15 @@ class Problems:
     def __init__(self, places: Places) -> None:
         self.places = places
         self.found: list[Problem] = []
+        self._seen: set[Problem] = set()
 
     def add(self, path: KeyPath, message: str) -> None:
         """Note what is wrong with a key."""
-        message = _DECIMAL.sub(r"\1", message)
+        message = "".join(sign if sign.isprintable() else "?" for sign in _DECIMAL.sub(r"\1", message))
         key = ".".join(_spelt(part) for part in path)
         problem = Problem(self.places.line(path), key, message)
-        if problem not in self.found:
+        if problem not in self._seen:
+            self._seen.add(problem)
             self.found.append(problem)
 
 
@@ -117,9 +119,11 @@ class Section:
 
     def finish(self) -> None:
         """Refuse every key that was not asked for, with the nearest that is known."""
-        for key in self.data:
-            if key not in self._known:
-                self.problem(key, f"is not known here; {nearest(key, self._known)}")
+        unknown = [key for key in self.data if key not in self._known]
+        for key in unknown[:_SHOWN]:
+            self.problem(key, f"is not known here; {nearest(key, self._known)}")
+        if len(unknown) > _SHOWN:
+            self.problem(unknown[_SHOWN], f"is not known here, nor are {len(unknown) - _SHOWN - 1:,} more keys")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -21,8 +21,13 @@ from .scalars import above_zero, path_in
 from .tables import read_tables
 from .values import Config, EngineLimits, LedgerPlace
 
-LARGEST = 4 * 2**20
+LARGEST = 2**20
 """How many bytes a privet.toml may have."""
+
+_MOST_PARTS = 50
+_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
+_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*(?:{_KEY}){{{_MOST_PARTS}}}", re.MULTILINE)
+"""A key of so many parts that the reader, whose time grows with their square, would not come back."""
 
 TO_FILL_IN = "still to be filled in"
 """How a problem begins that a note in the file stands for."""
@@ -133,6 +138,10 @@ def _text(file: Path, name: str) -> str:
 
 
 def _parse(name: str, text: str) -> tuple[dict[str, Any], Problems]:
+    long = _LONG_KEY.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.end()) + 1
+        raise BadConfig(name, [Problem(line, "", f"a key has more than {_MOST_PARTS} parts, which none needs")])
     try:
         data = tomllib.loads(text, parse_float=_exactly)
         return data, Problems(locate(text))

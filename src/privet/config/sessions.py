@@ -25,13 +25,16 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
 
     An analyst is only shown the tables that they may ask about: another is refused as one that does not exist. Where
     the file names analysts, one must be given; where it names none, all share the data set's budget.
+
+    Guarantee: every charge is held to the budgets of the file, as exact as they are written, or the ledger is refused;
+    no plan of the session is about a table outside `about`.
     """
     config = read_config(path)
     account, about = account_of(config, analyst)
     tables = needed_tables(config, about)
     with ExitStack() as opened:
-        ledger = opened.enter_context(open_ledger(config))
         engine = opened.enter_context(open_engine(config, tables))
+        ledger = opened.enter_context(open_ledger(config))
         session = Session(tables, ledger=ledger, account=account, engine=engine, about=about).closing(ledger.close)
         opened.pop_all()
     return session

@@ -66,6 +66,8 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "units": section.read("units", integer("units", least=1, most=2**50), None),
         "version": section.read("version", label, ""),
     }
+    if isinstance(unit, Rows) and section.has("contribution"):
+        section.problem("contribution", "each row is a unit and gives itself; leave it out")
     for key in ("neighbors", "units"):
         if link is not None and section.has(key):
             section.problem(key, "belongs to the table that has the unit; leave it out here")

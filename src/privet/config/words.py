@@ -59,11 +59,14 @@ def _table(schema: Schema) -> Iterator[str]:
         yield f"What {one} says is protected; how many there are{number} is public."
     if isinstance(schema.unit, Person):
         give = schema.contribution
+        each = "" if give.groups == 1 else f" in each of {give.groups} groups"
         yield (
-            f"{one.capitalize()} is expected to give up to {_several(give.rows, 'row')} in each of "
-            f"{_several(give.groups, 'group')}; what they give beyond that is scaled down."
+            f"{one[0].upper()}{one[1:]} is expected to give up to {_several(give.rows, 'row')}{each}; what they give "
+            "beyond that is scaled down."
         )
-    yield from _columns(schema.columns)
+    said = {schema.unit.column} if isinstance(schema.unit, Person) else set()
+    said |= set() if schema.link is None else {schema.link.via}
+    yield from _columns({name: column for name, column in schema.columns.items() if name not in said})
 
 
 def _columns(columns: Mapping[str, Column]) -> Iterator[str]:

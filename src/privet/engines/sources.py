@@ -6,6 +6,7 @@ read as text and cast, and what cannot be cast is NULL.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterable
@@ -184,11 +185,16 @@ def files_of(name: str, patterns: list[str]) -> Opened:
 def _header(name: str, paths: list[str], separator: str) -> list[str]:
     """Return the names in the first line of CSV files, which must be the same in all of them."""
     import csv
+    import zlib
 
     headers = []
     for path in paths:
-        with _open_text(path) as lines:
-            headers.append(next(csv.reader(lines, delimiter=separator), []))
+        read: list[str] | None = None
+        with contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text(path) as lines:
+            read = next(csv.reader(lines, delimiter=separator), [])
+        if read is None:  # raised here and not where the file failed, or the error would carry what it quotes
+            raise _unreadable(name)
+        headers.append(read)
     if any(header != headers[0] for header in headers) or not headers[0]:
         raise RequestError(f"table {name!r}: its CSV files must all start with the same line of column names")
     if len({column.casefold() for column in headers[0]}) != len(headers[0]):

@@ -8,8 +8,10 @@ import duckdb
 import pytest
 
 from privet.config import read_config
-from privet.config.checking import Checked, check_sources
+from privet.config.checking import Checked, check_ledger, check_sources
+from privet.config.sessions import open_ledger
 from privet.config.words import notes, promise_in_words, tables_in_words
+from privet.core.errors import LedgerError, RequestError
 
 TEXT = """
 [budget]
@@ -153,7 +155,7 @@ def test_what_is_protected_is_told_in_words_for_every_table(folder: Path) -> Non
     assert "visit, which leads to id of visits" in said["drugs"]
     assert "protects nobody" in said["wards"]
     assert "bounds (age)" in said["visits"]
-    assert "must be found in the data: visit, name" in said["drugs"]
+    assert "must be found in the data: name" in said["drugs"]
     assert "one patient is in the data" in promise_in_words(config)[0]
 
 
@@ -181,3 +183,19 @@ def test_what_may_not_be_meant_is_noted(folder: Path) -> None:
     assert notes(read_config(folder / "privet.toml")) == (
         "No analysts are named: whoever may open this file shares the one budget.",
     )
+
+
+def test_a_ledger_that_keeps_other_rules_or_lost_its_head_is_found(folder: Path) -> None:
+    check(folder)
+    config = read_config(folder / "privet.toml")
+    check_ledger(config)
+    assert not config.ledger.path.exists()
+    with open_ledger(config) as ledger:
+        head = ledger.head()
+    check_ledger(config)
+    (folder / "privet.toml").write_text(TEXT.replace("epsilon = 3", "epsilon = 4"))
+    with pytest.raises(RequestError, match="what the ledger has"):
+        check_ledger(read_config(folder / "privet.toml"))
+    (folder / "privet.toml").write_text(f'{TEXT}[ledger]\nhead = "{head[:-1]}{"0" if head[-1] != "0" else "1"}"\n')
+    with pytest.raises(LedgerError, match="pinned"):
+        check_ledger(read_config(folder / "privet.toml"))

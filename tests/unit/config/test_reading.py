@@ -296,6 +296,7 @@ def test_a_budget_that_is_declared_badly_is_told(tmp_path: Path, budget: str, wo
         ('unit = "patient"', 'unit = "patient"\nunits = 5', "change-one"),
         ('unit = "patient"', 'unit = "patient"\nrows = 0', "at least 1"),
         ('unit = "patient"', 'unit = "patient"\ncontribution = 3', "groups = 3"),
+        ('unit = "patient"', 'unit = "rows"\ncontribution = { rows = 3 }', "gives itself"),
         ('unit = "patient"', 'unit = "patient"\nlink = "patient -> visits.patient"', "not both"),
         ('unit = "patient"', 'link = "patient = visits.id"', "visit_id -> visits.id"),
         ('unit = "patient"', 'link = "patient -> visits.patient"', "leads back"),
@@ -319,13 +320,19 @@ def test_a_table_or_a_setting_that_is_declared_badly_is_told(tmp_path: Path, old
     assert any(words in line for line in problems(tmp_path, text))
 
 
+PEOPLE = """unit = { person = "patient", group = 2 }
+neighbors = "change-one"
+contribution = { groups = 3, rows = 2 }
+"""
+
+
 def test_links_are_checked_to_their_ends(tmp_path: Path) -> None:
     for old, new, words in (
         ("visit -> visits.id", "vist -> visits.id", "did you mean 'visit'?"),
         ("visit -> visits.id", "visit -> visits.idd", "did you mean 'id'?"),
         ("visit -> visits.id", "visit -> wards.ward", "is public"),
-        ("visit -> visits.id", "name -> visits.id", "the same kind"),
-        ('{ person = "patient", group = 2 }', '"rows"', "protects each row by itself"),
+        ("visit -> visits.id", "name -> visits.id", "link: 'name' and 'id' of 'visits' must be"),
+        (PEOPLE, 'unit = "rows"\nneighbors = "change-one"\n', "protects each row by itself"),
         ("name = ", "patient = ", "a column 'patient' of its own"),
     ):
         assert any(words in line for line in problems(tmp_path, WHOLE.replace(old, new)))

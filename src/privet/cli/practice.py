@@ -1,0 +1,59 @@
+"""`privet practice`: ask made-up rows that fit a privet.toml, at no cost and without the data."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import click
+
+from .answers import print_answer
+from .numbers import number
+from .output import print_json
+from .questions import amounts, question_options, read_sql
+from .screen import print_facts, print_text, working
+
+MADE_UP = "made up: these numbers are about nobody"
+
+
+@click.command()
+@question_options
+@click.option("--confidence", type=number, default="0.95", show_default=True, help="How often an interval holds.")
+def command(
+    sql: str | None,
+    file: Path | None,
+    epsilon: Fraction | None,
+    rho: Fraction | None,
+    bound: str,
+    contribution: str | None,
+    analyst: str | None,
+    config: Path,
+    confidence: Fraction,
+    as_json: bool,
+) -> None:
+    """Ask a question of made-up rows, to try it out. Opens neither the data nor the ledger; nothing is charged.
+
+    The rows are made from what the file declares, and from nothing else. SQL is the question itself, or - to read it
+    from standard input.
+
+    \b
+    Example:
+      privet practice "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+    """
+    from privet.config.practice import practice
+
+    text = read_sql(sql, file)
+    options = amounts(epsilon, rho, bound, contribution)
+    with working("making up rows"), practice(config, analyst) as session:
+        answer = session.ask(text, **options, confidence=confidence)
+    if as_json:
+        print_json({"data": MADE_UP, **json.loads(answer.to_json())})
+        return
+    print_text(f"Practice, {MADE_UP}.", style="bold")
+    print_text("")
+    print_answer(answer)
+    print_text("")
+    covers, *others = answer.notes
+    facts = [("data", MADE_UP), ("cost", "nothing: practice has a budget to throw away"), ("covers", covers)]
+    print_facts([*facts, *(("" if index else "but", note) for index, note in enumerate(others))])
