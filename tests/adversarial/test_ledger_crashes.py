@@ -1,20 +1,23 @@
-"""Processes that share a ledger are killed at random and race for the last of a budget. The record stays true.
+"""Processes that ask real questions on one ledger are killed at random and race for the last of a budget.
 
-Run as a program, this file is the driver: one process without threads, which forks the spenders and kills them.
+Run as a program, this file is the driver: one process without threads, which forks the askers and kills them. They are
+real sessions on a real DuckDB; only where each is at the moment is written down beside, in memory that they share.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import mmap
 import os
-import secrets
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,158 +27,328 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded
-from privet.ledger.records import Answered, Charged
+from privet.core.schema import Table, integer
+from privet.core.unit import Rows
+from privet.ledger.records import Answered, Charged, write_time
+from privet.ledger.rules import utc_now
 from privet.ledger.sqlite import SqliteLedger
+from privet.session import Session
 
-SPENDERS = 4
-PORTION = 400
-"""How many questions one budget or one top-up pays for: more than four processes can ask before they are killed."""
-PHASES = ("charge", "read", "draw", "store", "show")
+ASKERS = 4
+PORTION = 24
+"""How many questions one budget or one top-up pays for."""
+CELLS = 2000
+"""How many numbers an answer has: enough that drawing them takes a part of the call that can be hit."""
+PHASES = ("think", "plan", "charge", "read", "draw", "store", "show")
+"""Where an asker can be: between two calls, or where in a call."""
 SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
 """How many rounds of killing to run in `make soak`; 0 for the short version."""
+BATCH = 20
+"""After how many rounds a new ledger is begun, so that checking it each time does not take ever longer."""
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run it on Linux or macOS")
 
 
-def ask(ledger: SqliteLedger, digest: str, account: str, key: str, cost: Fraction, enter: Any) -> str:
-    """Return an answer the way a session does, saying which phase it is in: charge, read, draw, store, show."""
-    enter("charge")
-    receipt = ledger.charge(PureEvent(cost), digest, account=account, key=key)
-    found = ledger.find(digest, account)
-    if found is None:
-        enter("read")
-        time.sleep(0.002)
-        enter("draw")
-        drawn = secrets.token_hex(8)
-        time.sleep(0.002)
-        enter("store")
-        answer = ledger.store(receipt, drawn)
-    else:
-        answer = found[1]
-    enter("show")
-    return str(answer)
+class Board:
+    """Sixteen bytes for each asker, in memory that is shared: its phase, its next question, how long a call takes."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 16 * ASKERS + 1)
+
+    def enter(self, asker: int, phase: str) -> None:
+        self._memory[16 * asker] = PHASES.index(phase)
+
+    def phase(self, asker: int) -> str:
+        return PHASES[self._memory[16 * asker]]
+
+    def index(self, asker: int) -> int:
+        return int.from_bytes(self._memory[16 * asker + 1 : 16 * asker + 8], "big")
+
+    def answered(self, asker: int, seconds: float) -> None:
+        self._memory[16 * asker + 1 : 16 * asker + 8] = (self.index(asker) + 1).to_bytes(7, "big")
+        self._memory[16 * asker + 8 : 16 * asker + 16] = int(seconds * 1e9).to_bytes(8, "big")
+
+    def seconds(self, asker: int) -> float:
+        return int.from_bytes(self._memory[16 * asker + 8 : 16 * asker + 16], "big") / 1e9
+
+    @property
+    def last_call(self) -> bool:
+        return self._memory[16 * ASKERS] == 1
+
+    def announce_last_call(self) -> None:
+        self._memory[16 * ASKERS] = 1
 
 
-def spend(folder: Path, number: int, board: mmap.mmap, cost: Fraction) -> None:
-    """Ask one question after the other, from the one that was left unfinished, until the budget is spent."""
-    with SqliteLedger(folder / "ledger", timeout=60) as ledger, open(folder / f"shown {number}", "ab", 0) as shown:
-        place = 8 * number
-        while True:
-            index = int.from_bytes(board[place + 1 : place + 8], "big")
-            # every fifth question is asked by all, the others by one each
-            digest = f"all {index}" if index % 5 == 0 else f"{number} {index}"
+class Marked(SqliteLedger):
+    """A ledger that says when it charges and when it stores."""
 
-            def enter(phase: str) -> None:
-                board[place] = PHASES.index(phase)
+    enter: Any = staticmethod(lambda phase: None)
 
+    def charge(self, *arguments: Any, **options: Any) -> Any:
+        self.enter("charge")
+        return super().charge(*arguments, **options)
+
+    def store(self, *arguments: Any) -> Any:
+        self.enter("store")
+        kept = super().store(*arguments)
+        self.enter("show")
+        return kept
+
+
+@dataclass
+class MarkedEngine:
+    """An engine that says when it reads; when it has read, the noise is drawn, until the ledger stores."""
+
+    engine: Any
+    enter: Any
+
+    def scan(self, scan: Any) -> Any:
+        self.enter("read")
+        exact = self.engine.scan(scan)
+        self.enter("draw")
+        return exact
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def table() -> dict[str, Table]:
+    import numpy  # noqa: F401  # once for all, before the forks
+    import pyarrow as pa
+
+    rows = {"cell": [row % CELLS for row in range(3000)], "age": [row % 100 for row in range(3000)]}
+    return {"t": Table(pa.table(rows), unit=Rows(), columns={"cell": integer(0, CELLS - 1), "age": integer(0, 10**6)})}
+
+
+def question(asker: int, index: int) -> str:
+    """Return SQL that nobody else asks, or every fifth time one that all ask."""
+    least = index * (ASKERS + 1) + (ASKERS if index % 5 == 0 else asker)
+    return f"SELECT cell, COUNT(*) AS n FROM t WHERE age > {least} GROUP BY cell"
+
+
+def note(file: int, *words: object) -> None:
+    os.write(file, (json.dumps(words) + "\n").encode())
+
+
+def fingerprint(numbers: Any) -> str:
+    return hashlib.sha256(repr(tuple(int(number) for number in numbers)).encode()).hexdigest()
+
+
+def ask_on(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> None:
+    """Ask one question after the other, from the one that was left unfinished; add to the budget until last call."""
+    notes = os.open(folder / f"notes {asker}", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+
+    def enter(phase: str) -> None:
+        board.enter(asker, phase)
+        if phase == "draw":
+            note(notes, "drew", board.index(asker), write_time(utc_now()))
+
+    Marked.enter = staticmethod(enter)
+    with Marked(folder / "ledger", timeout=120) as ledger:
+        session = Session(tables, ledger=ledger, account=f"account {asker}")
+        session._engine = MarkedEngine(session._engine, enter)
+        session.plan(question(asker, 0), epsilon=1)  # or what is imported late would count as planning
+        driver = os.getppid()
+        while os.getppid() == driver:
+            index, began = board.index(asker), time.monotonic()
+            enter("plan")
             try:
-                answer = ask(ledger, digest, f"account {number}", f"{number} {index}", cost, enter)
+                plan = session.plan(question(asker, index), epsilon=Fraction(1, PORTION))
+                answer = session.run(plan, key=f"{asker} {index}")
             except BudgetExceeded:
-                return
-            shown.write(f"{digest} = {answer}\n".encode())
-            board[place + 1 : place + 8] = (index + 1).to_bytes(7, "big")
+                if board.last_call:
+                    return
+                ledger.top_up(Pure(epsilon=1), reason="another round")
+                continue
+            note(notes, "showed", plan.digest, fingerprint(answer["n"].values))
+            board.answered(asker, time.monotonic() - began)
+            board.enter(asker, "think")
+            time.sleep(0.1)
 
 
-def start(folder: Path, number: int, board: mmap.mmap, cost: Fraction) -> int:
+def start(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> int:
+    board.enter(asker, "think")
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            spend(folder, number, board, cost)
+            ask_on(folder, asker, board, tables)
             status = 0
         finally:
             os._exit(status)
     return child
 
 
-def check(folder: Path) -> tuple[int, int]:
-    """Return how many charges in full and answers there are, after holding all that was shown against the record."""
-    with SqliteLedger(folder / "ledger", timeout=60) as ledger:
-        ledger.verify()  # the chain, the total, one charge for each key, one answer for each question, each paid for
-        with ledger._reading() as page:
-            records = [written.record for written in page.entries()]
-    answers = {record.digest: record.released for record in records if isinstance(record, Answered)}
-    charges = {(record.digest, record.account) for record in records if isinstance(record, Charged)}
-    for number in range(SPENDERS):
-        with contextlib.suppress(FileNotFoundError):
-            lines = (folder / f"shown {number}").read_text().split("\n")[:-1]
-            for digest, answer in (line.split(" = ") for line in lines):
-                if answers.get(digest) != answer:
-                    raise SystemExit(f"{digest} was shown as something that was not stored")
-                if (digest, f"account {number}") not in charges:
-                    raise SystemExit(f"{digest} was shown without its charge")
-    paid_in_full = [record for record in records if isinstance(record, Charged) and record.shared is None]
-    return len(paid_in_full), len(answers)
+class Watch:
+    """Holds the record against the askers' notes, round after round; what was checked once can no longer change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.read_to = [0] * ASKERS
+        self.head: str | None = None
+        self.full: set[str] = set()
+        self.paid: dict[tuple[str, str], int] = {}
+        self.keys: dict[str | None, str] = {}
+        self.answers: dict[str, tuple[str, str]] = {}
+        self.given = Fraction(0)
+        self.shared = self.draws = 0
+
+    def check(self) -> None:
+        """Verify the ledger while others spend from it; raise `SystemExit` for anything shown or drawn unduly."""
+        notes = [(asker, *note) for asker in range(ASKERS) for note in self.new_notes(asker)]
+        with SqliteLedger(self.folder / "ledger", timeout=120, head=self.head) as ledger:
+            ledger.verify()  # the chain, the total, one charge for each key, one answer for each question, each paid
+            known = 0 if self.head is None else int(self.head.partition(":")[0])
+            with ledger._reading() as page:
+                self.head = str(page.state.head)
+                for number in range(known + 1, page.state.head.number + 1):
+                    self.add(page.read(number))
+            budget = ledger.budget_of()
+        self.given = budget.epsilon if isinstance(budget, Pure) else Fraction(0)
+        if Fraction(len(self.full), PORTION) > self.given:
+            raise SystemExit("more was charged than there was")
+        for asker, what, *words in notes:
+            (self.showed if what == "showed" else self.drew)(asker, *words)
+
+    def new_notes(self, asker: int) -> list[list[Any]]:
+        """Return what an asker noted since the last time: read before the record, which may only run ahead of it."""
+        try:
+            text = (self.folder / f"notes {asker}").read_bytes()[self.read_to[asker] :]
+        except FileNotFoundError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]
+        self.read_to[asker] += len(whole)
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def add(self, written: Any) -> None:
+        record = written.record
+        if isinstance(record, Answered):
+            self.answers[record.digest] = fingerprint(record.released[1][0][0]), write_time(written.time)
+        elif isinstance(record, Charged):
+            self.paid[record.digest, record.account] = written.number
+            self.keys[record.key] = record.digest
+            self.shared += record.shared is not None
+            if record.shared is None and record.digest in self.full:
+                raise SystemExit("the data set paid twice for one question")
+            if record.shared is None:
+                self.full.add(record.digest)
+
+    def showed(self, asker: int, digest: str, shown: str) -> None:
+        if self.answers.get(digest, ("", ""))[0] != shown:
+            raise SystemExit("an answer was shown that was not stored")
+        if (digest, f"account {asker}") not in self.paid:
+            raise SystemExit("an answer was shown without its charge")
+
+    def drew(self, asker: int, index: int, when: str) -> None:
+        self.draws += 1
+        digest = self.keys.get(f"{asker} {index}")
+        if digest is None:
+            raise SystemExit("noise was drawn without a charge")
+        # a question that all ask may be drawn by one while another stores: only the first is kept
+        if index % 5 and digest in self.answers and when > self.answers[digest][1]:
+            raise SystemExit("noise was drawn again after the answer was stored")
 
 
 def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
-    """Return in which phase the spenders were when they were killed, after checking the record each time.
+    """Return in which phase askers were when they were killed, after checking the record each time.
 
-    There is always budget for the next round, and in the end all that was given is spent.
+    Each round waits for a time that is uniform over a call of the victim's, while the others go on. In the end all that
+    was given is spent.
     """
-    cost, given = Fraction(1, PORTION), PORTION
+    tables, board, watch = table(), Board(), Watch(folder)
     SqliteLedger(folder / "ledger", Pure(epsilon=1)).close()
-    board = mmap.mmap(-1, 8 * SPENDERS)
+    children = {asker: start(folder, asker, board, tables) for asker in range(ASKERS)}
     hits = dict.fromkeys(PHASES, 0)
-    for _ in range(rounds):
-        with SqliteLedger(folder / "ledger") as ledger:
-            if ledger.remaining().amount < 1:
-                ledger.top_up(Pure(epsilon=1), reason="another round")
-                given += PORTION
-        children = {number: start(folder, number, board, cost) for number in range(SPENDERS)}
-        for number, child in children.items():
-            time.sleep(secrets.randbelow(1000) / 1000 * 0.05)
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            if os.WIFSIGNALED(status):
-                hits[PHASES[board[8 * number]]] += 1
-        check(folder)
-    for child in [start(folder, number, board, cost) for number in range(SPENDERS)]:
+    for turn in range(rounds):
+        victim = turn % ASKERS
+        wait_for_a_call(board, victim, children[victim])
+        time.sleep(random.SystemRandom().uniform(0, board.seconds(victim)))
+        os.kill(children[victim], signal.SIGKILL)
+        _, status = os.waitpid(children[victim], 0)
+        if not os.WIFSIGNALED(status):
+            raise SystemExit("an asker failed by itself")
+        hits[board.phase(victim)] += 1
+        watch.check()
+        children[victim] = start(folder, victim, board, tables)
+    board.announce_last_call()
+    for child in children.values():
         _, status = os.waitpid(child, 0)
         if status != 0:
-            raise SystemExit("a spender failed")
-    charges, answers = check(folder)
-    return {"hits": hits, "charges": charges, "given": given, "answers": answers}
+            raise SystemExit("an asker failed by itself")
+    watch.check()
+    return {
+        "hits": hits,
+        "charges": len(watch.full),
+        "given": int(watch.given * PORTION),
+        "shared": watch.shared,
+        "answers": len(watch.answers),
+        "draws": watch.draws,
+    }
+
+
+def wait_for_a_call(board: Board, asker: int, child: int) -> None:
+    """Wait until an asker begins to plan, and it is known how long a call of its takes."""
+    while board.phase(asker) != "plan" or not board.seconds(asker):
+        if os.waitpid(child, os.WNOHANG) != (0, 0):
+            raise SystemExit("an asker failed by itself")
+        time.sleep(0.0005)
 
 
 def race(folder: Path, units: int) -> dict[str, Any]:
-    """Return how many charges were granted to four processes of sixteen threads each that all want the last ones."""
+    """Return how many charges were granted to four processes of sixteen threads each that all want the last ones.
+
+    Half of the threads ask through sessions, four sessions for each process; the others charge the ledger itself.
+    """
     SqliteLedger(folder / "ledger", Pure(epsilon=1)).close()
+    tables = table()
     gate_read, gate_write = os.pipe()
     children = []
-    for number in range(SPENDERS):
+    for asker in range(ASKERS):
         child = os.fork()
         if child == 0:
             os.close(gate_write)
-            ledger = SqliteLedger(folder / "ledger", timeout=60)
-            granted: list[int] = []
-
-            def contend(thread: int, number: int = number, ledger: Any = ledger, granted: Any = granted) -> None:
-                for attempt in range(2):
-                    with contextlib.suppress(BudgetExceeded):
-                        name = f"{number} {thread} {attempt}"
-                        ledger.charge(PureEvent(Fraction(1, units)), name, account="ana")
-                        granted.append(1)
-
-            threads = [threading.Thread(target=contend, args=(index,)) for index in range(16)]
-            os.read(gate_read, 1)  # returns when the parent lets go of its end
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            (folder / f"granted {number}").write_text(str(len(granted)))
-            ledger.close()
-            os._exit(0)
+            status = 1
+            try:
+                contend(folder, asker, units, gate_read, tables)
+                status = 0
+            finally:
+                os._exit(status)
         children.append(child)
     os.close(gate_write)
-    for child in children:
-        os.waitpid(child, 0)
+    if any(os.waitpid(child, 0)[1] for child in children):
+        raise SystemExit("an asker failed by itself")
     with SqliteLedger(folder / "ledger") as ledger:
         ledger.verify()
-        left = ledger.remaining().amount
-        written = len(ledger.history())
-    granted_all = sum(int((folder / f"granted {number}").read_text()) for number in range(SPENDERS))
-    return {"granted": granted_all, "written": written, "left": str(left)}
+        left, written = ledger.remaining().amount, len(ledger.history())
+    granted = sum(int((folder / f"granted {asker}").read_text()) for asker in range(ASKERS))
+    return {"granted": granted, "written": written, "left": str(left)}
+
+
+def contend(folder: Path, asker: int, units: int, gate: int, tables: dict[str, Table]) -> None:
+    ledger = SqliteLedger(folder / "ledger", timeout=120)
+    sessions = [Session(tables, ledger=ledger) for _ in range(4)]
+    granted: list[int] = []
+    cost = Fraction(1, units)
+
+    def want(thread: int) -> None:
+        for attempt in range(2):
+            least = (asker * 16 + thread) * 2 + attempt
+            with contextlib.suppress(BudgetExceeded):
+                if thread % 2:
+                    plan = sessions[0].plan(f"SELECT COUNT(*) FROM t WHERE age > {least}", epsilon=cost)
+                    sessions[thread // 2 % 4].run(plan)
+                else:
+                    ledger.charge(PureEvent(cost), f"plan {least}", account="session")
+                granted.append(1)
+
+    threads = [threading.Thread(target=want, args=(index,)) for index in range(16)]
+    os.read(gate, 1)  # returns when the parent lets go of its end
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (folder / f"granted {asker}").write_text(str(len(granted)))
+    ledger.close()
 
 
 def drive(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
@@ -185,7 +358,8 @@ def drive(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     assert told.returncode == 0, told.stderr
     found: dict[str, Any] = json.loads(told.stdout)
@@ -194,25 +368,25 @@ def drive(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
 
 @needs_fork
 def test_killed_processes_leave_a_true_record(tmp_path: Path) -> None:
-    found = drive("kill", tmp_path, 40)
+    found = drive("kill", tmp_path, 8)
     assert found["charges"] == found["given"]
-    assert sum(found["hits"].values()) == 40 * SPENDERS
-    assert all(found["hits"][phase] for phase in ("charge", "read", "draw", "store"))
+    assert sum(found["hits"].values()) == 8
 
 
 @needs_fork
 @pytest.mark.skipif(not SOAK, reason="the long version: PRIVET_SOAK=1000 says how many rounds")
 def test_killed_processes_leave_a_true_record_for_a_long_time(tmp_path: Path) -> None:
+    told: dict[str, int] = dict.fromkeys(("charges", "shared", "answers", "draws"), 0)
     hits = dict.fromkeys(PHASES, 0)
-    for batch in range(-(-SOAK // 50)):
+    for batch in range(-(-SOAK // BATCH)):
         folder = tmp_path / str(batch)
         folder.mkdir()
-        found = drive("kill", folder, 50)
+        found = drive("kill", folder, BATCH)
         assert found["charges"] == found["given"]
-        hits = {phase: hits[phase] + found["hits"][phase] for phase in PHASES}
-    print("killed while in", hits)
-    total = sum(hits.values())
-    assert all(hits[phase] >= 0.05 * total for phase in ("charge", "read", "draw", "store")), hits
+        hits = {phase: hits[phase] + found["hits"][phase] for phase in hits}
+        told = {name: told[name] + found[name] for name in told}
+    print(f"{sum(hits.values())} rounds of killing one of {ASKERS}, who was at {hits}; in all {told}")
+    assert all(hits[phase] >= 0.05 * sum(hits.values()) for phase in ("charge", "read", "draw", "store")), hits
 
 
 @needs_fork

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -358,12 +359,102 @@ def test_a_ledger_is_made_once_by_however_many_want_it(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"ledger"}
 
 
+# Sessions
+
+ASKING = PREAMBLE + textwrap.dedent(
+    """
+    import datetime, resource
+    import pyarrow as pa
+    from privet.core.schema import Table, integer
+    from privet.core.unit import Rows
+    from privet.session import Session
+
+    def open_session(ledger):
+        columns = {"age": integer(0, 120)}
+        return Session({"visits": Table(pa.table({"age": [1, 2, 3]}), unit=Rows(), columns=columns)}, ledger=ledger)
+
+    def ask(session, least):
+        try:
+            return session.ask(f"SELECT COUNT(*) FROM visits WHERE age > {least}", epsilon=Fraction(1, 1000)).value
+        except LedgerError as error:
+            return f"LedgerError: {error}"
+
+    class Meanwhile:
+        def __init__(self, engine, happens):
+            self.engine, self.happens = engine, happens
+        def scan(self, scan):
+            self.happens()
+            return self.engine.scan(scan)
+        def close(self):
+            self.engine.close()
+    """
+)
+
+BETWEEN = {
+    "full": (
+        "lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path + '-wal').st_size, resource.RLIM_INFINITY))",
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))",
+        "the ledger cannot be used: the disk",
+    ),
+    "locked": (
+        "lambda: other.execute('BEGIN IMMEDIATE')",
+        "other.execute('ROLLBACK')",
+        "the ledger cannot be used: it is locked",
+    ),
+    "clock": (
+        "lambda: clock.append(-3600)",
+        "clock.append(0)",
+        "the ledger's last entry lies in this machine's future",
+    ),
+    "replaced": (
+        "lambda: os.rename(path, path + '.moved')",
+        "os.rename(path + '.moved', path)",
+        "was moved, removed or replaced while it was open",
+    ),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits on the size of files are those of POSIX")
+@pytest.mark.parametrize("what", BETWEEN)
+def test_a_fault_before_the_charge_or_between_it_and_the_answer_releases_nothing(path: Path, what: str) -> None:
+    """In a real session nothing is shown, the charge stands, and once the fault is gone it is not charged again."""
+    happens, mend, message = BETWEEN[what]
+    program = ASKING + textwrap.dedent(
+        f"""
+        import sqlite3
+        clock = [0]
+        now = lambda: datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=clock[-1])
+        ledger = SqliteLedger(path, timeout=0.05, clock=now)
+        other = sqlite3.connect(path, isolation_level=None)
+        session = open_session(ledger)
+        real = session._engine
+        fault = {happens}
+        session._engine = Meanwhile(real, fault)
+        print(ask(session, 1))
+        session._engine = real
+        print(ask(session, 2))
+        {mend}
+        print([entry.number for entry in ledger.history()])
+        print(type(ask(session, 1)).__name__, type(ask(session, 2)).__name__)
+        print([entry.number for entry in ledger.history()])
+        ledger.verify()
+        """
+    )
+    told = run(program, path)
+    assert told.returncode == 0, told.stderr
+    after_charge, before_charge, between, answers, after = told.stdout.splitlines()
+    for error in (after_charge, before_charge):
+        assert error.startswith("LedgerError: ")
+        assert message in error
+    assert (between, answers, after) == ("[2]", "int int", "[2, 4]")
+
+
 # Durability
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt install strace, or dnf install strace")
 def test_a_receipt_and_an_answer_are_on_the_disk_before_they_are_seen(path: Path, tmp_path: Path) -> None:
-    program = PREAMBLE + textwrap.dedent(
+    program = ASKING + textwrap.dedent(
         """
         def say(what):
             os.write(1, what.encode())
@@ -378,6 +469,14 @@ def test_a_receipt_and_an_answer_are_on_the_disk_before_they_are_seen(path: Path
         say("(find")
         ledger.find("0", "ana")
         say("find)")
+        session = open_session(ledger)
+        for least in range(3):
+            say("(ask")
+            ask(session, least)
+            say("ask)")
+        say("(again")
+        ask(session, 0)
+        say("again)")
         """
     )
     log = tmp_path / "calls"
@@ -385,10 +484,10 @@ def test_a_receipt_and_an_answer_are_on_the_disk_before_they_are_seen(path: Path
     if "ptrace" in told.stderr and told.returncode != 0:
         pytest.skip("strace may not trace here: allow ptrace (--cap-add=SYS_PTRACE in a container)")
     assert told.returncode == 0, told.stderr
-    synced, counts = 0, {"charge": [], "store": [], "find": []}
+    synced, counts = 0, {"charge": [], "store": [], "find": [], "ask": [], "again": []}
     for line in log.read_text().splitlines():
-        if "fsync(" in line or "fdatasync(" in line:
-            synced += line.rstrip().endswith("= 0")
+        # a call that another thread's line interrupts ends in a line of its own
+        synced += re.search(r"\b(fsync|fdatasync)(\(| resumed).*= 0$", line.rstrip()) is not None
         for name in counts:
             if f'"({name}"' in line:
                 synced = 0
@@ -397,4 +496,6 @@ def test_a_receipt_and_an_answer_are_on_the_disk_before_they_are_seen(path: Path
     assert len(counts["charge"]) == len(counts["store"]) == 5
     assert min(counts["charge"]) >= 1
     assert min(counts["store"]) >= 1
-    assert counts["find"] == [0]
+    assert len(counts["ask"]) == 3
+    assert min(counts["ask"]) >= 2  # one for the charge, one for the answer
+    assert counts["find"] == counts["again"] == [0]

@@ -181,7 +181,9 @@ def _with(one: Filter, spent: dict[str, Any]) -> Filter:
 
 
 def _add(total: Exact, amount: Exact) -> Exact:
-    return math.inf if isinstance(total, float) or isinstance(amount, float) else compact(total + amount)
+    if isinstance(total, float) or isinstance(amount, float):
+        return math.inf
+    return compact(total + amount) if amount else total
 
 
 def within_cap(one: Filter) -> bool:

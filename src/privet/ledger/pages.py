@@ -206,7 +206,8 @@ def read_line(line: str) -> tuple[str, bytes]:
 
 def _about(record: Record) -> tuple[str | None, ...]:
     """Return what an entry is filed under: its kind, account, digest and key."""
-    return (kind_of(record), *(getattr(record, name, None) for name in ("account", "digest", "key")))
+    about = vars(record)
+    return kind_of(record), about.get("account"), about.get("digest"), about.get("key")
 
 
 def _checksum(*texts: str) -> bytes:

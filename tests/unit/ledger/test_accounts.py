@@ -19,7 +19,7 @@ from privet.ledger.chain import START, Head, canonical, follow, link, read_head
 from privet.ledger.checks import Checks
 from privet.ledger.codec import read_amount, read_plain, write_amount
 from privet.ledger.entries import read_entry, write_entry
-from privet.ledger.records import Answered, Charged, Opened, Payment, Written
+from privet.ledger.records import AccountOpened, Answered, Charged, Opened, Payment, Written
 from privet.ledger.state import State, rules_only
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
@@ -161,6 +161,14 @@ def test_an_entry_that_is_not_as_it_is_written_is_refused(old: str, new: str) ->
 
 
 OPENED = rules_only([Opened("l", make_cap(Pure(epsilon=1), HALF), None, None)])
+
+
+def test_an_account_is_opened_once() -> None:
+    cap = make_cap(Pure(epsilon=1), HALF)
+    twice = [Opened("l", cap, None, None), AccountOpened("a", cap, None), AccountOpened("a", cap, None)]
+    rules_only(twice[:2])
+    with pytest.raises(LedgerError, match="twice"):
+        rules_only(twice)
 
 
 def add(checks: Checks, *entries: Written, state: State = OPENED) -> Checks:
