@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         timestamp,
     )
     from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
-    from .core.unit import Link, Person, Rows
+    from .core.unit import Link, Person, Rows, Window
     from .engines.sources import DatabaseTable
     from .ledger.sqlite import SqliteLedger
     from .mechanisms import (
@@ -88,6 +88,7 @@ __all__ = [
     "Table",
     "TopK",
     "TopKWithGaps",
+    "Window",
     "Zcdp",
     "accounting",
     "analytic_gaussian_sigma",
@@ -147,6 +148,7 @@ _HOME = {
     "Sparse": "mechanisms",
     "SqliteLedger": "ledger.sqlite",
     "Table": "core.schema",
+    "Window": "core.unit",
     "TopK": "mechanisms",
     "TopKWithGaps": "mechanisms",
     "Zcdp": "core.budget",

@@ -5,9 +5,11 @@ Integers are in the steps of each sum's grid; weighted sums (people, bounded by 
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
-from types import SimpleNamespace
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -15,10 +17,10 @@ import pytest
 from privet.core.errors import RequestError
 from privet.core.rounding import float_up
 from privet.core.scan import Discovery, Norm, Once, Truncate
-from privet.core.schema import Contribution, Schema, category, integer, number, text
-from privet.core.unit import Nobody, Person, Rows
+from privet.core.schema import Contribution, Schema, category, date, integer, number, text
+from privet.core.unit import Person, Rows, Window
 from privet.mechanisms import Gaussian, Laplace
-from privet.planner.discover import other_way, people_needed, relation_of
+from privet.planner.discover import other_way, people_needed
 from privet.planner.explain import cost
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
@@ -47,6 +49,7 @@ FOUND = Spend(Fraction(1), Fraction(0), None, Fraction(1, 10**8))
 """No delta for the noise, which is Laplace's then, and some for unknown keys."""
 
 W = 2**20
+WEEK = Window("person", "day", 7)
 
 # query, table, spend: (sensitivity of each sum, scale of its noise), ...
 PLANS: list[tuple[str, Schema, Spend, list[tuple[float, float]]]] = [
@@ -210,10 +213,34 @@ def test_which_rule_finds_keys_depends_on_public_facts_alone_and_is_the_one_that
 
 
 def test_what_may_lose_a_part_of_its_rows_is_counted_as_if_it_changed() -> None:
-    for unit, relation in ((Rows(), "add-remove"), (Person("person"), "add-remove"), (Nobody(), "change-one")):
-        facts: Any = SimpleNamespace(unit=unit, neighbors="add-remove")
-        assert relation_of(facts) == relation
-    assert relation_of(CHANGE) == "change-one"
+    columns = {**COLUMNS, "day": date()}
+    for unit, relation in ((Rows(), "add-remove"), (Person("person"), "add-remove"), (WEEK, "change-one")):
+        assert Schema(unit=unit, columns=columns).moves == relation
+    assert CHANGE.moves == "change-one"
+
+
+def test_a_window_moves_twice_what_a_changed_bucket_moves_under_both_relations() -> None:
+    columns = {**COLUMNS, "day": date()}
+    for neighbors in ("add-remove", "change-one"):
+        week = Schema(unit=WEEK, columns=columns, contribution=TYPICAL, neighbors=neighbors)
+        changed = Schema(unit=Person("person"), columns=columns, contribution=TYPICAL, neighbors="change-one")
+        for sql in ("SELECT COUNT(*), SUM(score) FROM t", "SELECT ward, COUNT(*), SUM(score) FROM t GROUP BY ward"):
+            for spend in (PURE, RHO):
+                two, one = plan(sql, week, spend).passes[0], plan(sql, changed, spend).passes[0]
+                for twice, once in zip(two.measures, one.measures, strict=True):
+                    assert twice.sensitivity.l1 == 2 * once.sensitivity.l1
+                    assert twice.sensitivity.l2_squared == 4 * once.sensitivity.l2_squared
+        found = plan("SELECT name, COUNT(*) FROM t GROUP BY name", week, replace(RHO, keys=Fraction(1, 10**6))).passes[
+            0
+        ]
+        m, kappa = 2, found.scan.discovery.most
+        tail = -math.expm1(math.log1p(-1e-6) / (m * kappa))
+        expected = m * W + found.keys.mechanism.sigma * NormalDist().inv_cdf(1 - tail)
+        assert found.keys.threshold == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(RequestError, match="COUNT"):
+        plan("SELECT COUNT(DISTINCT person) FROM t", week, PURE)
+    with pytest.raises(RequestError, match="tell people apart"):
+        plan("SELECT person, COUNT(*) FROM t GROUP BY person", week, PURE)
 
 
 def test_a_rule_that_could_not_be_listed_gives_way_to_a_threshold() -> None:

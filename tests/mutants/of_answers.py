@@ -16,7 +16,7 @@ MUTANTS: list[Mutant] = [
         (".of_group(schema.unit.touches)", ""),
         ("return most * rows * groups, most**2 * rows**2 * groups", "return most * rows, most**2 * rows**2"),
         ("squared = most**2 * limit * 4**shift", "squared = most**2 * limit * 2**shift"),
-        ('double = 2 if scan.schema.neighbors == "change-one" else 1', "double = 1"),
+        ('double = 2 if scan.schema.moves == "change-one" else 1', "double = 1"),
         ("l1, l2_squared = max(l1, Fraction(1)), max(l2_squared, Fraction(1))", "pass"),
     ),
     *of(
@@ -24,8 +24,7 @@ MUTANTS: list[Mutant] = [
         "golden/test_query_to_plan.py laws/test_plan_sensitivity.py",
         ("Discovery(most, 0, 0)), rule", "Discovery(most, 1, 0)), rule"),
         ("group=schema.unit.touches,", "group=1,"),
-        ("neighbors=relation_of(schema)", 'neighbors="add-remove"'),
-        ('(Rows, Person)) else "change-one"', "(Rows, Person)) else schema.neighbors"),
+        ("neighbors=schema.moves", 'neighbors="add-remove"'),
         ("_rule(scan, choice.share, most, delta)", "_rule(scan, 2 * choice.share, most, delta)"),
     ),
     *of(
@@ -67,7 +66,7 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_session_road.py",
         ("if tables.get(one.scan.table) != one.scan.schema:", "if False:"),
         ("or rule.threshold < least:", "or False:"),
-        ("if claimed != (discovery.most, schema.unit.touches, relation_of(schema)):", "if False:"),
+        ("if claimed != (discovery.most, schema.unit.touches, schema.moves):", "if False:"),
         ("if (discovery.order, discovery.shift) != (0, 0):", "if False:"),
         ("measure.sensitivity != claimed or _distance", "measure.sensitivity != claimed and _distance"),
         ("if hidden and not plan.discovers:", "if False:"),

@@ -77,4 +77,21 @@ MUTANTS: list[Mutant] = [
         "laws/test_relation_sensitivity.py laws/test_scan_sensitivity.py",
         ('known = f"{owner} IS NOT NULL"', 'known = "true"'),
     ),
+    *of(
+        "engines/owners.py",
+        "laws/test_window_sensitivity.py",
+        ("struct_pack(p := {owner}, b := {bucket})", "{bucket}"),
+        ("{whole(-start % size)}", "{whole(0)}"),
+    ),
+    *of(
+        "core/unit.py",
+        "laws/test_window_sensitivity.py golden/test_query_to_plan.py",
+        ("return 2 * self.group", "return self.group"),
+        ("return (person, time)", "return (person,)"),
+    ),
+    *of(
+        "core/schema.py",
+        "laws/test_window_sensitivity.py golden/test_query_to_plan.py",
+        ('return "change-one" if isinstance(self.unit, Window) else self.neighbors', "return self.neighbors"),
+    ),
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from privet.core.errors import Unsupported
 from privet.core.schema import Column, Schema, Table
-from privet.core.unit import Link, Nobody, Person
+from privet.core.unit import Link, Nobody, person_column
 from privet.engines.text import TYPES, constant, identifier, quoted
 
 _UNITS = 1000
@@ -70,7 +70,7 @@ class Fake:
 
     def _owns(self, name: str, column: str | None) -> bool:
         unit = self._schemas[name].unit
-        return isinstance(unit, Person) and unit.column == column
+        return column is not None and person_column(unit) == column
 
     def _value(self, name: str, column: str, row: str) -> str:
         """Return the value of a column in the row with a number, as SQL."""

@@ -17,6 +17,7 @@ from privet.session import Session
 from .fake import write_rows
 from .reading import read_config
 from .sessions import account_of, needed_tables, open_engine
+from .views import views_about
 
 VERSION = "practice: made up"
 """The version of every table in practice: plans, answers and certificates that show it are about nobody."""
@@ -43,7 +44,9 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
             per_query=rules.per_query,
             keys_share=rules.keys_share,
         )
-        session = Session(made, ledger=ledger, account=account, engine=open_engine(config, made), about=about)
+        views = views_about(config.views, config.tables, about)
+        engine = open_engine(config, made)
+        session = Session(made, views=views, ledger=ledger, account=account, engine=engine, about=about)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -20,6 +20,7 @@ from .problems import BadConfig, Problem, Problems, Section
 from .scalars import above_zero, path_in
 from .tables import read_tables
 from .values import Config, EngineLimits, LedgerPlace
+from .views import read_views
 
 LARGEST = 2**20
 """How many bytes a privet.toml may have."""
@@ -60,6 +61,7 @@ def parse_config(text: str, file: Path, *, name: str) -> Config:
 def _config(root: Section, file: Path) -> Config | None:
     folder = file.parent
     tables = read_tables(root, folder)
+    views = read_views(root, tables)
     rules = read_rules(root)
     declared = root.data["tables"] if isinstance(root.data.get("tables"), dict) else {}
     analysts = read_analysts(root, declared, None if rules is None else rules.budget)
@@ -76,6 +78,7 @@ def _config(root: Section, file: Path) -> Config | None:
     return Config(
         path=file,
         tables=tables,
+        views=views,
         rules=rules,
         analysts=analysts,
         engine=engine,

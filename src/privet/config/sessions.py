@@ -15,6 +15,7 @@ from privet.session import Session
 
 from .reading import read_config
 from .values import Config
+from .views import views_about
 
 EVERYBODY = "everybody"
 """The account that pays where a privet.toml names no analysts: all share the data set's budget."""
@@ -35,7 +36,14 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
     with ExitStack() as opened:
         engine = opened.enter_context(open_engine(config, tables))
         ledger = opened.enter_context(open_ledger(config))
-        session = Session(tables, ledger=ledger, account=account, engine=engine, about=about).closing(ledger.close)
+        session = Session(
+            tables,
+            views=views_about(config.views, config.tables, about),
+            ledger=ledger,
+            account=account,
+            engine=engine,
+            about=about,
+        ).closing(ledger.close)
         opened.pop_all()
     return session
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.links import followed
 from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, Contribution, PublicTable, Table
 from privet.core.sensitivity import Neighbors
-from privet.core.unit import Person, Rows, Unit
+from privet.core.unit import Person, Rows, Unit, Window, unit_columns
 from privet.engines.sources import DatabaseTable
 
 from .columns import read_columns
@@ -73,9 +74,10 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
             section.problem(key, "belongs to the table that has the unit; leave it out here")
     section.finish()
     listed = section.data.get("columns")
-    if isinstance(unit, Person) and isinstance(listed, dict) and unit.column not in listed:
-        advice = nearest(unit.column, listed)
-        section.problem("unit", f"names a column {unit.column!r} that is not listed under columns; {advice}")
+    for column in () if unit is None else unit_columns(unit):
+        if isinstance(listed, dict) and column not in listed:
+            advice = nearest(column, listed)
+            section.problem("unit", f"names a column {column!r} that is not listed under columns; {advice}")
     return None if len(section.problems.found) > before else facts
 
 
@@ -130,6 +132,8 @@ def _unit(section: Section) -> Callable[[object], Unit]:
             if "rows" in value:
                 return Rows(integer("rows", least=1, most=10**6)(value["rows"]))
             return Person(text("person")(value["person"]), integer("group", least=1, most=10**6)(value.get("group", 1)))
+        if isinstance(value, dict) and "time" in value:
+            return _window(value)
         if value == "rows":
             listed = section.data.get("columns")
             if isinstance(listed, dict) and "rows" in listed:
@@ -142,6 +146,17 @@ def _unit(section: Section) -> Callable[[object], Unit]:
         return Person(value)
 
     return read
+
+
+def _window(value: dict[str, object]) -> Window:
+    known = {"person", "time", "days", "hours", "origin", "group"}
+    if not {"person", "time"} <= value.keys() <= known or len(value.keys() & {"days", "hours"}) != 1:
+        raise BadParameter("unit", value, '{ person = "patient_id", time = "day", days = 7 }, or with hours')
+    size = "days" if "days" in value else "hours"
+    length = datetime.timedelta(**{size: integer(size, least=1, most=10**5)(value[size])})
+    origin: Any = value.get("origin", datetime.date.min)
+    group = integer("group", least=1, most=10**6)(value.get("group", 1))
+    return Window(text("person")(value["person"]), text("time")(value["time"]), length, origin=origin, group=group)
 
 
 _UNIT_KEYS = {"person", "rows", "group"}

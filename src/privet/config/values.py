@@ -54,7 +54,7 @@ class LedgerPlace:
 class Config:
     """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it.
 
-    `tables` holds private tables, those that are linked to them, and public ones.
+    `tables` holds private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
     """
 
     path: Path
@@ -64,9 +64,10 @@ class Config:
     analysts: Mapping[str, Analyst] = field(default_factory=dict)
     engine: EngineLimits = field(default_factory=EngineLimits)
     key_file: Path | None = None
+    views: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("tables", "analysts"):
+        for name in ("tables", "analysts", "views"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from privet.accounting.promise import promise
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.links import followed
 from privet.core.schema import Column, Schema
-from privet.core.unit import Nobody, Person, Rows
+from privet.core.unit import Nobody, Person, Rows, Window, person_column
 
 from .values import Config
 
@@ -27,7 +28,7 @@ def promise_in_words(config: Config) -> tuple[str, ...]:
     schemas = followed({name: table.schema for name, table in config.tables.items()})
     private = [schema for schema in schemas.values() if not isinstance(schema.unit, Nobody)]
     changed = private and all(schema.neighbors == "change-one" for schema in private)
-    columns = {schema.unit.column if isinstance(schema.unit, Person) else "row" for schema in private}
+    columns = {person_column(schema.unit) or "row" for schema in private}
     who = f"one {columns.pop()}" if len(columns) == 1 else "one person"
     return promise(config.rules.budget, neighbors="change-one" if changed else "add-remove", who=who)
 
@@ -48,6 +49,9 @@ def _table(schema: Schema) -> Iterator[str]:
         case Person(column=column, group=group):
             yield f"Protects all rows of each {column} together."
             one = f"one {column}"
+        case Window(person=person, group=group):
+            yield f"Protects {replace(schema.unit, group=1)}; a person's rows further apart are not protected together."
+            one = f"one {person} in such a time"
     if group > 1:
         yield f"Any {group} of them are protected as if they were one, at {group} times the noise."
     if schema.link is not None:
@@ -57,7 +61,7 @@ def _table(schema: Schema) -> Iterator[str]:
     else:
         number = "" if schema.units is None else f", {schema.units:,},"
         yield f"What {one} says is protected; how many there are{number} is public."
-    if isinstance(schema.unit, Person):
+    if isinstance(schema.unit, (Person, Window)):
         give = schema.contribution
         each = "" if give.groups == 1 else f" in each of {give.groups} groups"
         yield (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .errors import RequestError, UnknownName
 from .schema import Column, Schema
-from .unit import Link, Nobody, Person, Rows
+from .unit import Link, Nobody, Person, Rows, unit_columns
 
 
 def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
@@ -22,23 +22,18 @@ def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
     return found
 
 
-def target_of(schema: Schema, tables: Mapping[str, Schema]) -> str | None:
-    """Return the column of the link's target that says whose row it is; None if the link itself already does.
+def fetched_columns(schema: Schema, tables: Mapping[str, Schema]) -> tuple[str, ...]:
+    """Return the columns of a link's target that say whose row it is; none if the link itself already does.
 
     `schema` and `tables` are followed already.
     """
     link = schema.link
-    if link is None:
-        return None
-    owner = tables[link.to].unit
-    return None if isinstance(owner, Person) and owner.column == link.column else owner_column(tables[link.to])
+    return () if link is None or _is_person(link, tables[link.to]) else unit_columns(tables[link.to].unit)
 
 
-def owner_column(schema: Schema) -> str:
-    """Return the column that says whose row it is."""
-    if not isinstance(schema.unit, Person):
-        raise RequestError("only a table with people has a column that says whose row it is")
-    return schema.unit.column
+def _is_person(link: Link, target: Schema) -> bool:
+    """Return whether a link leads to the very column that says whose row it is."""
+    return isinstance(target.unit, Person) and target.unit.column == link.column
 
 
 def _follow(name: str, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]) -> Schema:
@@ -83,14 +78,13 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
             f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "
             f"neighbors={target.neighbors!r} for both"
         )
-    owner = owner_column(target)
     columns: dict[str, Column] = dict(schema.columns)
-    if owner == link.column:
-        # the link says who it is; under its own name, or as one more column under the name that the owner uses
-        same = owner == link.via
-        columns = columns if same else {**columns, _new(name, owner, columns): columns[link.via]}
-    else:
-        columns[_new(name, owner, columns)] = target.columns[owner]
+    # the link says who it is, under its own name or as one more column; or the target does, in columns of its own
+    theirs = {name: schema.columns[link.via] for name in unit_columns(target.unit) if name != link.via}
+    if not _is_person(link, target):
+        theirs = {name: target.columns[name] for name in unit_columns(target.unit)}
+    for owner, facts in theirs.items():
+        columns[_new(name, owner, columns)] = facts
     version = f"{schema.version}; {link.to}: {target.version}" if target.version else schema.version
     return replace(schema, unit=target.unit, columns=columns, version=version, link=link)
 

@@ -14,7 +14,7 @@ from typing import Literal
 from .errors import BadParameter
 from .exact import positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
-from .unit import Link, Nobody, Person, Rows, Unit
+from .unit import Link, Nobody, Person, Rows, Unit, Window
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
 """What a value is, as far as expressions care."""
@@ -152,8 +152,9 @@ class Schema:
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
-        if not isinstance(self.unit, (Rows, Person, Link, Nobody)):
-            raise BadParameter("unit", self.unit, "Rows(), Person('column') or Link('column', to='table', column='id')")
+        if not isinstance(self.unit, (Rows, Person, Window, Link, Nobody)):
+            allowed = "Rows(), Person('column'), Window('column', 'day', 7) or Link('column', to='table', column='id')"
+            raise BadParameter("unit", self.unit, allowed)
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise BadParameter("columns", self.columns, "a mapping of column names to what they hold")
         for name, column in self.columns.items():
@@ -163,6 +164,8 @@ class Schema:
                 )
         if isinstance(self.unit, Person) and self.unit.column not in self.columns:
             raise BadParameter("unit", self.unit.column, "a person column that is listed among the columns")
+        if isinstance(self.unit, Window):
+            _check_window(self.unit, self.columns)
         if isinstance(self.unit, Link) and self.unit.via not in self.columns:
             raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
         if self.key is not None and (not isinstance(self.unit, Nobody) or self.key not in self.columns):
@@ -178,6 +181,26 @@ class Schema:
                     "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
                 )
             object.__setattr__(self, "units", whole(self.units, "units", least=1, most=self.rows))
+
+    @property
+    def moves(self) -> Neighbors:
+        """How one unit of the computation differs between neighbours.
+
+        Rows and people come and go whole under add-remove. A window of time may take a part of a bucket's rows, which
+        leaves the bucket changed, whatever the relation; so scores are not monotone either.
+        """
+        return "change-one" if isinstance(self.unit, Window) else self.neighbors
+
+
+def _check_window(unit: Window, columns: Mapping[str, Column]) -> None:
+    for name in (unit.person, unit.time):
+        if name not in columns:
+            raise BadParameter("unit", name, "a person and a time column that are listed among the columns")
+    kind = columns[unit.time].kind
+    if kind not in ("date", "timestamp") or unit.person == unit.time:
+        raise BadParameter("unit", unit.time, "a window over a column of dates or timestamps")
+    if kind == "date" and unit.length % datetime.timedelta(days=1):
+        raise BadParameter("unit", unit.duration, "a whole number of days, as the time column holds dates")
 
 
 @dataclass(frozen=True, init=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 
 from .errors import BadParameter, InvariantError
@@ -52,6 +53,52 @@ class Person:
 
 
 @dataclass(frozen=True)
+class Window:
+    """All rows of a person within any window of time of that length are protected together (w-event level).
+
+    `length` is a whole number of days, or a timedelta. The computation has a unit for each person and each bucket of
+    that length since `origin`, a public date. Rows without a person or a time belong to nobody and are dropped first.
+    """
+
+    person: str
+    time: str
+    length: datetime.timedelta
+    origin: datetime.date = datetime.date.min
+    group: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in (("person", self.person), ("time", self.time)):
+            if not isinstance(value, str) or not value:
+                raise BadParameter(name, value, "the name of a column")
+        length = self.length
+        if not isinstance(length, datetime.timedelta):
+            length = datetime.timedelta(days=whole(length, "length", least=1, most=100_000))
+        if not datetime.timedelta(0) < length <= datetime.timedelta(days=100_000):
+            raise BadParameter("length", self.length, "a number of days, or a timedelta, above 0")
+        if isinstance(self.origin, datetime.datetime) or not isinstance(self.origin, datetime.date):
+            raise BadParameter("origin", self.origin, "a datetime.date")
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+
+    @property
+    def touches(self) -> int:
+        """How many units of the computation differ between neighbours: a window lies in two buckets at most."""
+        return 2 * self.group
+
+    @property
+    def duration(self) -> str:
+        """The length in words."""
+        days, rest = divmod(self.length, datetime.timedelta(days=1))
+        if not rest:
+            return "1 day" if days == 1 else f"{days:,} days"
+        return str(self.length)
+
+    def __str__(self) -> str:
+        who = f"all rows of each {self.person} within any {self.duration} of {self.time}"
+        return who if self.group == 1 else f"{who}, {self.group} of them together"
+
+
+@dataclass(frozen=True)
 class Link:
     """A row belongs to whoever owns the row of table `to` whose `column` has the value of this table's `via`.
 
@@ -90,9 +137,19 @@ class Nobody:
         return "nobody: the table is public"
 
 
-Unit = Rows | Person | Link | Nobody
+Unit = Rows | Person | Window | Link | Nobody
 
 
 def unit_columns(unit: Unit) -> tuple[str, ...]:
     """Return the columns that say to which unit a row belongs; none where rows are units, or nobody's."""
-    return (unit.column,) if isinstance(unit, Person) else ()
+    match unit:
+        case Person(column=column):
+            return (column,)
+        case Window(person=person, time=time):
+            return (person, time)
+    return ()
+
+
+def person_column(unit: Unit) -> str | None:
+    """Return the column that says which person a row is about; None where rows are units, or nobody's."""
+    return next(iter(unit_columns(unit)), None)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from privet.core.errors import RequestError
-from privet.core.links import owner_column, target_of
+from privet.core.links import fetched_columns
 from privet.core.schema import Schema
+from privet.core.unit import unit_columns
 
 from .values import physical
 
@@ -24,18 +25,15 @@ def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Ma
     """
     schema = tables[name]
     link = schema.link
-    if link is None or owner_column(schema) == link.via:
+    if link is None or link.via in unit_columns(schema.unit):
         return own
     names = physical(schema)
-    mine, via = names[owner_column(schema)], names[link.via]
-    further = target_of(schema, tables)
-    if further is None:
-        return f"SELECT *, {via} AS {mine} FROM ({own})"
+    via, fetched = names[link.via], fetched_columns(schema, tables)
+    if not fetched:
+        return f"SELECT *, {via} AS {names[unit_columns(schema.unit)[0]]} FROM ({own})"
     theirs = physical(tables[link.to])
-    return (
-        f"SELECT r.*, o.{theirs[further]} AS {mine} FROM ({own}) AS r "
-        f"JOIN {relations[link.to]} AS o ON r.{via} = o.{theirs[link.column]}"
-    )
+    owners = ", ".join(f"o.{theirs[column]} AS {names[column]}" for column in fetched)
+    return f"SELECT r.*, {owners} FROM ({own}) AS r JOIN {relations[link.to]} AS o ON r.{via} = o.{theirs[link.column]}"
 
 
 def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None:
@@ -58,7 +56,7 @@ def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[
     found = []
     for name, schema in tables.items():
         link = schema.link
-        if link is None or target_of(schema, tables) is None:
+        if link is None or not fetched_columns(schema, tables):
             continue
         column, relation = physical(tables[link.to])[link.column], relations[link.to]
         if fetch(f"SELECT 1 FROM {relation} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"):

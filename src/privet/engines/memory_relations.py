@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privet.core.errors import InvariantError
 from privet.core.expression import Expression
-from privet.core.links import owner_column, target_of
+from privet.core.links import fetched_columns
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Column, Schema
-from privet.core.unit import Nobody, Rows, unit_columns
+from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
 from privet.query.shape import schema_of
 
 from .evaluation import as_kind, evaluate_row
@@ -50,13 +51,25 @@ def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
     """Return the rows of a table that somebody owns, held to its facts."""
     found: list[Owned] = []
     for index, record in enumerate(rows):
-        owner: Any = index if isinstance(schema.unit, Rows) else None
-        if unit_columns(schema.unit):
-            owner = record.get(owner_column(schema))
-        nobody = owner is None or (isinstance(owner, float) and math.isnan(owner))
-        if not nobody or isinstance(schema.unit, Nobody):
-            found.append((owner, {name: read(record.get(name), column) for name, column in schema.columns.items()}))
+        row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
+        owner = index if isinstance(schema.unit, Rows) else _owner(schema, record, row)
+        if owner is not None or isinstance(schema.unit, Nobody):
+            found.append((owner, row))
     return found
+
+
+def _owner(schema: Schema, record: Row, row: Row) -> Any:
+    """Return whose row it is: the person, or the person and the bucket of time; None for nobody."""
+    person = record.get(person_column(schema.unit) or "")
+    if person is None or (isinstance(person, float) and math.isnan(person)):
+        return None
+    if not isinstance(schema.unit, Window):
+        return person
+    time = row[schema.unit.time]
+    if time is None:
+        return None
+    origin = datetime.datetime.combine(schema.unit.origin, datetime.time())
+    return person, (as_kind("timestamp", time) - origin) // schema.unit.length
 
 
 def _kept(rows: list[Owned], where: Expression | None, facts: Mapping[str, Column]) -> list[Owned]:
@@ -89,13 +102,13 @@ def with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str,
     """Return the rows of a table, each of a linked one with the column that says whose row it is."""
     schema, rows = tables[name], stored[name]
     link = schema.link
-    if link is None or owner_column(schema) == link.via:
+    if link is None or link.via in unit_columns(schema.unit):
         return rows
-    owner, further = owner_column(schema), target_of(schema, tables)
-    if further is None:
-        return [{**row, owner: row.get(link.via)} for row in rows]
+    fetched = fetched_columns(schema, tables)
+    if not fetched:
+        return [{**row, unit_columns(schema.unit)[0]: row.get(link.via)} for row in rows]
     return [
-        {**row, owner: target.get(further)}
+        {**row, **{column: target.get(column) for column in fetched}}
         for row in rows
         for target in stored[link.to]
         if row.get(link.via) is not None and row.get(link.via) == target.get(link.column)

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import datetime
+
 from privet.core.errors import InvariantError
 from privet.core.schema import Schema
-from privet.core.unit import Person
+from privet.core.unit import Person, Window
 
-from .values import physical
+from .text import whole
+from .values import clamped, physical
+
+_DAY = datetime.timedelta(days=1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST = 62_135_596_800_000_000
+"""Microseconds from the first day of the calendar to 1970."""
 
 
 def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
-    """Return the unit of a row, as it is stored and not clamped, and the condition under which it has one.
+    """Return the unit of a row, and the condition under which it has one.
 
-    Clamping would make one person of several.
+    The person is as it is stored and not clamped: clamping would make one person of several. For a window of time the
+    unit is the person and the bucket that holds the row's time.
+
+    Guarantee: rows of a person within a window of the unit's length have one of at most two units: buckets are that
+    long, and a time that is clamped to its bounds moves no further from another.
     """
-    if not isinstance(schema.unit, Person):
+    unit, names = schema.unit, physical(schema)
+    if not isinstance(unit, (Person, Window)):
         raise InvariantError("contributions are bounded only where units own several rows")
-    owner = f"{prefix}{physical(schema)[schema.unit.column]}"
+    column = unit.column if isinstance(unit, Person) else unit.person
+    owner = f"{prefix}{names[column]}"
     known = f"{owner} IS NOT NULL"
-    if schema.columns[schema.unit.column].kind == "number":
+    if schema.columns[column].kind == "number":
         known += f" AND NOT isnan({owner})"
-    return owner, known
+    if isinstance(unit, Person):
+        return owner, known
+    time = clamped(f"{prefix}{names[unit.time]}", schema.columns[unit.time])
+    bucket = _bucket(unit, f"({time})", dates=schema.columns[unit.time].kind == "date")
+    return f"struct_pack(p := {owner}, b := {bucket})", f"{known} AND ({time}) IS NOT NULL"
+
+
+def _bucket(unit: Window, time: str, *, dates: bool) -> str:
+    """Return the number of the bucket that holds a time, counted so that it is never negative."""
+    since = datetime.timedelta(days=unit.origin.toordinal() - 1)
+    size, start = (
+        (unit.length // _DAY, since // _DAY) if dates else (unit.length // _MICROSECOND, since // _MICROSECOND)
+    )
+    passed = f"({time} - DATE '0001-01-01')" if dates else f"(epoch_us({time}) + {whole(_FIRST)})"
+    return f"(({passed} + {whole(-start % size)}) // {whole(size)})"

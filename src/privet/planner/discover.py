@@ -11,9 +11,6 @@ from fractions import Fraction
 
 from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Discovery, Scan
-from privet.core.schema import Schema
-from privet.core.sensitivity import Neighbors
-from privet.core.unit import Person, Rows
 from privet.mechanisms import Laplace, OptimalKeys
 from privet.mechanisms.optimal_keys import half_way
 from privet.mechanisms.threshold import threshold_for
@@ -70,15 +67,6 @@ def other_way(scan: Scan, chosen: KeyRelease | KeyRule) -> KeyRelease | KeyRule 
     return _rule(scan, Fraction(chosen.mechanism.event.pure()), discovery.most, chosen.delta)
 
 
-def relation_of(schema: Schema) -> Neighbors:
-    """Return how the units that are counted differ between neighbours: they come and go, or change into others.
-
-    Rows and people come and go whole under add-remove. A unit of any other kind may lose a part of its rows, and then
-    hold other keys than before: it changes, whatever the relation.
-    """
-    return schema.neighbors if isinstance(schema.unit, (Rows, Person)) else "change-one"
-
-
 def threshold_of(noise: Noise, scan: Scan, delta: Fraction) -> int:
     """Return the least weight that a key must exceed, for the noise and the weights of a scan."""
     discovery = scan.discovery
@@ -97,9 +85,7 @@ def _rule(scan: Scan, epsilon: Fraction, most: int, delta: Fraction) -> KeyRule 
     schema = scan.schema
     try:
         return KeyRule(
-            OptimalKeys(
-                epsilon=epsilon, delta=delta, keys=most, group=schema.unit.touches, neighbors=relation_of(schema)
-            )
+            OptimalKeys(epsilon=epsilon, delta=delta, keys=most, group=schema.unit.touches, neighbors=schema.moves)
         )
     except RequestError:
         return None

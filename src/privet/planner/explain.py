@@ -11,7 +11,7 @@ from privet.core.event import Composed
 from privet.core.relation import tables_of
 from privet.core.rounding import float_up
 from privet.core.scan import Norm, Once, Truncate
-from privet.core.unit import Person
+from privet.core.unit import Person, Window, person_column
 from privet.mechanisms import Laplace
 from privet.query.normal import text
 
@@ -104,7 +104,7 @@ def explain(plan: Plan) -> str:
 def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
     """Return how keys are found, and why so: by whichever way needs fewer people."""
     most = one.scan.discovery.most if one.scan.discovery else 1
-    who = "people" if isinstance(one.scan.schema.unit, Person) else "rows"
+    who = {Person: "people", Window: "people's windows"}.get(type(one.scan.schema.unit), "rows")
     needs, other = people_needed(rule, most), other_way(one.scan, rule)
     if isinstance(rule, KeyRule):
         kept = f" ({who} in more than {most:,} count in {most:,} of them)" if most > 1 else ""
@@ -124,7 +124,9 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
 def bounding_in_words(one: Pass) -> str:
     """Return what happens to whoever gives more than a plan allows."""
     unit = one.scan.schema.unit
-    who = unit.column if isinstance(unit, Person) else "row"
+    who = person_column(unit) or "row"
+    if isinstance(unit, Window):
+        who = f"{who}, in each bucket of {unit.duration},"
     match one.scan.bounding:
         case Once():
             return "Each row counts in full."

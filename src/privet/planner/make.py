@@ -14,7 +14,7 @@ from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Nobody, Person, Rows
+from privet.core.unit import Nobody, Person, Rows, Window
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
@@ -111,6 +111,8 @@ def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
 
 
 def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
+    if asked.function == "count_units" and isinstance(schema.unit, Window):
+        raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
     if asked.function == "count_units" and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     if asked.function in ("count_rows", "count_units"):

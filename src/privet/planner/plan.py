@@ -217,6 +217,8 @@ def _plain(value: object) -> object:
         return value
     if isinstance(value, Fraction):
         return ["/", str(value.numerator), str(value.denominator)]
+    if isinstance(value, datetime.timedelta):
+        return ["@", value.days, value.seconds, value.microseconds]
     if isinstance(value, (datetime.date, datetime.datetime)):
         return ["@", value.isoformat()]
     if isinstance(value, (tuple, list)):

@@ -9,7 +9,7 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Bounding, Norm, Once, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
-from privet.core.unit import Person, Rows
+from privet.core.unit import Rows
 
 Rule = Literal["norm", "groups"]
 """How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
@@ -32,13 +32,14 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     counts, so that each has norm at most B/Y. A cell moves by at most u c + d c' or d c + u c', and (u c + d c')^2 <=
     (u^2 + d^2)(c^2 + c'^2): L2 squared is at most 2 (u^2 + d^2) (B/Y)^2, from 2B^2 to 4B^2. Ungrouped, one cell
     moves within [min(low, 0), max(high, 0)] times B/Y, or within [low, high] where the row always counts.
-    A group of k units is a chain of k neighbours. A sum that cannot move at all is claimed to move by 1: it gets noise
+    A group of k units is a chain of k neighbours. A window of time takes part of the rows of at most two units, so each
+    of them changes, under both relations. A sum that cannot move at all is claimed to move by 1: it gets noise
     all the same, since only declared facts make a number exact.
     Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
     """
     l1, l2_squared = _given(total, scan)
     schema, neighbors = scan.schema, scan.schema.neighbors
-    if neighbors == "change-one":
+    if schema.moves == "change-one":
         low, high = total.ends
         if scan.keys:
             up, down = max(high, 0), max(-low, 0)
@@ -66,7 +67,7 @@ def key_sensitivity(scan: Scan) -> Sensitivity:
     # of order 1 the L1 norm is at most 2**shift, and so is L2; of order 2, sqrt(k) keys' worth in L1
     l1 = norm if discovery.order == 1 else norm * discovery.most
     squared = norm**2 if discovery.order else norm**2 * discovery.most
-    double = 2 if scan.schema.neighbors == "change-one" else 1
+    double = 2 if scan.schema.moves == "change-one" else 1
     plain = Sensitivity(neighbors=scan.schema.neighbors, l1=l1 * double, l2_squared=squared * double)
     return plain.of_group(scan.schema.unit.touches)
 
@@ -110,7 +111,7 @@ def bounding_for(
 
     Ungrouped, all rows of a unit fall into one cell: as many as it typically gives to all groups together.
     """
-    if not isinstance(schema.unit, Person):
+    if isinstance(schema.unit, Rows):
         return Once()
     groups = contribution.groups if grouped else 1
     rows = 1 if distinct else contribution.rows * (1 if grouped else contribution.groups)

@@ -11,7 +11,7 @@ from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 
-from .discover import relation_of, threshold_of
+from .discover import threshold_of
 from .make import private_schema
 from .plan import KeyRule, Measure, Noise, Pass, Plan
 from .stability import key_sensitivity, sensitivity_of, shift_of
@@ -68,7 +68,7 @@ def _verify_keys(one: Pass) -> None:
 
 def _verify_rule(rule: KeyRule, discovery: Discovery, schema: Schema) -> None:
     claimed = (rule.mechanism.keys, rule.mechanism.group, rule.mechanism.neighbors)
-    if claimed != (discovery.most, schema.unit.touches, relation_of(schema)):
+    if claimed != (discovery.most, schema.unit.touches, schema.moves):
         raise InvariantError("the rule for keys is for other people than its scan has")
     if (discovery.order, discovery.shift) != (0, 0):
         raise InvariantError("the rule for keys counts each person who holds one, in full and once")

@@ -52,7 +52,7 @@ class Private:
 
     @property
     def owner(self) -> str | None:
-        """Return the column that says whose row it is."""
+        """Return the column that says whose row it is, where a person is one unit: by it people are counted."""
         return self.schema.unit.column if isinstance(self.schema.unit, Person) else None
 
 

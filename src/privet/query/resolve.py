@@ -14,6 +14,7 @@ from fractions import Fraction
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
+from privet.core.unit import person_column
 
 from .functions import mentions, typed
 from .normal import MIRROR, call, text
@@ -105,11 +106,10 @@ def check_key(expression: Expression, source: Private) -> Expression:
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
     shown = text(one)
-    if source.owner in mentions(one):
-        raise Unsupported(
-            f"GROUP BY {shown} would tell people apart, for {source.owner!r} says whose row it is; "
-            f"count people with COUNT(DISTINCT {source.owner})"
-        )
+    person = person_column(source.schema.unit)
+    if person in mentions(one):
+        advice = f"count people with COUNT(DISTINCT {person})" if source.owner else "leave it out"
+        raise Unsupported(f"GROUP BY {shown} would tell people apart, for {person!r} says whose row it is; {advice}")
     if not mentions(one):
         raise Unsupported(f"GROUP BY {shown} is the same for every row; leave it out")
     if facts.kind == "number":
@@ -129,8 +129,9 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
     name = function.upper()
     if facts.kind not in {"integer", "number"}:
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
-    if one == Column(source.owner or ""):
-        raise Unsupported(f"{name} of {source.owner!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
+    person = person_column(source.schema.unit)
+    if one == Column(person or ""):
+        raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
     if not typed(one, source.typical).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
@@ -139,7 +140,8 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
 def _unbounded_column(expression: Expression, source: Private) -> str | None:
     """Return a column whose bounds, if they were declared, would bound the expression."""
     columns = dict(source.schema.columns)
-    found = [name for name in sorted(mentions(expression)) if name != source.owner and _lacks_bounds(columns[name])]
+    person = person_column(source.schema.unit)
+    found = [name for name in sorted(mentions(expression)) if name != person and _lacks_bounds(columns[name])]
     for name in found:
         columns[name] = replace(columns[name], low=Fraction(1), high=Fraction(2))
     return found[0] if found and typed(expression, columns).bounded else None

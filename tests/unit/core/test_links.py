@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.links import followed, target_of
+from privet.core.links import fetched_columns, followed
 from privet.core.schema import PublicTable, Schema, integer, number, text
 from privet.core.unit import Link, Person, Rows
 from privet.planner.plan import canonical
@@ -25,7 +25,7 @@ def test_a_linked_table_is_owned_as_what_it_leads_to() -> None:
         assert found[name].unit == Person("patient")
         assert found[name].columns == {**own.columns, "patient": text()}
         assert found[name].link == own.unit
-    assert target_of(found["doses"], found) == "patient"
+    assert fetched_columns(found["doses"], found) == ("patient",)
 
 
 def test_tables_come_after_those_that_they_link_to() -> None:
@@ -39,7 +39,7 @@ def test_a_link_to_the_person_itself_needs_no_further_table() -> None:
     assert found["other"].unit == found["same"].unit == Person("person")
     assert list(found["other"].columns) == ["patient", "person"]
     assert list(found["same"].columns) == ["person"]
-    assert target_of(found["other"], found) is target_of(found["same"], found) is None
+    assert fetched_columns(found["other"], found) == fetched_columns(found["same"], found) == ()
 
 
 def test_a_linked_tables_version_holds_that_of_what_decides_whose_rows_they_are() -> None:
