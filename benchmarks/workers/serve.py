@@ -5,15 +5,19 @@ Standard library only. A task takes the case's parameters, prepares outside the 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib.metadata
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 Task = Callable[..., Callable[[], Any]]
@@ -54,7 +58,7 @@ def apart(task: str, figure: str) -> Task:
         command = [sys.executable, sys.argv[0], task, json.dumps(parameters)]
 
         def call() -> dict[str, Any]:
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=_with_bytecode())
             used: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
             if figure == "cpu":
                 return {"seconds": used["cpu"], "cpu": used["cpu"]}
@@ -63,6 +67,15 @@ def apart(task: str, figure: str) -> Task:
         return call
 
     return made
+
+
+@cache
+def _with_bytecode() -> dict[str, str]:
+    """Return an environment in which modules are compiled once, as they are where a package was installed."""
+    place = tempfile.mkdtemp(prefix="bench-bytecode-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": place}
 
 
 def _measure(task: Task, parameters: dict[str, Any]) -> dict[str, Any]:
