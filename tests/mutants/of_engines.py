@@ -13,6 +13,12 @@ MUTANTS: list[Mutant] = [
         ("return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "return True"),
     ),
     *of(
+        "engines/deadline.py",
+        "unit/engines/test_deadline.py",
+        ("            with self._changing:\n                self._until = None\n", "            pass\n"),
+        ("                self._stop()\n", "                pass\n"),
+    ),
+    *of(
         "engines/weights.py",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
         ("least(q, {whole(limit + 1)})", "least(q, {whole(limit)})"),

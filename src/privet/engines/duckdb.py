@@ -10,7 +10,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from privet.core.errors import BadParameter, EngineError
@@ -20,6 +20,7 @@ from privet.core.scan import Exact, Scan
 from privet.core.schema import Schema, Table
 from privet.core.unit import Nobody
 
+from .deadline import Deadline
 from .links import broken_links, check_public, linked_view
 from .relations import relation_sql
 from .sources import Opened, open_source, view_of
@@ -46,7 +47,7 @@ class DuckDB:
 
         if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
             raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
-        self._seconds = float(positive(timeout, "timeout"))
+        seconds = float(positive(timeout, "timeout"))
         self._lock = threading.Lock()
         self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
         config: dict[str, Any] = {
@@ -61,6 +62,7 @@ class DuckDB:
         except duckdb.Error:
             shutil.rmtree(self._spill, ignore_errors=True)
             raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'") from None
+        self._deadline = Deadline(seconds, self._connection.interrupt)
         self._relations: dict[str, str] = {}
         try:
             self._open(tables)
@@ -127,20 +129,10 @@ class DuckDB:
     def _fetch(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         import duckdb
 
-        with self._lock, self._limit():
+        with self._lock, self._deadline.running():
             try:
                 return self._connection.execute(sql, parameters or None).fetchall()
             except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
                 with contextlib.suppress(Exception):
                     self._connection.abort()
                 raise EngineError from None
-
-    @contextlib.contextmanager
-    def _limit(self) -> Iterator[None]:
-        timer = threading.Timer(self._seconds, self._connection.interrupt)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
