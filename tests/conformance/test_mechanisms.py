@@ -39,6 +39,7 @@ from privet.mechanisms import (
     PowerTail,
     ProposeTestRelease,
     Quantile,
+    Quantiles,
     RandomizedResponse,
     RecursiveQuantiles,
     SampleAggregate,
@@ -231,6 +232,13 @@ CASES: dict[str, Case] = {
     "Quantile": Case(
         lambda: Quantile(q=0.5, low=0, high=10, epsilon=1),
         lambda: Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one"),
+        LISTS,
+        NOT_LISTS,
+        selects=True,
+    ),
+    "Quantiles": Case(
+        lambda: Quantiles(quantiles=[0.25, 0.5, 0.75], low=0, high=10, epsilon=1),
+        lambda: Quantiles(quantiles=[0.25, 0.5, 0.75], low=0, high=10, epsilon=1, neighbors="change-one"),
         LISTS,
         NOT_LISTS,
         selects=True,

@@ -6,6 +6,7 @@ from mutant import Mutant, of
 
 SMOOTH = "unit/mechanisms/test_smooth.py"
 ADAPTIVE = "unit/mechanisms/test_adaptive.py"
+JOINT = "unit/mechanisms/test_joint_quantiles.py"
 QUANTILES = "unit/mechanisms/test_quantile.py"
 MUTANTS: list[Mutant] = [
     *of(
@@ -40,6 +41,23 @@ MUTANTS: list[Mutant] = [
         ('positive(epsilon, "epsilon") / (sides * self.levels)', 'positive(epsilon, "epsilon") / self.levels'),
         ("return len(self.shares).bit_length()", "return 1"),
         ('rate = self.level_epsilon / (2 * half_range(q, "add-remove"))', "rate = 2 * self.level_epsilon"),
+    ),
+    *of(
+        "mechanisms/joint_choice.py",
+        JOINT,
+        ("if accepts(ratio / self._room, self._exponent(ranks), source=source):", "if True:"),
+        ("ratio *= Fraction(total, bound)\n", "ratio *= 1\n"),
+        ("** k / math.factorial(k)", "** k"),
+        ("if start < n:", "if start < 0:"),
+        ("bounds += allowed", "bounds += 0"),
+    ),
+    *of(
+        "mechanisms/quantile_joint.py",
+        JOINT,
+        ("kappa = (total - counting) / 2", "kappa = total / 2"),
+        ("counting, kappa = Fraction(0), total / 4", "counting, kappa = Fraction(0), total / 2"),
+        ("return ExponentialEvent(epsilon=4 * self.kappa)", "return ExponentialEvent(epsilon=2 * self.kappa)"),
+        ("number = max(0, number + noise.discrete_laplace(1 / self.count_epsilon))", "pass"),
     ),
     *of(
         "mechanisms/tally.py",

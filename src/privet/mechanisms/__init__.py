@@ -19,6 +19,7 @@ from .noisy_max import NoisyMax, PermuteAndFlip
 from .numeric_sparse import NumericSparse
 from .optimal_keys import OptimalKeys
 from .propose_test import ProposeTestRelease
+from .quantile_joint import Quantiles, quantiles
 from .quantile_one import Quantile, quantile
 from .quantile_recursive import RecursiveQuantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
@@ -50,6 +51,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     LaplaceThreshold,
     GaussianThreshold,
     Quantile,
+    Quantiles,
     RecursiveQuantiles,
     SmoothSensitivity,
     SmoothQuantile,
@@ -89,6 +91,7 @@ __all__ = [
     "PowerTail",
     "ProposeTestRelease",
     "Quantile",
+    "Quantiles",
     "RandomPrivacy",
     "RandomizedResponse",
     "RandomlyPrivate",
@@ -110,6 +113,7 @@ __all__ = [
     "evenly",
     "local_quantile",
     "quantile",
+    "quantiles",
     "revenues",
     "sample_sensitivity",
     "smooth_bound",
