@@ -42,6 +42,11 @@ def sparse_vector(queries: int) -> Callable[[], Any]:
     return call
 
 
+def sort(rows: int) -> Callable[[], Any]:
+    values = np.random.default_rng(1).normal(50.0, 10.0, rows)
+    return lambda: np.sort(values)
+
+
 if __name__ == "__main__":
     serve(
         "numpy",
@@ -51,6 +56,10 @@ if __name__ == "__main__":
             "exponential_mechanism": gumbel_max,
             "permute_and_flip": exponential_max,
             "sparse_vector": sparse_vector,
+            "smooth_median": sort,
+            "exponential_median": sort,
+            "recursive_deciles": sort,
+            "joint_deciles": sort,
             "import": importing("numpy"),
         },
     )

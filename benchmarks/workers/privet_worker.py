@@ -55,6 +55,31 @@ def sparse_vector_stream(queries: int) -> Callable[[], Any]:
     return lambda: sum(1 for _ in mechanism.stream(place % 1000 for place in range(queries)))
 
 
+def of_rows(mechanism: Any, rows: int) -> Callable[[], Any]:
+    import numpy as np
+
+    values = np.random.default_rng(1).normal(50.0, 10.0, rows)
+    return lambda: mechanism.release(values)
+
+
+def smooth_median(rows: int) -> Callable[[], Any]:
+    return of_rows(privet.mechanisms.SmoothQuantile(q=0.5, low=0, high=100, epsilon=1), rows)
+
+
+def exponential_median(rows: int) -> Callable[[], Any]:
+    return of_rows(privet.Quantile(q=0.5, low=0, high=100, epsilon=1), rows)
+
+
+def recursive_deciles(rows: int) -> Callable[[], Any]:
+    shares = [place / 10 for place in range(1, 10)]
+    return of_rows(privet.mechanisms.RecursiveQuantiles(quantiles=shares, low=0, high=100, epsilon=1), rows)
+
+
+def joint_deciles(rows: int) -> Callable[[], Any]:
+    shares = [place / 10 for place in range(1, 10)]
+    return of_rows(privet.Quantiles(quantiles=shares, low=0, high=100, epsilon=1), rows)
+
+
 def different(events: int) -> list[Any]:
     from privet.mechanisms import GaussianEvent, LaplaceEvent
 
@@ -109,6 +134,10 @@ if __name__ == "__main__":
             "permute_and_flip": permute_and_flip,
             "sparse_vector": sparse_vector,
             "sparse_vector_stream": sparse_vector_stream,
+            "smooth_median": smooth_median,
+            "exponential_median": exponential_median,
+            "recursive_deciles": recursive_deciles,
+            "joint_deciles": joint_deciles,
             "compose_different": compose_different,
             "compose_sampled": compose_sampled,
             "spend_one_more": spend_one_more,

@@ -150,5 +150,5 @@ MUTANTS: list[Mutant] = [
         ("largest = max(largest, ", "largest = min(Fraction(10**9), "),
         ("sensitivity.norm != norm", 'sensitivity.norm == "none"'),
     ),
-    *of("mechanisms/ruler.py", QUANTILES, ("np.clip(scaled, 0.0, float(self.last), out=scaled)", "pass")),
+    *of("mechanisms/ruler.py", QUANTILES, ("np.minimum(scaled, last, out=scaled)", "pass")),
 ]

@@ -27,6 +27,7 @@ FINE_STEPS = 2**40
 """How many steps a range is divided into where no step is given."""
 
 _LARGEST_STEPS = 2**42
+_BLOCK = 2**14
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,16 @@ class Ruler:
                 np.minimum(places, self.last, out=places)
             return places
         # Differences and products are rounded for each number alone, which moves it and no other.
-        scaled = np.clip(array.astype(np.float64), float(self.low), float(self.high))
-        scaled -= float(self.low)
-        scaled *= float(1 / self.step)
-        scaled += 0.5
-        np.clip(scaled, 0.0, float(self.last), out=scaled)
-        return scaled.astype(np.int64)
+        low, high, rate, last = float(self.low), float(self.high), float(1 / self.step), float(self.last)
+        placed = np.empty(array.size, dtype=np.int64)
+        for start in range(0, array.size, _BLOCK):  # a block stays in the cache
+            scaled = np.clip(array[start : start + _BLOCK].astype(np.float64), low, high)
+            scaled -= low
+            scaled *= rate
+            scaled += 0.5
+            np.minimum(scaled, last, out=scaled)
+            placed[start : start + _BLOCK] = scaled
+        return placed
 
     def nearest(self, value: int | float | Fraction) -> int:
         """Return the place nearest to one number, exactly: numbers at a distance d lie ceil(d / step) apart at most."""

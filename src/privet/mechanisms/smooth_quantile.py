@@ -92,8 +92,10 @@ class SmoothQuantile(Mechanism):
             raise BadValue("values", "an empty list", "a list with at least one number; its length is public")
         middle = min(max(math.ceil(self.q * n), 1), n) - 1
         low, high = middle - reach, middle + reach
-        if low > 0 or high < n - 1:
-            places.partition([max(low, 0), min(high, n - 1)])
+        if low > 0:
+            places.partition(low)
+        if high < n - 1:
+            places[max(low, 0) :].partition(high - max(low, 0))
         near = np.sort(places[max(low, 0) : high + 1])
         # One padding row on each side stands for all of them: further ones are further apart and no wider.
         padded = np.concatenate(([0] if low < 0 else [], near, [self.smooth.ruler.last] if high >= n else []))

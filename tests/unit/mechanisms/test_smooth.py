@@ -186,6 +186,17 @@ def test_a_window_of_many_rows_is_searched_quickly_and_says_the_same() -> None:
     assert mechanism._measure(values)[1] >= best * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("q", [0.0, 0.004, 0.5, 0.99, 1.0])
+def test_rows_outside_the_window_make_no_difference(q: float) -> None:
+    values = np.random.default_rng(6).permutation(np.geomspace(1, 100, 3001))
+    mechanism = SmoothQuantile(q=q, low=0, high=120, epsilon=2)
+    ruler = mechanism.smooth.ruler
+    rows = np.concatenate(([0], np.sort(ruler.place(values)), [ruler.last]))
+    middle = max(math.ceil(mechanism.q * 3001), 1)
+    assert mechanism._window < 100
+    assert mechanism._measure(values) == (rows[middle], best_pair(rows, middle, mechanism.smooth.smooth_beta))
+
+
 def test_a_users_own_sensitivities_are_smoothed() -> None:
     assert smooth_bound([1, 2, 8], Fraction(1), most=100) == pytest.approx(
         max(1, 2 / math.e, 8 / math.e**2, 100 / math.e**3)
