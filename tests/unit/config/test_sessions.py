@@ -165,8 +165,10 @@ tables = ["drugs"]
         plan = session.plan("SELECT SUM(dose) FROM drugs", epsilon=0.5)
         assert "each patient" in plan.explain()
         session.run(plan)
-        with pytest.raises(UnknownName) as caught:
-            session.ask("SELECT COUNT(*) FROM visits", epsilon=0.1)
+        join = "SELECT COUNT(*) FROM drugs AS d JOIN visits AS v ON d.visit = v.patient"
+        for question in (join, "SELECT COUNT(*) FROM visits"):
+            with pytest.raises(UnknownName) as caught:
+                session.ask(question, epsilon=0.1)
     assert sorted(caught.value.known) == ["drugs", "wards"]
 
 
