@@ -213,9 +213,10 @@ class Sparse(Mechanism):
 
     def __repr__(self) -> str:
         options = ", monotone=True" if self.monotone else ""
+        spent = f"{self.epsilon / self.limit:.6g} each" if self.refresh else f"{self.epsilon:.6g}"
         return (
             f"{type(self).__name__}(threshold={shown(self.threshold)}, limit={self.limit}, "
-            f"sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"
+            f"sensitivity={shown(self.sensitivity)}, epsilon={spent}{options})"
         )
 
 

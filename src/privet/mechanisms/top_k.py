@@ -82,7 +82,9 @@ class TopK(Selection):
         return float_up(Fraction(gumbel_depth(options, 1, tail_of(confidence) / self.k)) / self.rate)
 
     def __repr__(self) -> str:
-        return _named(self)
+        options = ", monotone=True" if self.monotone else ""
+        spent = f"{float_up(self.cost):.6g} each"
+        return f"TopK(k={self.k}, sensitivity={shown(self.sensitivity)}, epsilon={spent}{options})"
 
 
 @dataclass(frozen=True)
@@ -160,17 +162,10 @@ class TopKWithGaps(Selection):
         return exponent_below(1 / self.rate / 2**_GAP_BITS)
 
     def __repr__(self) -> str:
-        return _named(self)
+        options = ", monotone=True" if self.monotone else ""
+        return f"TopKWithGaps(k={self.k}, sensitivity={shown(self.sensitivity)}, epsilon={self.epsilon:.6g}{options})"
 
 
 def _enough(size: int, needed: int) -> None:
     if size < needed:
         raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose so many from")
-
-
-def _named(mechanism: TopK | TopKWithGaps) -> str:
-    options = ", monotone=True" if mechanism.monotone else ""
-    return (
-        f"{type(mechanism).__name__}(k={mechanism.k}, sensitivity={shown(mechanism.sensitivity)}, "
-        f"epsilon={mechanism.epsilon:.6g}{options})"
-    )

@@ -196,6 +196,11 @@ def test_a_delta_buys_more_for_each_of_many_choices() -> None:
     assert TopK(k=1, sensitivity=1, epsilon=1, delta=1e-6).cost >= 1
 
 
+def test_the_best_k_tell_what_each_choice_costs() -> None:
+    assert repr(TopK(k=4, sensitivity=1, epsilon=1)) == "TopK(k=4, sensitivity=1, epsilon=0.25 each)"
+    assert repr(TopKWithGaps(k=4, sensitivity=1, epsilon=1)) == "TopKWithGaps(k=4, sensitivity=1, epsilon=1)"
+
+
 def test_all_k_choices_fall_short_by_no_more_than_stated() -> None:
     mechanism = TopK(k=3, sensitivity=1, epsilon=3)
     depth = mechanism.error(0.9, size=20)

@@ -83,6 +83,11 @@ def test_a_delta_is_used_where_that_compares_more_accurately() -> None:
     assert 0.999 <= accounting.epsilon(many.event, 1e-6) <= 1
 
 
+def test_a_run_tells_what_it_costs_in_total_or_for_each_crossing() -> None:
+    assert repr(sparse(3)) == "Sparse(threshold=0, limit=3, sensitivity=1, epsilon=1)"
+    assert repr(Sparse.lecture(threshold=0, limit=4, sensitivity=1, epsilon=1)).endswith("epsilon=0.25 each)")
+
+
 def test_numeric_parts_fit_the_budget_together() -> None:
     exact = NumericSparse(threshold=0, limit=5, sensitivity=2, epsilon=F(3, 2), measuring=F(1, 3))
     assert exact.event.pure() == F(3, 2)
