@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from .aggregates import Mean
+from .aggregates import Mean, Ranked
 from .answer import Answer, Series
 from .core.expression import Column, Expression
 from .core.receipt import Receipt
@@ -17,6 +18,7 @@ from .inference.laws import Law
 from .planner.derive import columns_of, kinds_of, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan, Reading
+from .planner.selections import SURE
 from .planner.widths import law_of, measure_at
 from .query.nodes import Output, Step
 from .release import Released
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from .core.pair import Floats
 
 _ROW = "privet row"
+_MOST_CORNERS = 6
 _DOUBT = 2.0
 """A count below this many standard deviations of its noise says nothing about what is divided by it."""
 
@@ -76,6 +79,12 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
         for index, one in enumerate(plan.passes)
         for place, measure in enumerate(one.measures)
     }
+    for index, one in enumerate(plan.passes):
+        if one.selection is not None and one.scan.places is not None:
+            grid = one.scan.places
+            for drawn in range(len(one.selection.draws)):
+                chosen = [float(grid.origin + at * grid.step) for at in released.sums[index][drawn]]
+                found[index, drawn] = np.array(chosen, dtype=np.float64)
     for reading in plan.readings:
         for place in reading.places:
             if isinstance(place, Known):
@@ -156,6 +165,8 @@ class _Bars:
                 np.clip(value + wide, low, high),
                 np.full_like(value, error * float(factor)),
             )
+        if isinstance(reading.aggregate, Ranked):
+            return self._of_ranked(reading.aggregate, parts)
         laws = [law_of(self.plan, place) for place in reading.places]
         if isinstance(reading.aggregate, Mean):
             step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
@@ -166,6 +177,18 @@ class _Bars:
         found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
         unknown = tails <= 0
         return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+
+    def _of_ranked(self, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
+        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of."""
+        import numpy as np
+
+        value, nothing = parts[0], np.full_like(parts[0], np.nan)
+        bottom, top = (np.full_like(value, end) for end in ranked.ends)
+        if 1 - self.tail > float(SURE):
+            return Bars(bottom, top, nothing)
+        if ranked.extreme:
+            return Bars(bottom, value, nothing) if ranked.share == 0 else Bars(value, top, nothing)
+        return Bars(np.minimum(parts[1], value), np.maximum(parts[2], value), nothing)
 
     def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
         """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
@@ -195,6 +218,26 @@ class _Bars:
         return (half if measure.shift else half // 1.0), measure.standard_deviation
 
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
+        """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
+
+        They hold what is derived where it rises or falls with each of the quantiles.
+        """
+        import numpy as np
+
+        ranked = {reading.name: self._of_reading(reading) for reading in used if isinstance(reading.aggregate, Ranked)}
+        if len(ranked) > _MOST_CORNERS:
+            unknown = np.full(len(self.chosen), np.inf)
+            return Bars(-unknown, unknown, np.full_like(unknown, np.nan))
+        others = [reading for reading in used if reading.name not in ranked]
+        found = [
+            self._simulated(meaning, others, dict(zip(ranked, corner, strict=True)))
+            for corner in product(*((bars.low, bars.high) for bars in ranked.values()))
+        ]
+        low = np.fmin.reduce([bars.low for bars in found])
+        high = np.fmax.reduce([bars.high for bars in found])
+        return Bars(low, high, found[0].error if not ranked else np.full_like(low, np.nan))
+
+    def _simulated(self, meaning: Expression, used: list[Reading], fixed: Mapping[str, Floats]) -> Bars:
         """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law."""
         import numpy as np
 
@@ -209,6 +252,8 @@ class _Bars:
         for reading in used:
             parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
             table[reading.name] = _value(reading, parts).ravel()
+        for name, values in fixed.items():
+            table[name] = np.repeat(values, points)
         for key in self.plan.query.keys:
             if key.name in columns_of(meaning):
                 table[key.name] = [self.base[key.name][row] for row in chosen for _ in range(points)]

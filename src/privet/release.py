@@ -27,7 +27,7 @@ _LEAST_BLOCK = 256
 
 @dataclass(frozen=True)
 class Released:
-    """What was released: the groups, and for each pass and measure one noisy integer per group."""
+    """What was released: the groups, and for each pass and measure or choice one integer per group."""
 
     keys: tuple[Cell, ...]
     sums: tuple[tuple[tuple[int, ...], ...], ...]
@@ -93,6 +93,9 @@ def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
 
 
 def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, ...], ...]:
+    if one.selection is not None:
+        groups = [exact._places.get(cell, ((), ())) for cell in keys]
+        return tuple(tuple(draw.release(groups)) for draw in one.selection.draws)
     held = exact._groups
     nothing = (0,) * (len(one.measures) + 1)
     rows = [held.get(cell, nothing) for cell in keys]

@@ -19,7 +19,7 @@ from .core.ports import Engine, Ledger, Left
 from .core.receipt import Receipt
 from .core.relation import tables_of
 from .core.rounding import float_down
-from .core.scan import Exact, Scan
+from .core.scan import Exact, Scan, asks
 from .core.schema import Contribution, Schema, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
@@ -194,7 +194,7 @@ class Session:
             return stored
         try:
             # a pass whose sums are all known has nothing to ask of the data
-            exacts = [self._scan(one.scan) if one.scan.sums else Exact({}) for one in plan.passes]
+            exacts = [self._scan(one.scan) if asks(one.scan) else Exact({}) for one in plan.passes]
         except EngineError:
             self._ledger.fail(receipt)
             raise

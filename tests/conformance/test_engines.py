@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -143,6 +144,23 @@ def test_duckdb_gives_what_the_oracle_gives(rows, asked):
                 got, expected = without_nothing(got), without_nothing(expected)
             assert got == expected, scan
             assert all(type(number) is int for sums in got.values() for number in sums)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6), placed=st.sampled_from(SUMS))
+def test_duckdb_counts_by_place_what_the_oracle_counts(rows, asked, placed):
+    places = replace(placed, null_as=None, power=1, offset=0)
+    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
+    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
+        oracle = Memory({"t": schema.Table(rows, **keep)})
+        for one in asked:
+            bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
+            scan = replace(one, sums=(), discovery=None, distinct=False, bounding=bounding, places=places)
+            got, expected = (
+                {cell: (list(where), list(weights)) for cell, (where, weights) in found.scan(scan)._places.items()}
+                for found in (engine, oracle)
+            )
+            assert got == expected, scan
 
 
 @pytest.mark.parametrize("make", [DuckDB, Memory])

@@ -9,6 +9,7 @@ from .aggregate import Aggregate, Argument
 from .count import Count, CountRows
 from .covariance import Covariance
 from .mean import Mean
+from .ranked import Ranked
 from .spread import Spread
 from .total import Total
 
@@ -39,6 +40,7 @@ __all__ = [
     "CountRows",
     "Covariance",
     "Mean",
+    "Ranked",
     "Spread",
     "Total",
 ]

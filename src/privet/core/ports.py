@@ -20,7 +20,8 @@ class Engine(Protocol):
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed.
 
-        With `discovery`, each group's last integer is the weight by which its key may be released, and only groups
+        With `places`, the weights of the rows at each place come back, for the groups that have rows. With `discovery`,
+        each group's last integer is the weight by which its key may be released, and only groups
         that some unit keeps come back. Raises `EngineError` with a constant message if the engine fails.
         """
 

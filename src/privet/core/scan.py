@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NoReturn
 
@@ -114,15 +115,34 @@ class Scan:
     discovery: Discovery | None = None
     distinct: bool = False
     """Whether a unit counts at most once in a cell: its rows there are merged, keeping the largest of each value."""
+    places: Sum | None = field(default=None, metadata={"later": True})
+    """Where the rows of a group are counted by the place that this gives each of them, instead of summed.
+
+    It is a plain sum, of power 1 and without an offset; a row to which it gives nothing is not there at all.
+    """
+
+
+def asks(scan: Scan) -> bool:
+    """Whether a scan asks anything of the data: a sum, where rows are, or which keys there are."""
+    return bool(scan.sums) or scan.places is not None or scan.discovery is not None
+
+
+Counts = tuple[Sequence[int], Sequence[int]]
+"""The places of a group at which there are rows, rising, and the weight of the rows at each."""
 
 
 class Exact:
-    """Exact sums per group, sealed: only the release room opens them."""
+    """Exact sums per group, or counts by place, sealed: only the release room opens them."""
 
-    __slots__ = ("_groups",)
+    __slots__ = ("_groups", "_places")
 
-    def __init__(self, groups: dict[tuple[Key, ...], tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        groups: dict[tuple[Key, ...], tuple[int, ...]],
+        places: Mapping[tuple[Key, ...], Counts] | None = None,
+    ) -> None:
         self._groups = groups
+        self._places = {} if places is None else places
 
     def __repr__(self) -> str:
         return "Exact(sealed)"

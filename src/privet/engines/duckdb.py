@@ -22,6 +22,7 @@ from privet.core.unit import Nobody
 
 from .deadline import Deadline
 from .links import broken_links, check_public, linked_view
+from .places import as_counts, counting
 from .relations import relation_sql
 from .sources import Opened, open_source, view_of
 from .sql import statement
@@ -73,6 +74,9 @@ class DuckDB:
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
         relation = relation_sql(scan.table, self._tables, self._relations)
+        if scan.places is not None:
+            counted = counting(scan, relation, secrets.randbits(128))
+            return Exact({}, as_counts(self._fetch(counted.sql, counted.parameters), counted.keys))
         asked = statement(scan, relation, secrets.randbits(128))
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})

@@ -10,7 +10,7 @@ from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.links import followed
-from privet.core.scan import Discovery, Exact, Norm, Once, Scan, Sum, Truncate
+from privet.core.scan import Counts, Discovery, Exact, Norm, Once, Scan, Sum, Truncate
 from privet.core.schema import Key, Schema, Table
 from privet.query.functions import typed
 
@@ -39,8 +39,10 @@ class Memory:
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
         if isinstance(scan.table, str):
-            return Exact(_scan(scan, stored_rows(scan.schema, self._rows[scan.table])))
-        return Exact(_scan(scan, rows_of(scan.table, self._tables, self._rows)))
+            rows = stored_rows(scan.schema, self._rows[scan.table])
+        else:
+            rows = rows_of(scan.table, self._tables, self._rows)
+        return Exact(_scan(scan, rows)) if scan.places is None else Exact({}, _count(scan, scan.places, rows))
 
     def close(self) -> None:
         """Let go of the rows."""
@@ -49,8 +51,14 @@ class Memory:
 
 def gives(total: Sum, row: Row, schema: Schema) -> int:
     """Return the integer that a row gives to a sum."""
+    y = place(total, row, schema)
+    return 0 if y is None else int(y**total.power - total.offset)
+
+
+def place(total: Sum, row: Row, schema: Schema) -> int | None:
+    """Return where on its grid a sum finds a row, within its bounds; None where the row gives nothing."""
     if total.where is not None and evaluate_row(total.where, row, schema.columns) is not True:
-        return 0
+        return None
     y: int | None = 1
     if total.expression is not None:
         x = evaluate_row(total.expression, row, schema.columns)
@@ -58,9 +66,7 @@ def gives(total: Sum, row: Row, schema: Schema) -> int:
         y = None if x is None else on_grid(total, x, kind)
     if y is None:
         y = total.null_as
-    if y is None:
-        return 0
-    return int(min(max(y, total.low), total.high) ** total.power - total.offset)
+    return None if y is None else min(max(y, total.low), total.high)
 
 
 def weight(norm: Norm, counts: Sequence[int]) -> int:
@@ -97,6 +103,28 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
     return {cell: (*sums[cell], part) for cell, part in found.items()}
 
 
+def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]:
+    """Return the weights of the rows of each group at each place."""
+    schema = scan.schema
+    units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
+    for owner, row in rows:
+        if scan.where is not None and evaluate_row(scan.where, row, schema.columns) is not True:
+            continue
+        where = place(places, row, schema)
+        cell = tuple(evaluate_row(key.expression, row, schema.columns) for key in scan.keys)
+        allowed = all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True))
+        if allowed and where is not None:
+            units[owner][cell].append((where,))
+    found: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for cells in units.values():
+        scale, kept = _kept(scan, cells)
+        for cell, several in kept.items():
+            for (where,) in several:
+                found[cell][where] += scale
+    listed = {cell: {where: n for where, n in sorted(one.items()) if n} for cell, one in found.items()}
+    return {cell: (list(one), list(one.values())) for cell, one in listed.items() if one}
+
+
 def _allowed(value: Key, values: tuple[Key, ...] | None, nullable: bool) -> bool:
     if value is None:
         return nullable and (values is None or None in values)
@@ -107,17 +135,20 @@ def _bounded(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> dict[Ce
     """Return what one unit gives to each group."""
     if scan.distinct:
         cells = {cell: [tuple(map(max, zip(*rows, strict=True)))] for cell, rows in cells.items()}
+    scale, kept = _kept(scan, cells)
+    return {cell: [scale * sum(column) for column in zip(*rows, strict=True)] for cell, rows in kept.items()}
+
+
+def _kept(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> tuple[int, Mapping[Cell, list[tuple[int, ...]]]]:
+    """Return the weight of one unit, and the rows of it that count in each group."""
     match scan.bounding:
         case Once():
-            scale = 1
+            return 1, cells
         case Norm() as norm:
-            scale = weight(norm, [len(rows) for rows in cells.values()])
+            return weight(norm, [len(rows) for rows in cells.values()]), cells
         case Truncate(groups=groups, rows=most):
-            scale = 1
-            cells = {cell: _sample(cells[cell], most) for cell in _sample(cells, groups)}
-        case _:
-            raise InvariantError("an unknown kind of bounding")
-    return {cell: [scale * sum(column) for column in zip(*rows, strict=True)] for cell, rows in cells.items()}
+            return 1, {cell: _sample(cells[cell], most) for cell in _sample(cells, groups)}
+    raise InvariantError("an unknown kind of bounding")
 
 
 def _sample(several: Iterable[Any], most: int) -> list[Any]:

@@ -49,10 +49,12 @@ def statement(scan: Scan, relation: str, secret: int) -> Statement:
     Y * limit * 2**shift, or its square for order 2; with `Truncate` they are those of at most `rows` rows in each of at
     most `groups` groups; with `Once`, one row's. They do not depend on the rows of other units.
     """
-    return _Writer(scan, relation, secret).write()
+    return Writer(scan, relation, secret).write()
 
 
-class _Writer:
+class Writer:
+    """Writes one scan, piece by piece."""
+
     def __init__(self, scan: Scan, relation: str, secret: int) -> None:
         self.scan = scan
         self.relation = relation
@@ -65,6 +67,7 @@ class _Writer:
         self.k = [f"k{index}" for index in range(len(self.keys))]
 
     def write(self) -> Statement:
+        """Return the statement."""
         self._verify_fits()
         match self.scan.bounding:
             case Once():

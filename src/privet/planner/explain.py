@@ -15,6 +15,7 @@ from privet.core.unit import Person, Window, person_column
 from privet.mechanisms import Laplace
 from privet.query.normal import text
 
+from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
 from .discover import other_way, people_needed
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan
@@ -28,7 +29,9 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         notes.append("what people give beyond the declared contribution is scaled down, and not covered")
     if isinstance(bounding, Truncate):
         notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
-    if any(measure.sum.expression is not None for one in plan.passes for measure in one.measures):
+    notes.extend(choice_notes(plan, confidence))
+    values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
+    if values or any(one.selection for one in plan.passes):
         notes.append("values outside the declared bounds are clamped, which is not covered")
     if plan.discovers:
         notes.append("rare groups are left out; coverage is before that selection")
@@ -47,7 +50,11 @@ def facts(plan: Plan) -> dict[str, Any]:
         "protects": str(first.schema.unit),
         "neighbors": first.schema.neighbors,
         "bounding": bounding_in_words(plan.passes[0]),
-        "releases": [release_facts(measure, one) for one in plan.passes for measure in one.measures],
+        "releases": [
+            told
+            for one in plan.passes
+            for told in (*(release_facts(measure, one) for measure in one.measures), *choice_facts(one))
+        ],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
         "group_by": [text(key.expression) for key in first.keys],
@@ -95,6 +102,7 @@ def explain(plan: Plan) -> str:
                 f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
                 f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
             )
+        lines.extend(choice_lines(one))
     lines.append(_why(plan))
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, Ranked
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression, Literal
@@ -25,6 +25,7 @@ from .choose import Choice, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
+from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, sensitivity_of, shift_of
 
 
@@ -46,6 +47,8 @@ def make_plan(
     known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
     for asked in query.aggregates:
+        if isinstance(aggregates[asked.name], Ranked):
+            continue
         wanted = groups.setdefault(asked.function == "count_units", {})
         for total in aggregates[asked.name].sums():
             if total not in known:
@@ -59,9 +62,13 @@ def make_plan(
             f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
             f"declare them (category([...]), or low and high), or use a budget with a delta"
         )
+    if discovers and not ordered:
+        ordered = {False: []}  # a pass that finds the keys, and sums nothing
     measures = sum(map(len, ordered.values())) + discovers
-    best: tuple[Pass, ...] | None = None
-    for choice in choices(spend, max(1, measures)):
+    selections = wanted_selections(aggregates)
+    parts = max(1, measures + len(selections))
+    best: tuple[Pass, ...] | None = None if ordered else ()
+    for choice in choices(part_of(spend, Fraction(max(measures, 1), parts)), max(1, measures)) if ordered else ():
         passes = tuple(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
@@ -70,6 +77,10 @@ def make_plan(
             best = passes
     if best is None:
         raise InvariantError("no noise fits the spend")
+    share = part_of(spend, Fraction(1, parts))
+    bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
+    scan = Scan(query.table, schema, query.where, keys, (), bounding)
+    best += tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
     readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
     return Plan(query, best, readings, spend)
 
@@ -121,8 +132,11 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
         first, second = (_held(_argument(asked, one, schema, typical), schema) for one in both)
         return OF_TWO[asked.function](first, second)
+    if asked.function == "quantile" and asked.argument is not None:
+        share = Fraction(dict(asked.options)["share"])
+        return Ranked(_argument(asked, asked.argument, schema, typical), share)
     if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO))
+        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile"))
     return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
 
 
@@ -209,12 +223,22 @@ def _error(passes: tuple[Pass, ...], limits: Limits) -> float:
 
 
 def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> Reading:
+    if isinstance(aggregate, Ranked):
+        for index, one in enumerate(passes):
+            if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
+                return Reading(asked.name, aggregate, places_in(one.selection, index, aggregate))
+        raise InvariantError("a quantile has no pass")
     wanted = asked.function == "count_units"
-    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted)
+    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and one.selection is None)
     sums = passes[index].scan.sums
     return Reading(
         asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
     )
+
+
+def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
+    """Return what a grid is over: the column, and the rows of it that count."""
+    return places.expression, places.where
 
 
 def _unbounded_column(expression: Expression | None, schema: Schema) -> str:

@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from privet.core.event import Composed, Event
 from privet.core.scan import Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
+from privet.mechanisms.rank_choice import RankChoice
 from privet.query.nodes import Query
 
 if TYPE_CHECKING:
@@ -94,24 +95,37 @@ class KeyRule:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The second kind of measure: places of a scan's grid, each chosen in every group by one draw."""
+
+    draws: tuple[RankChoice, ...]
+
+
+@dataclass(frozen=True)
 class Pass:
-    """One scan with the noise for each of its sums, in the scan's order."""
+    """One scan with the noise for each of its sums, in the scan's order; or with the choices that are made from it."""
 
     scan: Scan
     measures: tuple[Measure, ...]
     keys: KeyRelease | KeyRule | None
+    selection: Selection | None = field(default=None, metadata={"later": True})
 
     @property
     def events(self) -> tuple[Event, ...]:
         """What the pass costs."""
         found = (self.keys.event,) if self.keys else ()
-        return (*found, *(measure.mechanism.event for measure in self.measures))
+        return (*found, *self._drawn)
 
     @property
     def noise_events(self) -> tuple[Event, ...]:
         """What the noise of the pass costs, without the delta of a threshold."""
         found = (self.keys.mechanism.event,) if self.keys else ()
-        return (*found, *(measure.mechanism.event for measure in self.measures))
+        return (*found, *self._drawn)
+
+    @property
+    def _drawn(self) -> tuple[Event, ...]:
+        draws = self.selection.draws if self.selection else ()
+        return (*(measure.mechanism.event for measure in self.measures), *(draw.event for draw in draws))
 
 
 @dataclass(frozen=True)

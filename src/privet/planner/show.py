@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from .choice_words import choice_rows
 from .explain import explain, release_facts
 from .plan import Plan
 from .widths import widths
@@ -71,5 +72,6 @@ def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
                     f"±{told['half_width_95']:,.4g}",
                 )
             )
+        releases.extend(choice_rows(one))
     columns: list[tuple[str, ...]] = [(width.column, width.words()) for width in widths(plan)]
     return [table for table in ((_RELEASES, releases), (_COLUMNS, columns)) if table[1]]

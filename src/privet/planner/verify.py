@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import Discovery
+from privet.core.scan import Discovery, Norm
 from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
@@ -14,6 +14,7 @@ from privet.mechanisms import Laplace
 from .discover import threshold_of
 from .make import private_schema
 from .plan import KeyRule, Measure, Noise, Pass, Plan
+from .selections import span_of
 from .stability import key_sensitivity, sensitivity_of, shift_of
 
 
@@ -29,6 +30,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
             raise RequestError(
                 "this plan was made for other tables, or for other public facts about them; plan the question again"
             )
+        _verify_selection(one)
         if tuple(measure.sum for measure in one.measures) != one.scan.sums:
             raise InvariantError("the measures of a plan are not the sums of its scan")
         for measure in one.measures:
@@ -49,6 +51,23 @@ def _verify_measure(measure: Measure, one: Pass) -> None:
     claimed = sensitivity_of(measure.sum, one.scan)
     if measure.sensitivity != claimed or _distance(measure.mechanism) < _norm(measure.mechanism, claimed):
         raise InvariantError("a measure's noise is for another sensitivity than its scan has")
+
+
+def _verify_selection(one: Pass) -> None:
+    places = one.scan.places
+    if (places is None) != (one.selection is None):
+        raise InvariantError("places are counted if and only if some are chosen")
+    if places is None or one.selection is None:
+        return
+    if one.scan.sums or one.keys or one.scan.discovery or one.scan.distinct:
+        raise InvariantError("a scan counts by place, or sums")
+    if isinstance(one.scan.bounding, Norm) and one.scan.bounding.order != 1:
+        raise InvariantError("places are counted under an L1 norm")
+    if (places.low, places.power, places.offset, places.null_as) != (0, 1, 0, None):
+        raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
+    for draw in one.selection.draws:
+        if draw.span < span_of(draw.share, one.scan) or draw.last != places.high:
+            raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
 
 
 def _verify_keys(one: Pass) -> None:

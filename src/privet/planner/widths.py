@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from privet.aggregates import Covariance, Mean, Spread
+from privet.aggregates import Covariance, Mean, Ranked, Spread
+from privet.core.errors import InvariantError
 from privet.core.expression import Column
 from privet.inference.laws import Law, half_width
 from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings
 from .plan import Known, Measure, Place, Plan, Reading
+from .stability import shift_of
 
 SIZES = (100, 1_000, 10_000, 100_000)
 """The numbers of rows in a group for which widths are given."""
@@ -80,7 +82,21 @@ def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
     return plan.passes[place[0]].measures[place[1]]
 
 
+def ranks_off(plan: Plan, place: Place, confidence: float = 1 - TAIL) -> float:
+    """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
+    if isinstance(place, Known):
+        return 0.0
+    one = plan.passes[place[0]]
+    if one.selection is None:
+        raise InvariantError("only a choice is off by ranks")
+    draw = one.selection.draws[place[1]]
+    return float((draw.error(confidence) + abs(draw.offset)) / 2 ** shift_of(one.scan.bounding))
+
+
 def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
+    if isinstance(reading.aggregate, Ranked):
+        off = ranks_off(plan, reading.places[0])
+        return Width(name, note=f"at most {off:,.4g} ranks off; its interval comes with the answer")
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
         if isinstance(place, Known):

@@ -19,6 +19,7 @@ from .inside import deduplicated, named_columns
 from .nodes import Aggregate, Key, Order, Output, Query, Step
 from .normal import conjunction, text
 from .relation import (
+    EXTREMES,
     ONLY_WITHIN,
     OVER_TWO,
     Private,
@@ -30,6 +31,7 @@ from .relation import (
     has_aggregate,
     is_aggregate,
     label,
+    quantile,
 )
 from .resolve import (
     as_facts,
@@ -39,6 +41,7 @@ from .resolve import (
     condition,
     fitted,
     name_of,
+    read_quantile,
     released_facts,
     substitute,
 )
@@ -140,8 +143,14 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     if any(has_aggregate(part) for part in marked.arguments):
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
     kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
+    if function in EXTREMES:  # across people, the least and the greatest are quantiles
+        marked = quantile(argument, Literal(EXTREMES[function]), where)
+        function = "quantile"
     if function in ONLY_WITHIN:
-        raise Unsupported(_across(function, source.owner))
+        people = f"COUNT(DISTINCT {source.owner})" if source.owner else "COUNT(*), for each row is a unit of its own"
+        raise Unsupported(
+            f"COUNT(DISTINCT ...) counts the people only, for now: write {people}, or GROUP BY the column"
+        )
     if function == "histogram":
         raise Unsupported("HISTOGRAM stands alone in its column, beside grouping columns only")
     if function == "count_units" and source.owner is None:
@@ -151,23 +160,16 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     checked_one = check_argument(function, argument, source)
     if function in OVER_TWO:
         return Aggregate("", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source))
+    if function == "quantile":
+        return Aggregate("", function, checked_one, kept, (("share", str(read_quantile(marked.arguments[2]))),))
     return Aggregate("", function, checked_one, kept)
 
 
 def _marked(one: Aggregate) -> Call:
     if one.argument is not None and one.other is not None:
         return aggregate_of_two(one.function, one.argument, one.other, one.where)
-    return aggregate(one.function, one.argument, one.where)
-
-
-def _across(function: str, owner: str | None) -> str:
-    if function == "count_distinct":
-        people = f"COUNT(DISTINCT {owner})" if owner else "COUNT(*), for each row is a unit of its own"
-        return f"COUNT(DISTINCT ...) counts the people only, for now: write {people}, or GROUP BY the column"
-    return (
-        f"{function.upper()} is not supported across people: it would return values of single people; use COUNT, SUM, "
-        f"AVG, STDDEV or HISTOGRAM"
-    )
+    plain = aggregate(one.function, one.argument, one.where)
+    return Call(plain.function, (*plain.arguments, *(Literal(value) for _, value in one.options)))
 
 
 def _outputs(asked: Selection, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:

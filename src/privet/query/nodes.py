@@ -21,8 +21,8 @@ class Aggregate:
     """One aggregate under the name by which later steps know it.
 
     `function` names an entry of the registry of aggregates: count_rows, count, count_units, sum, avg, var_pop,
-    var_samp, stddev_pop, stddev_samp, histogram; and of two arguments, the second being `other`: covar_pop, covar_samp,
-    corr. `where` is its FILTER. `options` holds further constants.
+    var_samp, stddev_pop, stddev_samp, quantile, histogram; and of two arguments, the second being `other`: covar_pop,
+    covar_samp, corr. `where` is its FILTER. `options` holds further constants.
     """
 
     name: str

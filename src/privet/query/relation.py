@@ -22,11 +22,14 @@ MARK = "aggregate:"
 WINDOW = "window:"
 """Marks a window function until `inside` makes it a column."""
 
-ONLY_WITHIN = ("min", "max", "count_distinct")
-"""Aggregates that stay within one person's rows: across people they would show single ones."""
+EXTREMES = {"min": 0, "max": 1}
+"""Aggregates that are exact within one person's rows, and quantiles across people: the shares that lie below."""
+
+ONLY_WITHIN = ("count_distinct",)
+"""Aggregates that stay within one person's rows: across people they are not built yet."""
 
 OVER_TWO = ("covar_pop", "covar_samp", "corr")
-OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", *OVER_TWO)
+OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "quantile", *OVER_TWO)
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,11 @@ def histogram(argument: Expression, bins: Expression, where: Expression | None =
     return Call(MARK + "histogram", (argument, where or Literal(True), bins))
 
 
+def quantile(argument: Expression, share: Expression, where: Expression | None = None) -> Call:
+    """Return a marked quantile: the value below which a share of the values lies."""
+    return Call(MARK + "quantile", (argument, where or Literal(True), share))
+
+
 def is_aggregate(expression: Expression) -> bool:
     """Return whether an expression is itself a marked aggregate."""
     return isinstance(expression, Call) and expression.function.startswith(MARK)
@@ -140,6 +148,11 @@ def label(expression: Expression) -> str:
         return expression.name
     if isinstance(expression, Literal):
         return "constant"
+    if expression.function == MARK + "quantile":
+        share = expression.arguments[2]
+        named = {"0": "min", "1/2": "median", "1": "max"}
+        name = named.get(str(share.value) if isinstance(share, Literal) else "", "quantile")
+        return f"{name}_{label(expression.arguments[0])}"[:60]
     function = {MARK + "count_rows": "count"}.get(expression.function, expression.function.removeprefix(MARK))
     inner = next((part for part in expression.arguments if not isinstance(part, Literal)), None)
     if inner is None or expression.function in {MARK + "count_rows", MARK + "count_units"}:

@@ -21,6 +21,7 @@ from .normal import MIRROR, call, text
 from .relation import MARK, OVER_NUMBERS, Private, has_aggregate
 from .typed import Typed
 
+_LARGEST_DENOMINATOR = 2**20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 
@@ -135,6 +136,14 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
     if not typed(one, source.typical).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
+
+
+def read_quantile(share: Expression) -> Fraction:
+    """Return the share of the values that lie below a quantile, with a small denominator."""
+    value = share.value if isinstance(share, Literal) else None
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or not 0 <= value <= 1:
+        raise Unsupported("the share of a quantile is a constant from 0 to 1, such as QUANTILE(x, 0.9)")
+    return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
 
 
 def _unbounded_column(expression: Expression, source: Private) -> str | None:

@@ -50,6 +50,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "distinct": ("expressions",),
         "alias": ("this", "alias"),
         "filter": _PAIR,
+        "withingroup": _PAIR,
         # names and constants
         "identifier": ("this", "quoted"),
         "column": ("this", "table"),
@@ -88,6 +89,10 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "cast": ("this", "to"),
         "trycast": ("this", "to", "safe"),
         # functions
+        "median": ("this",),
+        "quantile": ("this", "quantile"),
+        "percentilecont": _PAIR,
+        "percentiledisc": _PAIR,
         "abs": ("this",),
         "floor": ("this",),
         "ceil": ("this",),
@@ -154,7 +159,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
 }
 
 _LATERAL = "it looks at the rows of several people; write JOIN ... ON"
-_EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV or HISTOGRAM"
+_EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV, MEDIAN or HISTOGRAM"
 _VOLATILE = "an answer may depend on nothing but the data and the query; write the value as a constant"
 _SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
 _OVER = "a window function needs OVER (PARTITION BY the person ORDER BY ...)"
@@ -229,12 +234,6 @@ NODES: dict[str, str] = {
     "lambda": "lambdas are not supported",
     "subquery": _SUBQUERY,
     "select": _SUBQUERY,
-    "quantile": "QUANTILE is not supported yet: use HISTOGRAM, or AVG and STDDEV",
-    "percentilecont": "PERCENTILE_CONT is not supported yet: use HISTOGRAM, or AVG and STDDEV",
-    "percentiledisc": "PERCENTILE_DISC is not supported yet: use HISTOGRAM, or AVG and STDDEV",
-    "median": "MEDIAN is not supported yet: use HISTOGRAM, or AVG and STDDEV",
-    "min": f"MIN is not supported: {_EXACT}",
-    "max": f"MAX is not supported: {_EXACT}",
     "rand": f"RANDOM is not supported: {_VOLATILE}",
     "uuid": f"UUID is not supported: {_VOLATILE}",
     "currentdate": f"CURRENT_DATE is not supported: {_VOLATILE}",

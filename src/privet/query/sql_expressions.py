@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 
 from .nodes import Order
 from .normal import call, conjunction
-from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, window
+from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, quantile, window
 from .sql_clauses import Node, part, parts, refusal, unknown_function
 from .sql_functions import NAMES, TRANSLATIONS, part_of_date
 
@@ -193,6 +194,31 @@ def _aggregate_of_two(node: Node, scope: Scope) -> Expression:
     return aggregate_of_two(_AGGREGATES_OF_TWO[node.key], first, second)
 
 
+def _quantile(node: Node, scope: Scope) -> Expression:
+    argument = part(node, "this")
+    if argument.key == "distinct":
+        raise Unsupported(f"{node.sql_name()}(DISTINCT ...) is not supported; leave DISTINCT out")
+    if node.key == "median":
+        return quantile(translate(argument, scope), Literal(Fraction(1, 2)))
+    share = part(node, "quantile") or part(node, "expression")
+    if share is None:
+        raise Unsupported(
+            f"{node.sql_name()} needs a column and a share: QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP "
+            f"(ORDER BY x)"
+        )
+    return quantile(translate(argument, scope), translate(share, scope))
+
+
+def _within_group(node: Node, scope: Scope) -> Expression:
+    inner, order = part(node, "this"), parts(part(node, "expression"), "expressions")
+    if inner.key not in {"percentilecont", "percentiledisc"} or part(inner, "expression") or len(order) != 1:
+        raise Unsupported("WITHIN GROUP follows PERCENTILE_CONT(share), with one column: (ORDER BY x)")
+    share = translate(part(inner, "this"), scope)
+    if part(order[0], "desc"):
+        raise Unsupported("WITHIN GROUP (ORDER BY x) is ascending here; write 1 minus the share instead of DESC")
+    return quantile(translate(part(order[0], "this"), scope), share)
+
+
 def _filter(node: Node, scope: Scope) -> Expression:
     found = translate(part(node, "this"), scope)
     if not isinstance(found, Call) or not is_aggregate(found):
@@ -235,4 +261,6 @@ _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "min": _extreme,
     "max": _extreme,
     "window": _window,
+    **dict.fromkeys(("median", "quantile", "percentilecont", "percentiledisc"), _quantile),
+    "withingroup": _within_group,
 }

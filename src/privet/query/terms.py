@@ -19,6 +19,7 @@ from privet.core.expression import Column, Expression, Literal
 from .normal import call, text
 from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
+from .relation import quantile as marked_quantile
 
 _INT64 = 2**63
 
@@ -280,6 +281,26 @@ def covar_pop(of: str | Term, other: str | Term, *, where: Term | None = None) -
 def corr(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
     """Return the correlation of two columns, over rows in which neither is NULL."""
     return Term(aggregate_of_two("corr", read(of), read(other), _kept(where)))
+
+
+def quantile(of: str | Term, share: object, *, where: Term | None = None) -> Term:
+    """Return the value below which a share of the values lies, such as 0.9."""
+    return Term(marked_quantile(read(of), constant(share), _kept(where)))
+
+
+def median(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the median."""
+    return quantile(of, Fraction(1, 2), where=where)
+
+
+def smallest(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a value that hardly any lie below: MIN, as an extreme quantile."""
+    return quantile(of, 0, where=where)
+
+
+def largest(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a value that hardly any lie above: MAX, as an extreme quantile."""
+    return quantile(of, 1, where=where)
 
 
 def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:

@@ -64,6 +64,8 @@ CORPUS = [
     "COUNT_IF(urgent) FROM visits",
     "SELECT COVAR_POP(age, cost), COVAR_SAMP(age, cost), CORR(cost, age) FROM visits",
     "SELECT HISTOGRAM(age, 10) FROM visits",
+    "SELECT MEDIAN(age), MIN(age), MAX(cost), QUANTILE(age, 0.9), QUANTILE_CONT(age, 0.1), QUANTILE_DISC(age, 0.1), "
+    "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age), PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM visits",
     "SELECT SUM(CASE hospital WHEN 'A' THEN 1 ELSE 0 END), SUM(IF(urgent, 1, -2)) FROM visits",
     "SELECT COUNT(*) FROM visits WHERE (age = 1 OR age <> 2) AND age < 3 AND age <= 4 AND age > 5 AND age >= 6 "
     "AND NOT urgent AND diag IS NULL AND urgent = TRUE AND NULLIF(age, 1) IS NULL AND NULL IS NULL",

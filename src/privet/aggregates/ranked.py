@@ -1,0 +1,51 @@
+"""MEDIAN, QUANTILE, MIN and MAX: a place of a public grid, chosen by its rank. Not a sum: a selection."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privet.core.scan import Sum
+
+from .aggregate import Aggregate, Argument
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+
+@dataclass(frozen=True)
+class Ranked(Aggregate):
+    """The value below which a share of the values of x lies: 1/2 for the median; 0 and 1 for the ends, nearly."""
+
+    argument: Argument
+    share: Fraction
+    name = "quantile"
+
+    @property
+    def extreme(self) -> bool:
+        """Whether it is an end of the values, whose interval reaches from what is released to a declared bound."""
+        return self.share in (0, 1)
+
+    def places(self, most: int) -> Sum:
+        """Return the grid: every value of a declared step, or of whole numbers, where there are no more than `most`."""
+        low, high = self.argument.low, self.argument.high
+        step = self.argument.step
+        if step is None:
+            step = (high - low) / most or Fraction(1)
+        step *= max(1, math.ceil((high - low) / step / most))
+        last = math.floor((high - low) / step)
+        return Sum(self.argument.expression, 0, last, origin=low, step=step, where=self.argument.where)
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Return no sums: what is released is chosen."""
+        return ()
+
+    def read(self, *released: Floats) -> Floats:
+        """Return the value of the place that was chosen."""
+        return released[0]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(self.argument.low), float(self.argument.high)

@@ -1,0 +1,87 @@
+"""Quantiles of a plan in words and as plain data: what is chosen, from what, and by how many ranks it may be off."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from .derive import columns_of
+from .plan import Pass, Plan
+from .selections import SURE
+from .stability import shift_of
+
+_NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
+
+
+def choice_facts(one: Pass) -> list[dict[str, Any]]:
+    """Return what is released as choices of one pass: each quantile with its grid, and how many ranks it may be off."""
+    places = one.scan.places
+    if one.selection is None or places is None:
+        return []
+    weight = 2 ** shift_of(one.scan.bounding)
+    over = " and ".join(sorted(columns_of(places.expression))) if places.expression is not None else "1"
+    where = (" where a condition holds" if places.where is not None else "") + (
+        " in each group" if one.scan.keys else ""
+    )
+    found: dict[Fraction, dict[str, Any]] = {}
+    for draw in one.selection.draws:
+        if draw.share not in found:
+            name = _NAMES.get(draw.share, f"{float(draw.share):.6g}-quantile")
+            found[draw.share] = {
+                "sum": f"the {name} of {over}{where}",
+                "noise": "Exponential",
+                "places": places.high + 1,
+                "step": float(places.step),
+                "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
+                "aims": draw.offset / weight,
+                "ranks_off_95": draw.error(0.95) / weight,
+                "interval_ranks": (abs(draw.offset) + draw.error(float(SURE))) / weight,
+                "interval_confidence": float(SURE),
+            }
+        else:
+            told = found[draw.share]
+            told["interval_ranks"] = (abs(draw.offset) + draw.error(float(SURE))) / weight
+    return list(found.values())
+
+
+def choice_lines(one: Pass) -> list[str]:
+    """Return the choices of a pass in plain words."""
+    lines = []
+    for told in choice_facts(one):
+        aims, grid = told["aims"], f"{told['places']:,} values, {told['step']:.6g} apart"
+        if aims:
+            side = "smallest" if aims > 0 else "largest"
+            lines.append(
+                f"Chooses {told['sum']} as a value near the {abs(aims):,.4g}th {side}, from {grid}, by the exponential "
+                f"mechanism; its interval reaches from there to the declared bound."
+            )
+        else:
+            lines.append(
+                f"Chooses {told['sum']} from {grid}, by the exponential mechanism; 95% of choices are at most "
+                f"{told['ranks_off_95']:,.4g} ranks off. The ends of its interval are at most "
+                f"{told['interval_ranks']:,.4g} ranks away."
+            )
+    return lines
+
+
+def choice_rows(one: Pass) -> list[tuple[str, ...]]:
+    """Return the choices of a pass as rows of the table of releases."""
+    return [
+        (
+            str(told["sum"]),
+            f"exponential mechanism over {told['places']:,} values",
+            "",
+            f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
+            f"{told['ranks_off_95'] + abs(told['aims']):,.4g} ranks",
+        )
+        for told in choice_facts(one)
+    ]
+
+
+def choice_notes(plan: Plan, confidence: float) -> list[str]:
+    """Return what the intervals of quantiles cover."""
+    if all(one.selection is None for one in plan.passes):
+        return []
+    if confidence > float(SURE):
+        return [f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"]
+    return [f"intervals of quantiles were drawn with them, and hold them with {float(SURE):.3g} probability or more"]

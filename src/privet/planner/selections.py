@@ -1,0 +1,122 @@
+"""How quantiles are chosen: the grid, how far one unit can move ranks, and how a part of the spend is divided.
+
+Everything here comes from public facts. A quantile takes most of its part for itself, and the rest for its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from privet.aggregates import Ranked
+from privet.core.errors import InvariantError
+from privet.core.scan import Scan, Sum
+from privet.mechanisms.rank_choice import RankChoice
+
+from .keys import count_cells
+from .plan import Pass, Place, Selection, Spend, canonical
+from .stability import sensitivity_of
+
+SURE = Fraction(99, 100)
+"""The probability with which an interval of a quantile holds it; asked for more, it is the declared bounds."""
+
+_MOST_PLACES = 2**16
+_MOST_CELLS = 2**22
+_FEWEST_PLACES = 2**8
+"""How many places a grid has where the values have more: so many in a group, and in all groups together."""
+
+_SHARES = {"epsilon": (4, 1), "rho": (2, 1)}
+"""How the privacy loss is divided between a quantile and each end of its interval."""
+
+
+def wanted_selections(aggregates: Mapping[str, object]) -> list[tuple[Ranked, ...]]:
+    """Return the quantiles that a query asks for, those of one column together, in an order of their own."""
+    found: dict[str, dict[Fraction, Ranked]] = {}
+    for one in aggregates.values():
+        if isinstance(one, Ranked):
+            found.setdefault(canonical(one.argument), {})[one.share] = one
+    return [tuple(one for _, one in sorted(found[text].items())) for text in sorted(found)]
+
+
+def places_of(ranked: Ranked, scan: Scan) -> Sum:
+    """Return the grid of a quantile: as fine as can be counted in every public group."""
+    cells = count_cells(scan.keys)
+    return ranked.places(max(_FEWEST_PLACES, min(_MOST_PLACES, _MOST_CELLS // cells)))
+
+
+def span_of(share: Fraction, scan: Scan) -> Fraction:
+    """Return a bound on the ranges in which one unit can move the ranks off the aim, added over all groups.
+
+    Let a unit weigh D in a group in all, and L, T be the weight below a place and at or below it, n that of the group.
+
+    Guarantee: add-remove: L and T move by 0 to D, and n by D, so L - q n moves by -q D to (1 - q) D, q n - T by
+    -(1 - q) D to q D, and the larger of them and 0 by at most max(q, 1 - q) D either way: a range of 2 max(q, 1 - q) D.
+    The D of all groups add up to at most B, the L1 bound of what a unit weighs in all cells. Change-one: a unit that
+    weighed D weighs D' elsewhere: L - q n moves by -(1 - q) D - q D' to (1 - q) D' + q D, at most max(D, D') either
+    way, so by a range of 2 B where there is one group; with groups, of 2 max(q, 1 - q) (D + D'), which add up to
+    4 max(q, 1 - q) B. A group of k units is a chain of k neighbours. What is aimed at beside q n is a constant.
+    Cites: [Smi11, Alg. 2].
+    """
+    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
+    if scan.schema.moves == "change-one" and not scan.keys:
+        return 2 * norm
+    return 2 * max(share, 1 - share) * norm
+
+
+def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass:
+    """Return the pass that chooses quantiles of one column, and the ends of their intervals, for a part of a spend.
+
+    Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
+    Cites: [DR14, Thm 3.16], [CR21, Thm 2].
+    """
+    scan = replace(scan, places=places_of(quantiles[0], scan))
+    kind = "epsilon" if part.rho is None else "rho"
+    wants = [want for one in quantiles for want in _wants(one, *_SHARES[kind])]
+    unit = _unit([size for _, _, size in wants], part)
+    last = scan.places.high if scan.places else 0
+    draws = []
+    for share, side, size in wants:
+        span, epsilon = span_of(share, scan), unit * size
+        if side:
+            tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
+            draws.append(RankChoice.end(share, side, last=last, span=span, epsilon=epsilon, tail=tail))
+        else:
+            draws.append(RankChoice.middle(share, last=last, span=span, epsilon=epsilon))
+    return Pass(scan, (), None, Selection(tuple(draws)))
+
+
+def places_in(selection: Selection, index: int, ranked: Ranked) -> tuple[Place, ...]:
+    """Return where a quantile and the ends of its interval are among the draws of a pass."""
+    found = [place for place, draw in enumerate(selection.draws) if draw.share == ranked.share]
+    if len(found) != (1 if ranked.extreme else 3):
+        raise InvariantError("a plan does not draw what its quantiles need")
+    return tuple((index, place) for place in found)
+
+
+def part_of(spend: Spend, part: Fraction) -> Spend:
+    """Return a part of what an answer may cost, with all of its delta."""
+    return replace(
+        spend,
+        epsilon=None if spend.epsilon is None else spend.epsilon * part,
+        rho=None if spend.rho is None else spend.rho * part,
+    )
+
+
+def _wants(ranked: Ranked, whole: int, end: int) -> list[tuple[Fraction, int, int]]:
+    """Return the share, the side and the size of each draw: the least and the greatest are ends themselves."""
+    if ranked.extreme:
+        return [(ranked.share, 1 if ranked.share == 0 else -1, whole)]
+    return [(ranked.share, 0, whole), (ranked.share, -1, end), (ranked.share, 1, end)]
+
+
+def _unit(sizes: list[int], part: Spend) -> Fraction:
+    """Return what a draw of size 1 may cost in epsilon, so that all together cost the part."""
+    if part.rho is None:
+        if part.epsilon is None:
+            raise InvariantError("a spend is in epsilon or in rho")
+        return part.epsilon / sum(sizes)
+    squared = 8 * part.rho / sum(size**2 for size in sizes)
+    bits = 2**64
+    return Fraction(math.isqrt(squared.numerator * bits**2 // squared.denominator), bits)

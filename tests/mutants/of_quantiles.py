@@ -1,0 +1,40 @@
+"""Breakages of quantiles in queries."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "planner/selections.py",
+        "laws/test_quantile_privacy.py",
+        ("return 2 * max(share, 1 - share) * norm", "return max(share, 1 - share) * norm"),
+        ("return 2 * max(share, 1 - share) * norm", "return 2 * min(share, 1 - share) * norm + norm / 4"),
+        ("return 2 * norm", "return norm"),
+        ("norm = sensitivity_of(Sum(None, 1, 1), scan).l1", "norm = Fraction(1)"),
+        ("return part.epsilon / sum(sizes)", "return part.epsilon / max(sizes)"),
+    ),
+    *of(
+        "mechanisms/rank_choice.py",
+        "unit/mechanisms/test_rank_choice.py",
+        ("return ExponentialEvent(epsilon=self.rate * self.span)", "return ExponentialEvent(epsilon=self.rate)"),
+        ("if further == 0 or noise.bernoulli_exp(rate * further):", "if True:"),
+        ("off[1::2] = np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)", "off[1::2] = np.abs(ranks[1:])"),
+        (
+            "where = np.concatenate(([0], where + 1, [self.last + 2]))",
+            "where = np.concatenate(([0], where, [self.last]))",
+        ),
+    ),
+    *of(
+        "planner/verify.py",
+        "unit/test_quantile_road.py",
+        ("if draw.span < span_of(draw.share, one.scan) or draw.last != places.high:", "if draw.last != places.high:"),
+        ("if (places is None) != (one.selection is None):", "if False:"),
+    ),
+    *of(
+        "engines/places.py",
+        "conformance/test_engines.py",
+        ("self._cells_of('sum(w)')", "self._cells_of('count(*)')"),
+        ("WHERE p IS NOT NULL", ""),
+    ),
+]

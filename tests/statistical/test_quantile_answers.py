@@ -1,0 +1,88 @@
+"""Intervals of quantiles hold them, whatever the data looks like, and values are no more ranks off than planned.
+
+The same exact counts are released for thousands of groups at once, through the one door and the reader. A test fails
+only if its count is beyond what the stated probability would give once in 1e8 runs.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privet.core.receipt import Receipt
+from privet.core.scan import Exact
+from privet.core.schema import Schema, integer, number
+from privet.core.unit import Person, Rows
+from privet.planner.make import make_plan
+from privet.planner.plan import Spend
+from privet.query.sql import parse
+from privet.reading import read_answer
+from privet.release import release
+
+GROUPS = 250
+FALSE_ALARMS = 5.7
+PURE = Spend(Fraction(1), Fraction(0), None, Fraction(0))
+ZCDP = Spend(None, Fraction(0), Fraction(1, 10), Fraction(0))
+SHAPES = {
+    "empty": [],
+    "one": [50],
+    "three": [10, 50, 90],
+    "equal": [70] * 400,
+    "apart": [0] * 60 + [100] * 60,
+    "one apart": [0] * 300 + [100] * 301,
+    "spread": [at % 101 for at in range(505)],
+}
+
+
+def answered(values: list[int], asked: str, spend: Spend, unit, groups: int = GROUPS, confidence: float = 0.95):
+    columns = {"who": integer(), "g": integer(0, groups - 1), "x": integer(0, 100)}
+    facts = Schema(unit=unit, columns=columns)
+    plan = make_plan(parse(f"SELECT g, {asked} FROM t GROUP BY g", {"t": facts}), {"t": facts}, spend=spend)
+    where, counts = np.unique(np.array(values, dtype=np.int64), return_counts=True)
+    weights = counts * (1 if isinstance(unit, Rows) else 2**20)
+    cell = (where.tolist(), weights.tolist())
+    exacts = [Exact({}, {(g,): cell for g in range(groups)}) for _ in plan.passes]
+    receipt = Receipt(1, plan.digest, "test")
+    return read_answer(release(exacts, plan, receipt), plan, receipt, confidence=confidence)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("spend", "unit"), [(PURE, Rows()), (ZCDP, Person("who"))], ids=["pure rows", "rho people"])
+def test_intervals_hold_every_right_value_at_least_as_often_as_they_say(shape, spend, unit):
+    values = sorted(SHAPES[shape])
+    shares = {"m": 0.5, "q": 0.9, "least": 0.0, "most": 1.0}
+    asked = "MEDIAN(x) AS m, QUANTILE(x, 0.9) AS q, MIN(x) AS least, MAX(x) AS most"
+    answer = answered(values, asked, spend, unit)
+    missed = GROUPS * 0.01
+    for name, share in shares.items():
+        series = answer[name]
+        if not values:
+            continue
+        at = share * len(values)
+        right = (values[max(0, math.ceil(at) - 1)], values[min(len(values) - 1, math.floor(at))])
+        low, high = np.array(series.low), np.array(series.high)
+        misses = int(((low > right[0]) | (high < right[1])).sum())
+        assert misses <= missed + FALSE_ALARMS * math.sqrt(missed) + 1, name
+
+
+def test_beyond_what_an_interval_is_sure_of_it_is_the_declared_bounds():
+    answer = answered([50] * 40, "MEDIAN(x) AS m, MAX(x) AS most", PURE, Rows(), groups=3, confidence=0.999)
+    assert set(answer["m"].low) == {0.0}
+    assert set(answer["m"].high) == {100.0}
+    assert set(answer["most"].low) == {0.0}
+
+
+def test_a_median_is_no_more_ranks_off_than_the_exponential_mechanism():
+    # 2.2 ranks of 1000 on average for the mechanism with sensitivity 1 at the same epsilon, without any interval
+    facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
+    plan = make_plan(parse("SELECT MEDIAN(x) FROM t", {"t": facts}), {"t": facts}, spend=PURE)
+    grid, draw = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
+    values = np.sort(np.random.default_rng(7).normal(0, 5, 1000))
+    at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
+    where, counts = np.unique(at, return_counts=True)
+    chosen = draw.release([(where.tolist(), counts.tolist())] * 600)
+    off = np.abs(np.searchsorted(at, chosen, side="right") - 500)
+    assert off.mean() < 2.2

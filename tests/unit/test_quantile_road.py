@@ -1,0 +1,166 @@
+"""Quantiles on the public road: plans that cost what was asked, refusals, derived columns, tampered plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+import privet
+from privet.core.errors import InvariantError, RequestError
+from privet.planner.plan import Selection
+from privet.query.frame import count, largest, median, quantile, smallest
+
+pa = pytest.importorskip("pyarrow")
+
+ROWS = [
+    {"who": at % 40, "age": at % 90, "pay": float(at % 70), "city": "Ulm" if at % 3 else "Bonn", "shop": f"s{at % 2}"}
+    for at in range(900)
+]
+COLUMNS = {
+    "who": privet.integer(),
+    "age": privet.integer(0, 120),
+    "pay": privet.number(0, 100),
+    "city": privet.category(["Ulm", "Bonn"]),
+    "shop": privet.text(),
+}
+UNITS = [privet.Rows(), privet.Person("who")]
+
+
+def session(unit, budget=None):
+    table = privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS)
+    return privet.Session({"t": table}, budget=budget or privet.Pure(epsilon=10_000))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("bound", ["norm", "groups"])
+def test_at_a_great_cost_a_quantile_is_what_it_is(unit, bound):
+    with session(unit) as s:
+        many = privet.Contribution(groups=2, rows=1000)
+        answer = s.ask(
+            "SELECT city, MEDIAN(age) AS m, QUANTILE(pay, 0.9) AS q, MIN(age) AS a, MAX(age) AS b FROM t GROUP BY city",
+            epsilon=9_000,
+            bound=bound,
+            contribution=many if isinstance(unit, privet.Person) else None,
+        )
+        for row in answer:
+            ages = sorted(one["age"] for one in ROWS if one["city"] == row["city"])
+            assert ages[len(ages) // 2 - 12] <= row["m"] <= ages[len(ages) // 2 + 12]
+            assert row["m_low"] <= row["m"] <= row["m_high"]
+            assert row["a"] <= ages[60]
+            assert row["b"] >= ages[-61]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_builder_asks_what_sql_asks(unit):
+    with session(unit) as s:
+        built = (
+            s.table("t")
+            .group_by("city")
+            .agg(m=median("age"), q=quantile("age", 0.9), a=smallest("age"), b=largest("age"), n=count())
+        )
+        sql = (
+            "SELECT city, MEDIAN(age) m, QUANTILE(age, 0.9) q, MIN(age) a, MAX(age) b, COUNT(*) n FROM t GROUP BY city"
+        )
+        assert s.plan(built, epsilon=1).digest == s.plan(sql, epsilon=1).digest
+
+
+@pytest.mark.parametrize(
+    ("written", "same"),
+    [
+        ("MEDIAN(age)", "QUANTILE(age, 0.5)"),
+        ("MIN(age)", "QUANTILE(age, 0)"),
+        ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age)", "QUANTILE_CONT(age, 0.9)"),
+        ("PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age)", "QUANTILE(age, 0.90)"),
+    ],
+)
+def test_two_spellings_of_a_quantile_are_one_question(written, same):
+    with session(UNITS[0]) as s:
+        first, second = (s.plan(f"SELECT {one} FROM t", epsilon=1) for one in (written, same))
+        assert first.digest == second.digest
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": 1}, {"rho": Fraction(1, 50)}])
+@pytest.mark.parametrize("asked", ["MEDIAN(age)", "MEDIAN(age), MIN(pay), COUNT(*)", "QUANTILE(age, 0.1), AVG(pay)"])
+@pytest.mark.parametrize("keys", ["", " GROUP BY city", " GROUP BY shop"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_an_answer_costs_no_more_than_was_asked(unit, keys, asked, spend):
+    with session(unit, privet.Approximate(epsilon=50, delta=Fraction(1, 10**6))) as s:
+        plan = s.plan(f"SELECT {asked} FROM t{keys}", **spend)
+        cost = plan.to_dict()["cost"]
+        (name, amount), *_ = spend.items()
+        assert 0.7 * float(amount) <= cost[name] <= float(amount) * (1 + 1e-9)
+        assert len(s.run(plan)) >= (0 if keys else 1)
+
+
+def test_groups_that_are_found_have_quantiles_too():
+    with session(privet.Rows(), privet.Approximate(epsilon=100, delta=Fraction(1, 10**4))) as s:
+        answer = s.ask("SELECT shop, MEDIAN(age) AS m FROM t GROUP BY shop", epsilon=20)
+        assert answer.to_dict()["shop"] == ["s0", "s1"]
+        assert all(30 <= value <= 60 for value in answer["m"].values)
+
+
+def test_what_is_derived_from_quantiles_has_their_interval():
+    with session(privet.Rows()) as s:
+        answer = s.ask("SELECT MEDIAN(age) AS m, -2 * MEDIAN(age) + 1 AS d, MAX(age) - MIN(age) AS r FROM t", epsilon=9)
+        (m,), (d,) = answer["m"].values, answer["d"].values
+        assert d == 1 - 2 * m
+        assert answer["d"].low[0] == 1 - 2 * answer["m"].high[0]
+        assert answer["d"].high[0] == 1 - 2 * answer["m"].low[0]
+        assert answer["r"].low[0] <= answer["r"].values[0]
+        assert answer["r"].high[0] == 120
+
+
+def test_an_empty_table_takes_the_ordinary_path():
+    table = privet.Table(pa.Table.from_pylist(ROWS).slice(0, 0), unit=privet.Rows(), columns=COLUMNS)
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=1)) as s:
+        (row,) = s.ask("SELECT MEDIAN(age) AS m FROM t", epsilon=1)
+        assert 0 <= row["m"] <= 120
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT QUANTILE(age, 1.5) FROM t",
+        "SELECT QUANTILE(age, pay) FROM t",
+        "SELECT QUANTILE(age) FROM t",
+        "SELECT MEDIAN(city) FROM t",
+        "SELECT MEDIAN(DISTINCT age) FROM t",
+        "SELECT MIN(age, 3) FROM t",
+        "SELECT MIN(who) FROM t",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age DESC) FROM t",
+        "SELECT PERCENTILE_CONT(0.5) FROM t",
+    ],
+)
+def test_what_is_no_quantile_is_refused_by_name(sql):
+    with session(privet.Person("who")) as s, pytest.raises(RequestError):
+        s.plan(sql, epsilon=1)
+
+
+@pytest.mark.parametrize("change", ["span", "last", "places", "order", "none"])
+def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
+    with session(privet.Person("who")) as s:
+        plan = s.plan("SELECT city, MEDIAN(age) FROM t GROUP BY city", epsilon=1)
+        (one,) = plan.passes
+        draws = one.selection.draws
+        tampered = {
+            "span": replace(one, selection=Selection((replace(draws[0], span=draws[0].span / 2), *draws[1:]))),
+            "last": replace(one, selection=Selection((replace(draws[0], last=7), *draws[1:]))),
+            "places": replace(one, scan=replace(one.scan, places=replace(one.scan.places, null_as=3))),
+            "order": replace(one, scan=replace(one.scan, bounding=replace(one.scan.bounding, order=2))),
+            "none": replace(one, selection=None),
+        }[change]
+        with pytest.raises(InvariantError):
+            s.run(replace(plan, passes=(tampered,)))
+        assert s.history() == ()
+
+
+def test_a_plan_tells_its_ranks_in_words():
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT MEDIAN(age), MAX(age) FROM t", epsilon=1)
+        words = plan.explain()
+        assert "Chooses the median of age from 121 values" in words
+        assert "largest" in words
+        assert "ranks" in repr(plan)
+        assert plan.to_dict()["releases"][0]["noise"] == "Exponential"
