@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from privet_ledger import LEDGER
 from privet_queries import QUERIES
 from serve import importing, serve
 
@@ -143,5 +144,6 @@ if __name__ == "__main__":
             "spend_one_more": spend_one_more,
             "import": importing("privet"),
             **QUERIES,
+            **LEDGER,
         },
     )

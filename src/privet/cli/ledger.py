@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .ledger_changes import clear, top_up
+from .ledger_changes import clear, limit, reschedule, top_up
 from .ledger_copies import backup, export, restore
 from .ledger_reading import list_entries, show, verify
 
@@ -21,5 +21,5 @@ def command() -> None:
     """
 
 
-for one in (list_entries, show, verify, export, restore, backup, top_up, clear):
+for one in (list_entries, show, verify, export, restore, backup, top_up, limit, reschedule, clear):
     command.add_command(one)

@@ -80,7 +80,8 @@ class State:
                 f"the account {account!r} is frozen, because the database failed {FREEZES} times in a row; "
                 "the custodian can find out why and clear it"
             )
-        if any(one is not None and one.expires is not None and now >= one.expires for one in (self.whole, own)):
+        ends = self.whole.expires, None if own is None else own.expires
+        if ends != (None, None) and any(end is not None and now >= end for end in ends):
             raise BudgetError(
                 f"the budget of the account {account!r} has expired, and what was left of it with it; "
                 "answers that were paid for stay free"
@@ -118,6 +119,10 @@ class State:
         if isinstance(record, ToppedUp):
             self.check_spent()  # before there is more to spend
         match record:
+            case Charged():
+                return self._charged(record)
+            case Answered(account=name) | Cleared(account=name):
+                return replace(self, failures={**self.failures, name: 0}) if self.failures.get(name) else self
             case Opened(cap=cap, expires=expires):
                 return replace(self, rules=record, dataset=open_account(cap, expires))
             case AccountOpened(account=name, cap=cap, expires=expires):
@@ -136,10 +141,6 @@ class State:
                 return replace(self, rules=rules, dataset=replace(self.whole, expires=expires))
             case Rescheduled(account=str(name), expires=expires):
                 return self._with(name, replace(self.known(name), expires=expires))
-            case Charged():
-                return self._charged(record)
-            case Answered(account=name) | Cleared(account=name):
-                return replace(self, failures={**self.failures, name: 0}) if self.failures.get(name) else self
             case Failed(account=name):
                 return replace(self, failures={**self.failures, name: self.failures.get(name, 0) + 1})
         raise LedgerError("the ledger holds an entry that this version of Privet does not know")

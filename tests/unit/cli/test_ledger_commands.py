@@ -189,6 +189,25 @@ def test_a_top_up_without_a_reason_is_refused(path: Path) -> None:
     assert run("ledger", "top-up", "--ledger", str(path), "--epsilon", "1").exit_code == 2
 
 
+def test_limits_and_ends_are_changed_with_a_reason(path: Path) -> None:
+    at = ("--ledger", str(path), "--reason", "the board agreed")
+    assert told("ledger", "limit", "--epsilon", "0.5", *at)["per_query"] == "epsilon 0.5, with no exception"
+    assert told("ledger", "limit", "--none", *at)["per_query"] is None
+    ends = told("ledger", "reschedule", "2999-12-31T23:00:00+01:00", *at)
+    assert ends["expires"] == "2999-12-31T22:00:00.000000Z"
+    assert told("ledger", "reschedule", "never", "--account", "ben", *at)["expires"] == ends["expires"]
+    assert told("ledger", "reschedule", "never", *at)["expires"] is None
+    entries = told("ledger", "list", "--ledger", str(path))["entries"][-5:]
+    assert [entry["kind"] for entry in entries] == ["limit", "limit", "expiry", "expiry", "expiry"]
+    assert all(entry["what"].endswith("the board agreed") for entry in entries)
+    assert run("ledger", "limit", "--none", "--epsilon", "1", *at).exit_code == 2
+    assert run("ledger", "limit", *at).exit_code == 2
+    for until in ("soon", "2030-01-01", "2030-01-01T00:00:00"):
+        assert run("ledger", "reschedule", until, *at).exit_code == 2
+    assert "ends never" in run("ledger", "reschedule", "never", *at).output
+    assert "cost anything" in run("ledger", "limit", "--none", *at).output
+
+
 def test_a_frozen_account_is_told_and_can_be_cleared(path: Path) -> None:
     with SqliteLedger(path) as ledger:
         for digest in "abc":
