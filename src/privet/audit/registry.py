@@ -11,26 +11,37 @@ import numpy as np
 from privet import noise
 from privet.mechanisms import (
     AboveThreshold,
+    Average,
     Exponential,
     FiniteMechanism,
     Gaussian,
     GaussianThreshold,
     Laplace,
     LaplaceThreshold,
+    Local,
     Mechanism,
+    NoisyMax,
     NumericSparse,
     OptimalKeys,
+    PermuteAndFlip,
+    ProposeTestRelease,
     Quantile,
+    Quantiles,
     RandomizedResponse,
     RecursiveQuantiles,
+    SampleAggregate,
+    SmoothQuantile,
+    SmoothSensitivity,
     Sparse,
+    TopK,
+    TopKWithGaps,
 )
 
 from .bits import PAIRS
 from .blackbox import Draw
 from .entry import Entry
 
-_SLOW = 8_000
+_SLOW = 4_000
 """Releases of a mechanism that draws them one by one."""
 
 
@@ -107,6 +118,24 @@ def _crossings(make: Callable[[Fraction], Sparse]) -> Callable[[Fraction], Draw]
     return made
 
 
+def _winners(leak: Fraction) -> Draw:
+    mechanism = TopKWithGaps(k=2, sensitivity=1, epsilon=2 * leak)
+    return lambda scores, count: [mechanism.release(scores).indices for _ in range(count)]
+
+
+def _joint_quantiles(leak: Fraction) -> Quantiles:
+    return Quantiles(quantiles=[0.3, 0.7], low=0, high=3, step=1, epsilon=leak, neighbors="change-one")
+
+
+def _samples(leak: Fraction) -> Draw:
+    median = Quantile(q=0.5, low=0, high=3, step=1, epsilon=leak, neighbors="change-one")
+    mechanism = SampleAggregate(estimator=np.max, blocks=1, aggregate=median)
+    return lambda rows, count: [mechanism.release(rows) for _ in range(count)]
+
+
+_APART = ([0] * 10, [-1] + [1] * 9)
+"""Scores that move in opposite directions, as far as they may."""
+
 _FEW = Fraction(1, 20)
 """A delta for rules that show keys, large enough for samples to resolve."""
 
@@ -149,7 +178,7 @@ AUDITS: tuple[Entry, ...] = (
         neighbours=(5, 7),
         claimed=_whole_gaussian(Fraction(1)).event,
         samples=_SLOW,
-        fault=Fraction(3, 2),
+        fault=Fraction(2),
     ),
     Entry(
         name="Exponential",
@@ -242,6 +271,96 @@ AUDITS: tuple[Entry, ...] = (
         mechanism=RecursiveQuantiles,
         make=one_by_one(lambda leak: RecursiveQuantiles(quantiles=[0.25, 0.75], low=0, high=3, step=1, epsilon=leak)),
         neighbours=([0], [0, 1]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(12),
+    ),
+    Entry(
+        name="Permute and flip",
+        mechanism=PermuteAndFlip,
+        make=one_by_one(lambda leak: PermuteAndFlip(sensitivity=1, epsilon=2 * leak)),
+        neighbours=_APART,
+        claimed=2,
+        samples=_SLOW,
+        fault=Fraction(3),
+    ),
+    Entry(
+        name="Noisy maximum, Laplace",
+        mechanism=NoisyMax,
+        make=one_by_one(lambda leak: NoisyMax(sensitivity=1, epsilon=2 * leak, law="laplace")),
+        neighbours=_APART,
+        claimed=2,
+        samples=_SLOW,
+        fault=Fraction(3),
+    ),
+    Entry(
+        name="Top k",
+        mechanism=TopK,
+        make=one_by_one(lambda leak: TopK(k=2, sensitivity=1, epsilon=2 * leak)),
+        neighbours=([0] * 4, [-1, -1, 1, 1]),
+        claimed=2,
+        samples=_SLOW,
+        fault=Fraction(3),
+    ),
+    Entry(
+        name="Top k with gaps",
+        mechanism=TopKWithGaps,
+        make=_winners,
+        neighbours=([0] * 4, [-1, -1, 1, 1]),
+        claimed=2,
+        samples=_SLOW,
+        fault=Fraction(4),
+    ),
+    Entry(
+        name="Quantiles, jointly",
+        mechanism=Quantiles,
+        make=one_by_one(_joint_quantiles),
+        neighbours=([0, 0, 0, 3, 3], [0, 0, 3, 3, 3]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(12),
+    ),
+    Entry(
+        name="Smooth sensitivity",
+        mechanism=SmoothSensitivity,
+        make=one_by_one(lambda leak: SmoothSensitivity(low=0, high=20, step=1, epsilon=leak)),
+        neighbours=(Local(9, [1] * 40), Local(10, [1] * 40)),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(12),
+    ),
+    Entry(
+        name="Smooth quantile",
+        mechanism=SmoothQuantile,
+        make=one_by_one(lambda leak: SmoothQuantile(q=0.5, low=0, high=20, step=1, epsilon=leak)),
+        neighbours=([9] * 41 + [10] * 40, [9] * 40 + [10] * 41),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(12),
+    ),
+    Entry(
+        name="Average",
+        mechanism=Average,
+        make=one_by_one(lambda leak: Average(low=0, high=1, step=1, epsilon=leak)),
+        neighbours=([], [1]),
+        claimed=1,
+        samples=_SLOW,
+        fault=Fraction(3),
+    ),
+    Entry(
+        name="Propose, test, release",
+        mechanism=ProposeTestRelease,
+        make=one_by_one(lambda leak: ProposeTestRelease(bound=1, epsilon=leak, delta=_FEW)),
+        neighbours=(Local(5, [1] * 3), Local(6, [1] * 4)),
+        claimed=ProposeTestRelease(bound=1, epsilon=1, delta=_FEW).event,
+        samples=_SLOW,
+        fault=Fraction(4),
+    ),
+    Entry(
+        name="Sample and aggregate",
+        mechanism=SampleAggregate,
+        make=_samples,
+        neighbours=([0, 0, 0], [0, 0, 3]),
         claimed=1,
         samples=_SLOW,
         fault=Fraction(12),
