@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         TopKWithGaps,
         analytic_gaussian_sigma,
     )
-    from .query.frame import col, corr, count, count_units, covar, histogram, mean, std, sum, var, when
+    from .query.frame import col, corr, count, count_distinct, count_units, covar, histogram, mean, std, sum, var, when
     from .session import Session
 
 __version__ = "0.1.0"
@@ -100,6 +100,7 @@ __all__ = [
     "core",
     "corr",
     "count",
+    "count_distinct",
     "count_units",
     "covar",
     "date",
@@ -161,6 +162,7 @@ _HOME = {
     "col": "query.frame",
     "corr": "query.frame",
     "count": "query.frame",
+    "count_distinct": "query.frame",
     "count_units": "query.frame",
     "covar": "query.frame",
     "date": "core.schema",

@@ -107,6 +107,7 @@ def test_reading_exact_sums_gives_the_statistic(name: str, ends: tuple[int, int]
     expected = {
         "count_rows": len(values),
         "count": len(values),
+        "count_distinct": len(values),  # by the scan that it is read from
         "sum": values.sum(),
         "avg": values.mean(),
         "var_pop": values.var(),
@@ -145,6 +146,8 @@ EXPRESSIONS = [
     "COUNT(*)",
     "COUNT(x)",
     "COUNT(i)",
+    "COUNT(DISTINCT i)",
+    "COUNT(DISTINCT x) FILTER (WHERE i > 3)",
     "SUM(x)",
     "SUM(i)",
     "AVG(x)",
@@ -235,11 +238,11 @@ def test_without_noise_groups_are_those_of_plain_sql_and_empty_ones_are_answered
 
 
 def test_without_noise_people_are_counted_once() -> None:
-    sql = "SELECT ward, COUNT(DISTINCT person) AS people FROM t WHERE x > 20 GROUP BY ward"
-    expected = dict(plain(sql))
+    sql = "SELECT ward, COUNT(DISTINCT person) AS people, COUNT(DISTINCT i) AS kinds FROM t WHERE x > 20 GROUP BY ward"
+    expected = {row[0]: row[1:] for row in plain(sql)}
     with quiet(Person("person")) as session:
-        found = {row["ward"]: row["people"] for row in session.ask(sql, epsilon=10**9)}
-    assert found == {"only nulls": 0, "nobody": 0, **expected}
+        found = {row["ward"]: (row["people"], row["kinds"]) for row in session.ask(sql, epsilon=10**9)}
+    assert found == {"only nulls": (0, 0), "nobody": (0, 0), **expected}
 
 
 def test_intervals_close_as_noise_goes() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privet.core import schema
 from privet.core.expression import Call, Column, Literal
-from privet.core.scan import Discovery, GroupKey, Norm, Once, Scan, Sum, Truncate
+from privet.core.scan import Discovery, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb import DuckDB
 from privet.engines.memory import Memory
@@ -119,6 +119,48 @@ def scans(draw) -> Scan:
     unit = Rows() if isinstance(bounding, Once) else Person("who")
     facts = schema.Schema(unit=unit, columns=COLUMNS, rows=draw(st.sampled_from([2**20, 2**40])))
     return Scan("t", facts, draw(st.sampled_from(WHERES)), keys, sums, bounding, discovery, distinct)
+
+
+OF = [
+    *map(col, COLUMNS),
+    Call("modulo", (col("big"), col("age"))),
+    Call("lower", (col("shop"),)),
+]
+
+
+@st.composite
+def value_scans(draw, unit) -> Scan:
+    """A count of different values, of which every unit keeps all: which are dropped is up to chance."""
+    bounding = Pairs(draw(st.sampled_from(OF)), 10**6 if isinstance(unit, Person) else 1)
+    facts = schema.Schema(unit=unit, columns=COLUMNS)
+    sums = (draw(st.sampled_from([COUNT, YOUNG])),)
+    return Scan("t", facts, draw(st.sampled_from(WHERES)), draw(st.sampled_from(KEYS)), sums, bounding)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=ROWS, data=st.data(), unit=st.sampled_from([Rows(), Person("who")]))
+def test_duckdb_counts_as_many_different_values_as_the_oracle(rows, data, unit):
+    source = pa.Table.from_pylist(rows, schema=ARROW)
+    with DuckDB({"t": schema.Table(source, unit=unit, columns=COLUMNS)}, threads=1) as engine:
+        oracle = Memory({"t": schema.Table(rows, unit=unit, columns=COLUMNS)})
+        for scan in data.draw(st.lists(value_scans(unit), min_size=3, max_size=6)):
+            assert answer(engine, scan) == answer(oracle, scan), scan
+
+
+@pytest.mark.parametrize("make", [DuckDB, Memory])
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_unit_counts_in_no_more_pairs_than_it_may(make, most):
+    rows = [{"who": 1, "city": city, "age": age} for city in ("Ulm", "Bonn") for age in range(6)] * 2
+    kept = {"unit": Person("who"), "columns": {name: COLUMNS[name] for name in ("who", "city", "age")}}
+    names = pa.schema([field for field in ARROW if field.name in kept["columns"]])
+    source = pa.Table.from_pylist(rows, schema=names) if make is DuckDB else rows
+    engine = make({"t": schema.Table(source, **kept)})
+    for keys in ((), (CITY,)):
+        scan = Scan("t", schema.Schema(**kept), None, keys, (COUNT,), Pairs(col("age"), most))
+        found = [sum(count for (count,) in answer(engine, scan).values()) for _ in range(5)]
+        assert all(1 <= count <= most for count in found)
+        assert most in found
+    engine.close()
 
 
 def answer(engine, scan: Scan) -> dict:

@@ -44,6 +44,26 @@ MUTANTS: list[Mutant] = [
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
     ),
     *of(
+        "planner/stability.py",
+        "laws/test_different_values.py",
+        ("return Fraction(kept), Fraction(kept) ** 2", "return Fraction(kept), Fraction(kept)"),
+        ("else contribution.groups * contribution.rows", "else contribution.rows"),
+        ("if (total.expression, total.ends) != (None, (1, 1)):", "if False:"),
+    ),
+    *of(
+        "planner/make.py",
+        "laws/test_different_values.py",
+        ("sum(map(len, ordered.values())) + len(values) + discovers", "sum(map(len, ordered.values())) + discovers"),
+        ("if isinstance(aggregates[asked.name], CountValues):", "if False:"),
+    ),
+    *of(
+        "engines/sql.py",
+        "laws/test_different_values.py",
+        ("WHERE i <= {pairs.most}", "WHERE i <= 2 * {pairs.most}"),
+        ("HAVING count(*) > {pairs.most}", "HAVING count(*) > {pairs.most + 1}"),
+        ('order = ", ".join([self._hash(["u", *names]), *names])', 'order = "1"'),
+    ),
+    *of(
         "aggregates/covariance.py",
         "conformance/test_aggregates.py laws/test_plan_sensitivity.py",
         ("return Sum(product, -ends, ends,", "return Sum(product, -2 * ends, 2 * ends,"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from .aggregate import Aggregate, Argument
-from .count import Count, CountRows
+from .count import Count, CountRows, CountValues
 from .covariance import Covariance
 from .mean import Mean
 from .ranked import Ranked
@@ -15,6 +15,7 @@ from .total import Total
 
 AGGREGATES: dict[str, Callable[[Argument], Aggregate]] = {
     "count": Count,
+    "count_distinct": CountValues,
     "sum": Total,
     "avg": Mean,
     "var_pop": partial(Spread, form="var_pop"),
@@ -38,6 +39,7 @@ __all__ = [
     "Argument",
     "Count",
     "CountRows",
+    "CountValues",
     "Covariance",
     "Mean",
     "Ranked",

@@ -1,4 +1,4 @@
-"""COUNT(*), COUNT(x) and COUNT(DISTINCT unit): sums of ones."""
+"""COUNT(*), COUNT(x), COUNT(DISTINCT unit) and COUNT(DISTINCT x): sums of ones."""
 
 from __future__ import annotations
 
@@ -59,3 +59,13 @@ class Count(Aggregate):
     @property
     def ends(self) -> tuple[float, float]:
         return 0.0, float("inf")
+
+
+@dataclass(frozen=True)
+class CountValues(Count):
+    """The number of different values of x other than NULL, in a scan where each counts once, whoever holds it."""
+
+    name = "count_distinct"
+
+    def sums(self) -> tuple[Sum, ...]:
+        return (rows(self.argument.where),)

@@ -74,7 +74,18 @@ class Once:
     """Each row is a unit of its own: nothing to bound."""
 
 
-Bounding = Norm | Truncate | Once
+@dataclass(frozen=True)
+class Pairs:
+    """At most `most` pairs of a group and a value of `of` per unit, chosen by a keyed hash that is fresh each time.
+
+    A pair counts once, however many units hold it: the one sum of such a scan counts the different values of a group.
+    """
+
+    of: Expression
+    most: int
+
+
+Bounding = Norm | Truncate | Once | Pairs
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,11 @@ def asks(scan: Scan) -> bool:
 
 Counts = tuple[Sequence[int], Sequence[int]]
 """The places of a group at which there are rows, rising, and the weight of the rows at each."""
+
+
+def asks(scan: Scan) -> bool:
+    """Whether a scan asks anything of the data: a sum, or which keys there are."""
+    return bool(scan.sums) or scan.discovery is not None
 
 
 class Exact:

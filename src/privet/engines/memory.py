@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isqrt
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.links import followed
-from privet.core.scan import Counts, Discovery, Exact, Norm, Once, Scan, Sum, Truncate
+from privet.core.scan import Counts, Discovery, Exact, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Schema, Table
 from privet.query.functions import typed
 
@@ -78,14 +78,11 @@ def weight(norm: Norm, counts: Sequence[int]) -> int:
 
 
 def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
-    schema = scan.schema
+    if isinstance(scan.bounding, Pairs):
+        return _different(scan, scan.bounding, rows)
     units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
-    for owner, row in rows:
-        if scan.where is not None and evaluate_row(scan.where, row, schema.columns) is not True:
-            continue
-        cell = tuple(evaluate_row(key.expression, row, schema.columns) for key in scan.keys)
-        if all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True)):
-            units[owner][cell].append(tuple(gives(total, row, schema) for total in scan.sums))
+    for owner, row, cell in _counted(scan, rows):
+        units[owner][cell].append(tuple(gives(total, row, scan.schema) for total in scan.sums))
     sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * len(scan.sums))
     found: dict[Cell, int] = defaultdict(int)
     for cells in units.values():
@@ -105,15 +102,10 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
 
 def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]:
     """Return the weights of the rows of each group at each place."""
-    schema = scan.schema
     units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
-    for owner, row in rows:
-        if scan.where is not None and evaluate_row(scan.where, row, schema.columns) is not True:
-            continue
-        where = place(places, row, schema)
-        cell = tuple(evaluate_row(key.expression, row, schema.columns) for key in scan.keys)
-        allowed = all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True))
-        if allowed and where is not None:
+    for owner, row, cell in _counted(scan, rows):
+        where = place(places, row, scan.schema)
+        if where is not None:
             units[owner][cell].append((where,))
     found: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for cells in units.values():
@@ -123,6 +115,31 @@ def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]
                 found[cell][where] += scale
     listed = {cell: {where: n for where, n in sorted(one.items()) if n} for cell, one in found.items()}
     return {cell: (list(one), list(one.values())) for cell, one in listed.items() if one}
+
+
+def _counted(scan: Scan, rows: Sequence[Owned]) -> Iterator[tuple[Any, Row, Cell]]:
+    """Yield the rows that meet the condition and lie in a group that is asked about."""
+    columns = scan.schema.columns
+    for owner, row in rows:
+        if scan.where is not None and evaluate_row(scan.where, row, columns) is not True:
+            continue
+        cell = tuple(evaluate_row(key.expression, row, columns) for key in scan.keys)
+        if all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True)):
+            yield owner, row, cell
+
+
+def _different(scan: Scan, pairs: Pairs, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
+    """Return how many different values the units keep in each group."""
+    held: dict[Any, set[tuple[Cell, Any]]] = defaultdict(set)
+    for owner, row, cell in _counted(scan, rows):
+        value = evaluate_row(pairs.of, row, scan.schema.columns)
+        if value is not None and gives(scan.sums[0], row, scan.schema):
+            held[owner].add((cell, value))
+    kept = {pair for several in held.values() for pair in _sample(several, pairs.most)}
+    counts = Counter(cell for cell, _ in kept)
+    if not scan.keys:
+        counts[()] += 0
+    return {cell: (count,) for cell, count in counts.items()}
 
 
 def _allowed(value: Key, values: tuple[Key, ...] | None, nullable: bool) -> bool:

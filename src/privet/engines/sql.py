@@ -12,8 +12,9 @@ from itertools import pairwise
 from math import isqrt
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.scan import GroupKey, Norm, Once, Scan, Truncate
+from privet.core.scan import GroupKey, Norm, Once, Pairs, Scan, Truncate
 from privet.core.schema import Key
+from privet.core.unit import Rows
 from privet.query.functions import mentions
 
 from .expressions import Rendered, Renderer
@@ -47,7 +48,8 @@ def statement(scan: Scan, relation: str, secret: int) -> Statement:
 
     Guarantee: with `Norm`, each unit's integers for a sum of at most Y a row have norm (of the scan's order) at most
     Y * limit * 2**shift, or its square for order 2; with `Truncate` they are those of at most `rows` rows in each of at
-    most `groups` groups; with `Once`, one row's. They do not depend on the rows of other units.
+    most `groups` groups; with `Once`, one row's. They do not depend on the rows of other units. With `Pairs` they are
+    how many different values the units keep in a group, where each keeps at most `most` pairs of a group and a value.
     """
     return Writer(scan, relation, secret).write()
 
@@ -65,6 +67,8 @@ class Writer:
         self.keys = [renderer.render(key.expression) for key in scan.keys]
         self.given = [given(total, index, renderer, stored=True) for index, total in enumerate(scan.sums)]
         self.k = [f"k{index}" for index in range(len(self.keys))]
+        of = scan.bounding.of if isinstance(scan.bounding, Pairs) else None
+        self.value = [] if of is None else [f"{_key_sql(renderer.render(of))} AS v"]
 
     def write(self) -> Statement:
         """Return the statement."""
@@ -76,6 +80,8 @@ class Writer:
                 sql = self._norm(norm)
             case Truncate() as truncate:
                 sql = self._truncate(truncate)
+            case Pairs() as pairs:
+                sql = self._pairs(pairs)
             case _:
                 raise InvariantError("an unknown kind of bounding")
         return Statement(sql, len(self.k), self.parameters)
@@ -85,7 +91,7 @@ class Writer:
     def _rows(self, *, unit: bool, values: str, every: bool = False, filtered: bool = True) -> str:
         """Return the rows that count: u, k0, ... and what each gives: `value` as v0, ..., or what `total` needs."""
         inner = self._layer(unit=unit, every=every)
-        carried = (["u"] if unit else []) + self.k + (["h"] if every else [])
+        carried = (["u"] if unit else []) + self.k + (["h"] if every else []) + (["v"] if self.value else [])
         conditions = [one.condition for one in self.given if one.condition is not None]
         ys = [f"{one.y} AS y{index}" for index, one in enumerate(self.given) if one.y is not None]
         allowed = self._allowed() if filtered else []
@@ -120,7 +126,7 @@ class Writer:
         bs = [f"{one.where} AS {one.condition}" for one in self.given if one.where is not None]
         carried = (["u"] if unit else []) + (["h"] if every else [])
         where = "" if self.where is None else f" WHERE {self.where}"
-        return f"SELECT {_listed([*carried, *keys, *xs, *bs])} FROM ({base}){where}"
+        return f"SELECT {_listed([*carried, *keys, *self.value, *xs, *bs])} FROM ({base}){where}"
 
     def _allowed(self) -> list[str]:
         tests = (self._among(key, name) for key, name in zip(self.scan.keys, self.k, strict=True))
@@ -271,6 +277,30 @@ class Writer:
             return f"SELECT {_listed([*self.k, *totals])} FROM ({cells}){self._group_by()}"
         return self._summed_cells(cells, "SELECT u, count(*) AS c FROM g GROUP BY u", totals)
 
+    # --- different values -------------------------------------------------------------------------------------------
+
+    def _pairs(self, pairs: Pairs) -> str:
+        if self.scan.discovery is not None or len(self.given) != 1 or not self.given[0].one:
+            raise InvariantError("a scan for different values counts them, and does nothing else")
+        alone = isinstance(self.scan.schema.unit, Rows)  # a row holds one pair
+        names, condition = [*self.k, "v"], self.given[0].condition
+        counts = "" if condition is None else f" AND {condition}"
+        rows = f"SELECT * FROM ({self._rows(unit=not alone, values='later')}) WHERE v IS NOT NULL{counts}"
+        if alone:
+            return self._different(f"SELECT {_listed(names)} FROM ({rows})")
+        # units with too many pairs are few: only they are ranked
+        cells = f"SELECT u, {_listed(names)} FROM ({rows}) GROUP BY u, {', '.join(names)}"
+        over = f"SELECT u FROM g GROUP BY u HAVING count(*) > {pairs.most}"
+        order = ", ".join([self._hash(["u", *names]), *names])
+        ranked = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS i FROM g SEMI JOIN o USING (u)"
+        kept = f"SELECT {_listed(names)} FROM ({ranked}) WHERE i <= {pairs.most}"
+        held = f"SELECT {_listed(names)} FROM g ANTI JOIN o USING (u) UNION ALL {kept}"
+        return f"WITH g AS MATERIALIZED ({cells}), o AS MATERIALIZED ({over}) {self._different(held)}"
+
+    def _different(self, held: str) -> str:
+        different = f"SELECT DISTINCT {_listed([*self.k, 'v'])} FROM ({held})"
+        return f"SELECT {_listed([*self.k, 'count(*) AS t0'])} FROM ({different}){self._group_by()}"
+
     # --- pieces -----------------------------------------------------------------------------------------------------
 
     def _group_by(self) -> str:
@@ -299,6 +329,8 @@ class Writer:
 
 def _mentioned(scan: Scan) -> frozenset[str]:
     expressions = [scan.where, *(key.expression for key in scan.keys)]
+    if isinstance(scan.bounding, Pairs):
+        expressions.append(scan.bounding.of)
     for total in scan.sums:
         expressions += [total.expression, total.where]
     return frozenset().union(*(mentions(expression) for expression in expressions if expression is not None))

@@ -10,8 +10,8 @@ from privet import accounting
 from privet.core.event import Composed
 from privet.core.relation import tables_of
 from privet.core.rounding import float_up
-from privet.core.scan import Norm, Once, Truncate
-from privet.core.unit import Person, Window, person_column
+from privet.core.scan import Norm, Once, Pairs, Truncate
+from privet.core.unit import Person, Rows, Window, person_column
 from privet.mechanisms import Laplace
 from privet.query.normal import text
 
@@ -24,11 +24,13 @@ from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
     notes = [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
-    bounding = plan.passes[0].scan.bounding
-    if isinstance(bounding, Norm):
+    kinds = {type(one.scan.bounding) for one in plan.passes}
+    if Norm in kinds:
         notes.append("what people give beyond the declared contribution is scaled down, and not covered")
-    if isinstance(bounding, Truncate):
+    if Truncate in kinds:
         notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
+    if any(_cut(one) for one in plan.passes):
+        notes.append("values that people hold beyond the stated number are dropped, and not covered")
     notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
     if values or any(one.selection for one in plan.passes):
@@ -49,7 +51,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "version": first.schema.version,
         "protects": str(first.schema.unit),
         "neighbors": first.schema.neighbors,
-        "bounding": bounding_in_words(plan.passes[0]),
+        "bounding": " ".join(boundings(plan)),
         "releases": [
             told
             for one in plan.passes
@@ -90,7 +92,7 @@ def explain(plan: Plan) -> str:
     schema = first.scan.schema
     lines = [
         f"Protects {schema.unit} of {' and '.join(tables_of(first.scan.table))} ({schema.neighbors} neighbours).",
-        bounding_in_words(first),
+        *boundings(plan),
     ]
     lines.extend(f"{_known(value)}." for value in known_values(plan))
     for one in plan.passes:
@@ -129,6 +131,17 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
     return f"{told} {name} would need {people_needed(other, most):.4g} at the same cost{average}."
 
 
+def boundings(plan: Plan) -> list[str]:
+    """Return what happens to whoever gives more than a plan allows: for its sums, and for each count of values."""
+    several = [one for one in plan.passes if isinstance(one.scan.bounding, Pairs)]
+    first = [] if plan.passes[0] in several else [plan.passes[0]]
+    return [bounding_in_words(one) for one in (*first, *several)]
+
+
+def _cut(one: Pass) -> bool:
+    return isinstance(one.scan.bounding, Pairs) and not isinstance(one.scan.schema.unit, Rows)
+
+
 def bounding_in_words(one: Pass) -> str:
     """Return what happens to whoever gives more than a plan allows."""
     unit = one.scan.schema.unit
@@ -151,6 +164,11 @@ def bounding_in_words(one: Pass) -> str:
         case Truncate(groups=groups, rows=rows):
             kept = f"in each of at most {groups} groups are" if one.scan.keys else "are"
             return f"Of each {who} at most {rows} rows {kept} kept, chosen at random; the others are dropped."
+        case Pairs(of=of, most=most) if _cut(one):
+            where = ", over all groups together," if one.scan.keys else ""
+            return f"Of each {who} at most {most} different values of {text(of)}{where} count, chosen at random."
+        case Pairs(of=of):
+            return f"Each row counts with its value of {text(of)}."
 
 
 def known_values(plan: Plan) -> list[int]:
@@ -208,7 +226,9 @@ def _why(plan: Plan) -> str:
 
 def _name(measure: Measure, one: Pass) -> str:
     used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
-    if measure.sum.expression is None:
+    if isinstance(one.scan.bounding, Pairs):
+        what = f"the number of different values of {text(one.scan.bounding.of)}"
+    elif measure.sum.expression is None:
         what = "the count of people" if one.scan.distinct else "the count of rows"
     elif measure.sum.power == 2:
         what = f"a sum of squares over {used}"

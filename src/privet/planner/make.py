@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, Ranked
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Ranked
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.relation import Relation
-from privet.core.scan import GroupKey, Scan, Sum
+from privet.core.scan import GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Person, Rows, Window
@@ -26,7 +26,7 @@ from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
 from .selections import part_of, places_in, selection_pass, wanted_selections
-from .stability import Rule, bounding_for, keys_kept, sensitivity_of, shift_of
+from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 
 
 def make_plan(
@@ -46,8 +46,9 @@ def make_plan(
     aggregates = {asked.name: _aggregate(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
+    values = different_values(aggregates)
     for asked in query.aggregates:
-        if isinstance(aggregates[asked.name], Ranked):
+        if isinstance(aggregates[asked.name], (CountValues, Ranked)):
             continue
         wanted = groups.setdefault(asked.function == "count_units", {})
         for total in aggregates[asked.name].sums():
@@ -64,15 +65,17 @@ def make_plan(
         )
     if discovers and not ordered:
         ordered = {False: []}  # a pass that finds the keys, and sums nothing
-    measures = sum(map(len, ordered.values())) + discovers
+    measures = sum(map(len, ordered.values())) + len(values) + discovers
     selections = wanted_selections(aggregates)
     parts = max(1, measures + len(selections))
-    best: tuple[Pass, ...] | None = None if ordered else ()
-    for choice in choices(part_of(spend, Fraction(max(measures, 1), parts)), max(1, measures)) if ordered else ():
+    noisy = ordered or values
+    best: tuple[Pass, ...] | None = None if noisy else ()
+    for choice in choices(part_of(spend, Fraction(max(measures, 1), parts)), max(1, measures)) if noisy else ():
         passes = tuple(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
+        passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
         if best is None or _error(passes, limits) < _error(best, limits):
             best = passes
     if best is None:
@@ -83,6 +86,12 @@ def make_plan(
     best += tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
     readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
     return Plan(query, best, readings, spend)
+
+
+def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[CountValues, ...]:
+    """Return the counts of different values, each once and in an order of their own."""
+    found = {canonical((one.argument, one.sums())): one for one in aggregates.values() if isinstance(one, CountValues)}
+    return tuple(found[text] for text in sorted(found))
 
 
 def scan_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
@@ -142,7 +151,8 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
 
 def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts]) -> Argument:
     facts = typed(expression, typical)
-    ends = (Fraction(0), Fraction(1)) if asked.function == "count" else _ends(asked, expression, facts, schema)
+    counted = asked.function in ("count", "count_distinct")
+    ends = (Fraction(0), Fraction(1)) if counted else _ends(asked, expression, facts, schema)
     return Argument(
         expression=expression,
         low=ends[0],
@@ -207,6 +217,16 @@ def _pass(
     return Pass(scan, tuple(measures), release)
 
 
+def _values_pass(
+    query: Query, schema: Schema, keys: tuple[GroupKey, ...], counted: CountValues, choice: Choice, limits: Limits
+) -> Pass:
+    bounding = Pairs(counted.argument.expression, pairs_kept(schema, limits.contribution))
+    (total,) = counted.sums()
+    scan = Scan(query.table, schema, query.where, keys, (total,), bounding)
+    sensitivity = sensitivity_of(total, scan)
+    return Pass(scan, (Measure(total, sensitivity, choice.mechanism(sensitivity), 0),), None)
+
+
 def _error(passes: tuple[Pass, ...], limits: Limits) -> float:
     """Return the sum of the measures' relative variances, by which two plans for the same sums compare.
 
@@ -228,8 +248,12 @@ def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known
             if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
                 return Reading(asked.name, aggregate, places_in(one.selection, index, aggregate))
         raise InvariantError("a quantile has no pass")
+    if isinstance(aggregate, CountValues):
+        scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
+        return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     wanted = asked.function == "count_units"
-    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and one.selection is None)
+    others = [one.selection is not None or isinstance(one.scan.bounding, Pairs) for one in passes]
+    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and not others[i])
     sums = passes[index].scan.sums
     return Reading(
         asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())

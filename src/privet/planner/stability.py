@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from privet.core.errors import InvariantError
-from privet.core.scan import Bounding, Norm, Once, Scan, Sum, Truncate
+from privet.core.scan import Bounding, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.core.unit import Rows
@@ -25,7 +25,7 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     """Return how far the integers that the scan gives for one of its sums can move between neighbours.
 
     Let B bound the norm of what one unit gives to all cells: Y for one row of at most Y (`Once`); Y * limit * 2**shift
-    in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`).
+    in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`); `most` (`Pairs`).
 
     Guarantee: add-remove: B, since a unit's cells appear or vanish. Change-one: the unit's old cells vanish and its
     new ones appear: L1 2B. In L2, let a row give a number in [-d, u], and c, c' be what the unit gave and gives as
@@ -35,6 +35,9 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     A group of k units is a chain of k neighbours. A window of time takes part of the rows of at most two units, so each
     of them changes, under both relations. A sum that cannot move at all is claimed to move by 1: it gets noise
     all the same, since only declared facts make a number exact.
+    Different values are not a sum over units, and the same holds: let a(g) and b(g) be how many pairs of cell g a unit
+    kept before and keeps now, so that both add up to at most B. Whatever the others hold, the cell moves by at most
+    max(a(g), b(g)): in L1 by 2B at most, in L2 squared by sum a^2 + b^2 <= 2B^2, and a single cell by B.
     Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
     """
     l1, l2_squared = _given(total, scan)
@@ -89,6 +92,11 @@ def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
             return _unbounded(scan.schema, squared), squared
         case Truncate(groups=groups, rows=rows):
             return most * rows * groups, most**2 * rows**2 * groups
+        case Pairs(most=kept):
+            if (total.expression, total.ends) != (None, (1, 1)):
+                raise InvariantError("different values are counted, not summed")
+            # all of them may be values of one group
+            return Fraction(kept), Fraction(kept) ** 2
     raise InvariantError("an unknown kind of bounding")
 
 
@@ -118,6 +126,11 @@ def bounding_for(
     if rule == "groups":
         return Truncate(groups, rows)
     return Norm(order, groups * rows if order == 1 else groups * rows * rows, SHIFT)
+
+
+def pairs_kept(schema: Schema, contribution: Contribution) -> int:
+    """Return for how many pairs of a group and a value a unit speaks: as many as it typically has rows."""
+    return 1 if isinstance(schema.unit, Rows) else contribution.groups * contribution.rows
 
 
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:

@@ -20,7 +20,6 @@ from .nodes import Aggregate, Key, Order, Output, Query, Step
 from .normal import conjunction, text
 from .relation import (
     EXTREMES,
-    ONLY_WITHIN,
     OVER_TWO,
     Private,
     Released,
@@ -146,11 +145,6 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     if function in EXTREMES:  # across people, the least and the greatest are quantiles
         marked = quantile(argument, Literal(EXTREMES[function]), where)
         function = "quantile"
-    if function in ONLY_WITHIN:
-        people = f"COUNT(DISTINCT {source.owner})" if source.owner else "COUNT(*), for each row is a unit of its own"
-        raise Unsupported(
-            f"COUNT(DISTINCT ...) counts the people only, for now: write {people}, or GROUP BY the column"
-        )
     if function == "histogram":
         raise Unsupported("HISTOGRAM stands alone in its column, beside grouping columns only")
     if function == "count_units" and source.owner is None:

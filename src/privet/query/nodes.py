@@ -20,8 +20,8 @@ class Key:
 class Aggregate:
     """One aggregate under the name by which later steps know it.
 
-    `function` names an entry of the registry of aggregates: count_rows, count, count_units, sum, avg, var_pop,
-    var_samp, stddev_pop, stddev_samp, quantile, histogram; and of two arguments, the second being `other`: covar_pop,
+    `function` names an entry of the registry of aggregates: count_rows, count, count_units, count_distinct, sum, avg,
+    var_pop, var_samp, stddev_pop, stddev_samp, quantile, histogram; and of two, the second being `other`: covar_pop,
     covar_samp, corr. `where` is its FILTER. `options` holds further constants.
     """
 

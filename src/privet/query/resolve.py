@@ -162,7 +162,7 @@ def _lacks_bounds(column: Facts) -> bool:
 
 def released_facts(function: str) -> Facts:
     """Return the kind of what an aggregate releases."""
-    counts = function in {"count_rows", "count", "count_units"}
+    counts = function in {"count_rows", "count", "count_units", "count_distinct"}
     return Facts(kind="integer" if counts else "number", nullable=not counts)
 
 

@@ -238,6 +238,11 @@ def count_units(*, where: Term | None = None) -> Term:
     return Term(aggregate("count_units", None, _kept(where)))
 
 
+def count_distinct(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the number of different values."""
+    return Term(aggregate("count_distinct", read(of), _kept(where)))
+
+
 def sum(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the sum."""
     return Term(aggregate("sum", read(of), _kept(where)))
