@@ -176,3 +176,11 @@ def test_counts_of_values_are_never_taken_for_the_public_number_of_rows() -> Non
     plan = make_plan(parse("SELECT COUNT(DISTINCT y) FROM d", {"d": schema}), {"d": schema}, spend=LAPLACE)
     assert len(plan.passes[0].measures) == 1
     assert plan.readings[0].places == ((0, 0),)
+
+
+def test_counts_of_values_share_the_spend_with_everything_else() -> None:
+    tables = {"d": SHAPES[-1].schema}
+    several = "SELECT COUNT(*), COUNT(DISTINCT y) AS a, COUNT(DISTINCT g) AS b, COUNT(DISTINCT y) + 1 AS c FROM d"
+    plan = make_plan(parse(several, tables), tables, spend=LAPLACE)
+    assert [len(one.measures) for one in plan.passes] == [1, 1, 1]
+    assert plan.event.pure() == 1

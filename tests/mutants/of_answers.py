@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         ("if discovers and not spend.keys:", "if False:"),
         ("return tuple(texts[text] for text in sorted(texts))", "return tuple(texts.values())"),
-        ("sum(map(len, ordered.values())) + discovers", "sum(map(len, ordered.values()))"),
+        ("+ len(values) + discovers", "+ len(values)"),
         ("schema.units is None or query.where is not None or query.keys", "schema.units is None or query.keys"),
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
     ),
@@ -53,7 +53,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/make.py",
         "laws/test_different_values.py",
-        ("sum(map(len, ordered.values())) + len(values) + discovers", "sum(map(len, ordered.values())) + discovers"),
+        ("+ len(values) + discovers", "+ discovers"),
         ("if isinstance(aggregates[asked.name], CountValues):", "if False:"),
     ),
     *of(
@@ -61,7 +61,6 @@ MUTANTS: list[Mutant] = [
         "laws/test_different_values.py",
         ("WHERE i <= {pairs.most}", "WHERE i <= 2 * {pairs.most}"),
         ("HAVING count(*) > {pairs.most}", "HAVING count(*) > {pairs.most + 1}"),
-        ('order = ", ".join([self._hash(["u", *names]), *names])', 'order = "1"'),
     ),
     *of(
         "aggregates/covariance.py",

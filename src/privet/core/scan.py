@@ -142,11 +142,6 @@ Counts = tuple[Sequence[int], Sequence[int]]
 """The places of a group at which there are rows, rising, and the weight of the rows at each."""
 
 
-def asks(scan: Scan) -> bool:
-    """Whether a scan asks anything of the data: a sum, or which keys there are."""
-    return bool(scan.sums) or scan.discovery is not None
-
-
 class Exact:
     """Exact sums per group, or counts by place, sealed: only the release room opens them."""
 
