@@ -14,7 +14,7 @@ from privet.core.budget import Approximate
 from privet.core.errors import RequestError
 from privet.core.expression import Call, Column
 from privet.core.relation import Union, tables_of
-from privet.core.scan import Norm
+from privet.core.scan import Norm, Pairs
 from privet.core.schema import PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Person
 from privet.planner.make import make_plan
@@ -104,10 +104,18 @@ def is_bounded_above(query: Query) -> bool:
     return isinstance(one.scan.table, Union) and isinstance(one.scan.bounding, Norm)
 
 
+def keeps_few_values(query: Query) -> bool:
+    """Whether each person counts with no more different values than the noise hides."""
+    plan = make_plan(query, TABLES, spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)))
+    (one,) = plan.passes
+    return isinstance(one.scan.bounding, Pairs) and one.measures[0].sensitivity.l1 == one.scan.bounding.most
+
+
 CONDITIONS = {
     "H093": lambda query: query.where == ask("SELECT COUNT(*) FROM visits WHERE user_id = 42").where,
     "H100": lambda query: query.where is None and query.steps[0].where is not None,  # on the released value
     "H127": is_bounded_above,
+    "H146": keeps_few_values,
     "H159": is_bounded,
     "H183": is_bounded,
     "H187": lambda query: len(query.aggregates) == 1,  # one value, shown four times
