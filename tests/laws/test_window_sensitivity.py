@@ -68,6 +68,8 @@ def tables(length: object, time: str, neighbors: str, *, clamped: bool = False) 
 QUERIES = {
     "one cell": "SELECT COUNT(*), SUM(pay), AVG(pay) FROM visits",
     "by ward": "SELECT ward, COUNT(*), SUM(pay) FROM visits GROUP BY ward",
+    "values": "SELECT ward, COUNT(DISTINCT id) FROM visits GROUP BY ward",
+    "people": "SELECT COUNT(DISTINCT who) FROM visits",
     "linked": "SELECT COUNT(*), SUM(dose) FROM drugs",
     "linked, joined": "SELECT ward, COUNT(*), SUM(dose) FROM drugs d JOIN visits v ON d.visit = v.id GROUP BY ward",
     "same time": "SELECT COUNT(*) FROM visits v JOIN visits w ON v.who = w.who AND v.{t} = w.{t} AND v.pay < w.pay",
@@ -251,7 +253,7 @@ def test_the_engine_and_the_oracle_have_the_same_buckets(
         shown = {column: own.columns[column] for column in KINDS[name]}
         object.__setattr__(declared[name], "schema", replace(own, columns=shown))
     for name in QUERIES:
-        if name != "found":
+        if name not in {"found", "values"}:  # where chance decides what is kept
             for one in planned(name, facts, LAPLACE, time).passes:
                 (found,) = bench.scan(one.scan, facts, 1)
                 expected = Memory(declared).scan(one.scan)._groups
@@ -266,7 +268,6 @@ def test_the_engine_and_the_oracle_have_the_same_buckets(
         ("SELECT COUNT(*) FROM (SELECT DISTINCT who, ward FROM visits)", "add 'day'"),
         ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY day) FROM visits)", "add 'day'"),
         ("SELECT COUNT(*) FROM visits WHERE who IN (SELECT who FROM visits)", "for people only"),
-        ("SELECT COUNT(DISTINCT who) FROM visits", "COUNT(DISTINCT"),
     ],
 )
 def test_a_step_stays_within_a_person_and_a_time(sql: str, told: str) -> None:
