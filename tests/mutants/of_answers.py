@@ -66,7 +66,6 @@ MUTANTS: list[Mutant] = [
         "aggregates/covariance.py",
         "conformance/test_aggregates.py laws/test_plan_sensitivity.py",
         ("return Sum(product, -ends, ends,", "return Sum(product, -2 * ends, 2 * ends,"),
-        ("where = _all((*self._known, self.first.where))", "where = self.first.where"),
         ("replace(self.second, where=_all((*self._known, self.second.where)))", "self.second"),
     ),
     *of(

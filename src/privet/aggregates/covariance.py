@@ -54,8 +54,7 @@ class Covariance(Aggregate):
         ends = int(self._most / fine)
         product = Call("multiply", tuple(_moved(argument) for argument in (self.first, self.second)))
         nullable = self.first.nullable or self.second.nullable
-        where = _all((*self._known, self.first.where))
-        return Sum(product, -ends, ends, step=fine, where=where, null_as=None if nullable else -ends)
+        return Sum(product, -ends, ends, step=fine, where=self.first.where, null_as=None if nullable else -ends)
 
     def read(self, *released: Floats) -> Floats:
         import numpy as np
