@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent / ".bench-data"
-ROWS, PEOPLE, CITIES = 10**7, 10**6, 1000
+ROWS, PEOPLE, CITIES, REGIONS = 10**7, 10**6, 1000, 50
 
 MAKE = f"""
 CREATE TABLE people AS SELECT
@@ -54,6 +54,22 @@ def visits(rows: int = ROWS) -> Path:
         people = PEOPLE * rows // ROWS
         _make(f"COPY (SELECT * FROM '{whole}' WHERE person < {people}) TO '{{file}}' (FORMAT parquet)", part)
     return part
+
+
+def regions() -> list[str]:
+    """Return the names of all regions, which are public."""
+    return [f"region-{index:02d}" for index in range(REGIONS)]
+
+
+def people() -> Path:
+    """Return the file with a row for each person, making it if need be."""
+    HOME.mkdir(exist_ok=True)
+    file = HOME / "people.parquet"
+    if not file.is_file():
+        region = f"printf('region-%02d', floor({REGIONS} * pow(random(), 2))::INTEGER)"
+        made = f"SELECT i AS person, {region} AS region, (1930 + floor(80 * random()))::INTEGER AS born"
+        _make(f"COPY ({made} FROM range({PEOPLE}) AS t(i) ORDER BY random()) TO '{{file}}' (FORMAT parquet)", file)
+    return file
 
 
 def _make(sql: str, file: Path) -> None:

@@ -13,7 +13,7 @@ from serve import apart, serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import visits
+from data import people, visits
 
 PLAIN = {
     "count": "SELECT city, count(*) FROM visits GROUP BY city",
@@ -43,10 +43,29 @@ SELECT city, sum(n), sum(s) FROM (
 """
 
 
+JOINED = {
+    "truncated": """
+SELECT region, count(*), sum(greatest(0, least(1000, amount))) FROM (
+    SELECT region, amount, row_number() OVER (PARTITION BY person ORDER BY hash(amount, age, 77)) AS turn
+    FROM visits JOIN people USING (person)
+) WHERE turn <= 10 GROUP BY region
+""",
+    "scaled": """
+WITH cells AS (
+    SELECT person, region, count(*) AS n, sum(greatest(0, least(1000, amount))) AS s
+    FROM visits JOIN people USING (person) GROUP BY person, region
+), units AS (SELECT person, least(1.0, 10.0 / sum(n)) AS w FROM cells GROUP BY person)
+SELECT region, sum(w * n), sum(w * s) FROM cells JOIN units USING (person) GROUP BY region
+""",
+}
+"""Two ways to bound by hand what a person gives to a join: at most ten visits by a hash, or all of them scaled down."""
+
+
 def _connect(rows: int) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={"preserve_insertion_order": False})
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"CREATE VIEW visits AS SELECT * FROM read_parquet('{visits(rows)}')")
+    connection.execute(f"CREATE VIEW people AS SELECT * FROM read_parquet('{people()}')")
     return connection
 
 
@@ -64,6 +83,17 @@ def by_row(question: str, rows: int, by_hand: bool = False) -> Callable[[], Any]
 def by_person(rows: int, bound: str = "truncated") -> Callable[[], Any]:
     connection = _connect(rows)
     sql = {"truncated": TRUNCATED.format(groups=5, each=3), "none": GROUPED, "grouped": BY_PERSON}[bound]
+
+    def call() -> dict[str, Any]:
+        connection.execute(sql).fetchall()
+        return {}
+
+    return call
+
+
+def joined(rows: int, bound: str) -> Callable[[], Any]:
+    connection, sql = _connect(rows), JOINED[bound]
+    connection.execute(sql).fetchall()
 
     def call() -> dict[str, Any]:
         connection.execute(sql).fetchall()
@@ -98,6 +128,7 @@ if __name__ == "__main__":
         {
             "by_row": by_row,
             "by_person": by_person,
+            "joined": joined,
             "by_person_noisy": by_person_noisy,
             "by_row_memory": apart("by_row", "peak MB"),
             "by_person_memory": apart("by_person", "peak MB"),

@@ -13,7 +13,7 @@ from serve import Task, apart
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import cities, errors, truth, tuned, visits
+from data import cities, errors, people, regions, truth, tuned, visits
 
 DELTA = Fraction(1, 10**6)
 ROW_LEVEL = {
@@ -54,6 +54,34 @@ def by_person(rows: int) -> Callable[[], Any]:
 
     def call() -> dict[str, Any]:
         session.ask(PERSON_LEVEL, epsilon=1)
+        return {}
+
+    return call
+
+
+JOINED = "SELECT region, COUNT(*) AS n, AVG(amount) AS mean FROM visits JOIN people USING (person) GROUP BY region"
+
+
+def joined(rows: int, bound: str) -> Callable[[], Any]:
+    """Return a question about visits by where people live, which another table says; `bound` is the peer's."""
+    from privet.core.budget import Approximate
+    from privet.core.schema import Contribution, Table, category, integer, number, text
+    from privet.core.unit import Person
+    from privet.session import Session
+
+    unit = Person("person")
+    visited = {"person": integer(), "city": text(), "amount": number(0, 1000), "age": integer(0, 120)}
+    lives = {"person": integer(), "region": category(regions()), "born": integer(1900, 2025)}
+    tables = {
+        "visits": Table(str(visits(rows)), unit=unit, columns=visited, contribution=Contribution(groups=1, rows=10)),
+        "people": Table(str(people()), unit=unit, columns=lives),
+    }
+    session = Session(tables, budget=Approximate(epsilon=10**6, delta=DELTA))
+    session.ask(JOINED, epsilon=2)
+    spends = iter(range(10**6))
+
+    def call() -> dict[str, Any]:
+        session.ask(JOINED, epsilon=1 + Fraction(next(spends), 10**6))
         return {}
 
     return call
@@ -103,6 +131,7 @@ def first_ask(rows: int) -> Callable[[], Any]:
 QUERIES: dict[str, Task] = {
     "by_row": by_row,
     "by_person": by_person,
+    "joined": joined,
     "by_person_noisy": by_person_noisy,
     "ask_again": ask_again,
     "plan_again": plan_again,

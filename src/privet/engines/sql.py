@@ -170,7 +170,8 @@ class Writer:
     def _norm(self, norm: Norm) -> str:
         if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
             raise Unsupported("the bound on what one person gives does not fit into 128 bits")
-        if norm.order == 1 and self.k and not self.scan.distinct and self.scan.discovery is None:
+        plain = not self.scan.distinct and self.scan.discovery is None
+        if norm.order == 1 and self.k and plain and isinstance(self.scan.table, str):  # this reads its rows twice
             return self._norm_of_rows(norm)
         size = "n" if norm.order == 1 else self._square(norm)
         cells, names = self._cells(norm)
