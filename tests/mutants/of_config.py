@@ -57,14 +57,11 @@ MUTANTS: list[Mutant] = [
     *of(
         "config/sessions.py",
         "unit/config/test_sessions.py",
-        ("engine=engine, about=about)", "engine=engine)"),
+        ("            about=about,\n", ""),
         ("frozenset({*config.analysts[analyst].tables, *config.public})", "frozenset(config.tables)"),
         ("        per_query=rules.per_query,\n", ""),
         ("        head=config.ledger.head,\n", ""),
-        (
-            "Session(tables, ledger=ledger, account=account,",
-            "Session(tables, ledger=ledger, account=sorted(config.analysts or [account])[-1],",
-        ),
+        ("account=account,", "account=sorted(config.analysts or [account])[-1],"),
         ("memory_limit=limits.memory_limit, ", ""),
     ),
     *of(

@@ -27,6 +27,9 @@ MUTANTS: list[Mutant] = [
 KILLED = 1
 """What pytest says when tests ran and some failed; a collection error or a usage error says something else."""
 
+LIMIT = 900
+"""Seconds after which the tests of a mutant count as hanging."""
+
 _IMPORT = "import privet.accounting, privet.mechanisms, privet.noise, privet.core.sensitivity; print(privet.__file__)"
 
 
@@ -65,7 +68,10 @@ def judge(mutant: Mutant) -> str:
         )
         if tried.returncode != 0 or not tried.stdout.startswith(str(source)):
             return "broken, as it does not import"
-        status = run_tests(source, mutant.tests, stop=True).returncode
+        try:
+            status = run_tests(source, mutant.tests, stop=True).returncode
+        except subprocess.TimeoutExpired:
+            return "killed"  # a test that never ends has noticed
         return {0: "SURVIVED", KILLED: "killed"}.get(status, f"broken, as pytest said {status}")
 
 
@@ -81,7 +87,8 @@ def run_tests(source: Path, tests: list[str] | tuple[str, ...], *, stop: bool) -
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests]
     if stop:
         command.append("-x")
-    return subprocess.run(command, env=environment(source), cwd=ROOT, capture_output=True, text=True)
+    limit = LIMIT if stop else None
+    return subprocess.run(command, env=environment(source), cwd=ROOT, capture_output=True, text=True, timeout=limit)
 
 
 def environment(source: Path) -> dict[str, str]:
