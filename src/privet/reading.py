@@ -82,7 +82,7 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
     for index, one in enumerate(plan.passes):
         if one.selection is not None and one.scan.places is not None:
             grid = one.scan.places
-            for drawn in range(len(one.selection.draws)):
+            for drawn in range(len(one.selection.slots)):
                 chosen = [float(grid.origin + at * grid.step) for at in released.sums[index][drawn]]
                 found[index, drawn] = np.array(chosen, dtype=np.float64)
     for reading in plan.readings:

@@ -14,6 +14,7 @@ from .core.errors import InvariantError
 from .core.receipt import Receipt
 from .core.scan import Exact, Scan
 from .core.schema import Key
+from .mechanisms.rank_tree import RankTree
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
@@ -95,7 +96,11 @@ def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
 def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, ...], ...]:
     if one.selection is not None:
         groups = [exact._places.get(cell, ((), ())) for cell in keys]
-        return tuple(tuple(draw.release(groups)) for draw in one.selection.draws)
+        chosen: list[tuple[int, ...]] = []
+        for draw in one.selection.draws:
+            several = draw.release(groups) if isinstance(draw, RankTree) else [draw.release(groups)]
+            chosen += map(tuple, several)
+        return tuple(chosen)
     held = exact._groups
     nothing = (0,) * (len(one.measures) + 1)
     rows = [held.get(cell, nothing) for cell in keys]

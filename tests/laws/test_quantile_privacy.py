@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from privet.core import schema
 from privet.core.unit import Person, Rows
 from privet.engines.memory import Memory
+from privet.mechanisms import rank_tree
+from privet.mechanisms.rank_tree import RankTree
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.query.sql import parse
@@ -114,3 +116,65 @@ def test_no_neighbour_moves_the_law_of_a_quantile_beyond_its_event(unit, relatio
             epsilon = float(draw.event.pure())
             assert max(high, -low) <= epsilon + ROUNDING
             assert high - low <= epsilon + ROUNDING
+
+
+def tree_law(tree: RankTree, weights: list[int], bits: int) -> dict[tuple[int, ...], float]:
+    """The probability of every list of fine places, from the definition: each weight divided evenly over its place."""
+    fine = [Fraction(weight, 2**bits) for weight in weights for _ in range(2**bits)]
+
+    def law_of(shares, within, start: int, end: int) -> dict[tuple[int, ...], float]:
+        if not shares:
+            return {(): 1.0}
+        middle = len(shares) // 2
+        q = (shares[middle] - within[0]) / (within[1] - within[0])
+        rate = float(tree.level_epsilon / (2 * max(q, 1 - q) * tree.norm))
+        total = sum(fine[start:end])
+        off = [float(abs(sum(fine[start:cut]) - q * total)) for cut in range(start, end)] or [0.0]
+        raw = [math.exp(-rate * one) for one in off]
+        found: dict[tuple[int, ...], float] = {}
+        for cut, chance in enumerate(raw, start):
+            below = law_of(shares[:middle], (within[0], shares[middle]), start, cut)
+            above = law_of(shares[middle + 1 :], (shares[middle], within[1]), cut, end)
+            for left, p in below.items():
+                for right, r in above.items():
+                    key = (*left, cut, *right)
+                    found[key] = found.get(key, 0.0) + chance / sum(raw) * p * r
+        return found
+
+    return law_of(tree.shares, (Fraction(0), Fraction(1)), 0, len(fine))
+
+
+TREES = [(Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+
+
+@pytest.mark.parametrize("shares", TREES)
+@settings(max_examples=25, deadline=None)
+@given(weights=st.lists(st.integers(0, 3), min_size=3, max_size=3), moved=st.lists(st.integers(-2, 2), min_size=3))
+def test_no_neighbour_moves_the_law_of_several_quantiles_beyond_their_event(shares, weights, moved):
+    others = [max(0, weight + move) for weight, move in zip(weights, moved, strict=False)]
+    norm = sum(abs(a - b) for a, b in zip(weights, others, strict=True))
+    tree = RankTree(shares, 2, Fraction(max(1, norm)), Fraction(1, 2))
+    p, q = (tree_law(tree, one, 1) for one in (weights, others))
+    losses = [math.log(p[key] / q[key]) for key in p]
+    assert p.keys() == q.keys()
+    epsilon = float(tree.event.pure())
+    assert epsilon == tree.levels / 2
+    assert max(map(abs, losses)) <= epsilon + ROUNDING
+    assert max(losses) - min(losses) <= epsilon + ROUNDING
+
+
+@pytest.mark.parametrize("shares", TREES)
+@pytest.mark.parametrize("weights", [[0, 0, 0], [1, 0, 2], [40, 3, 0]])
+def test_several_quantiles_are_drawn_with_exactly_their_law(shares, weights, monkeypatch):
+    monkeypatch.setattr(rank_tree, "BITS", 1)
+    tree = RankTree(shares, 2, Fraction(1), Fraction(1, 2))
+    expected: dict[tuple[int, ...], float] = {}
+    for key, p in tree_law(tree, weights, 1).items():
+        places = tuple(min(cut >> 1, 2) for cut in key)
+        expected[places] = expected.get(places, 0.0) + p
+    held = [place for place in range(3) if weights[place]]
+    draws = 700
+    drawn = list(zip(*tree.release([(held, [weights[place] for place in held])] * draws), strict=True))
+    assert set(drawn) <= set(expected)
+    for key, p in expected.items():
+        assert abs(drawn.count(key) - draws * p) <= 6 * math.sqrt(draws * p * (1 - p)) + 2

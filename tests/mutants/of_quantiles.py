@@ -26,9 +26,24 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
+        "mechanisms/rank_tree.py",
+        "laws/test_quantile_privacy.py",
+        ("rate = self.level_epsilon / (2 * max(q, 1 - q) * self.norm)", "rate = self.level_epsilon / self.norm"),
+        (
+            "return Repeated(ExponentialEvent(epsilon=self.level_epsilon), self.levels)",
+            "return Repeated(ExponentialEvent(epsilon=self.level_epsilon), 1)",
+        ),
+        ("if noise.bernoulli_exp(further):", "if True:"),
+        (
+            "(found, shares[:middle], (floor, share), (start, cut))",
+            "(found, shares[:middle], (floor, share), (start, end))",
+        ),
+    ),
+    *of(
         "planner/verify.py",
         "unit/test_quantile_road.py",
-        ("if draw.span < span_of(draw.share, one.scan) or draw.last != places.high:", "if draw.last != places.high:"),
+        ("if not enough or draw.last != places.high:", "if draw.last != places.high:"),
+        ("enough = draw.norm >= norm_of(one.scan)", "enough = True"),
         ("if (places is None) != (one.selection is None):", "if False:"),
     ),
     *of(

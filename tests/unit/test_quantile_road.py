@@ -156,6 +156,27 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
         assert s.history() == ()
 
 
+def test_several_quantiles_are_chosen_at_once_and_in_order():
+    with session(privet.Person("who")) as s:
+        asked = ", ".join(f"QUANTILE(age, 0.{tenth}) AS q{tenth}" for tenth in range(1, 10))
+        plan = s.plan(f"SELECT {asked} FROM t", epsilon=2)
+        assert plan.event.pure() == 2
+        (row,) = s.run(plan)
+        values = [row[f"q{tenth}"] for tenth in range(1, 10)]
+        assert values == sorted(values)
+        assert all(row[f"q{tenth}_low"] <= row[f"q{tenth}"] <= row[f"q{tenth}_high"] for tenth in range(1, 10))
+
+
+def test_a_plan_whose_tree_is_for_less_than_a_unit_weighs_is_not_run():
+    with session(privet.Person("who")) as s:
+        plan = s.plan("SELECT MEDIAN(age), QUANTILE(age, 0.9) FROM t", epsilon=1)
+        (one,) = plan.passes
+        tree, *ends = one.selection.draws
+        tampered = replace(one, selection=Selection((replace(tree, norm=tree.norm / 2), *ends)))
+        with pytest.raises(InvariantError):
+            s.run(replace(plan, passes=(tampered,)))
+
+
 def test_a_plan_tells_its_ranks_in_words():
     with session(privet.Rows()) as s:
         plan = s.plan("SELECT MEDIAN(age), MAX(age) FROM t", epsilon=1)

@@ -24,23 +24,24 @@ def choice_facts(one: Pass) -> list[dict[str, Any]]:
         " in each group" if one.scan.keys else ""
     )
     found: dict[Fraction, dict[str, Any]] = {}
-    for draw in one.selection.draws:
-        if draw.share not in found:
-            name = _NAMES.get(draw.share, f"{float(draw.share):.6g}-quantile")
-            found[draw.share] = {
+    for slot in one.selection.slots:
+        draw = slot.draw
+        if slot.share not in found:
+            name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
+            found[slot.share] = {
                 "sum": f"the {name} of {over}{where}",
                 "noise": "Exponential",
                 "places": places.high + 1,
                 "step": float(places.step),
                 "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
-                "aims": draw.offset / weight,
+                "aims": slot.offset / weight,
                 "ranks_off_95": draw.error(0.95) / weight,
-                "interval_ranks": (abs(draw.offset) + draw.error(float(SURE))) / weight,
+                "interval_ranks": (abs(slot.offset) + draw.error(float(SURE))) / weight,
                 "interval_confidence": float(SURE),
             }
         else:
-            told = found[draw.share]
-            told["interval_ranks"] = (abs(draw.offset) + draw.error(float(SURE))) / weight
+            told = found[slot.share]
+            told["interval_ranks"] = (abs(slot.offset) + draw.error(float(SURE))) / weight
     return list(found.values())
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.accounting.events import ThresholdEvent
 from privet.aggregates import Aggregate
@@ -21,6 +21,7 @@ from privet.core.scan import Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.rank_choice import RankChoice
+from privet.mechanisms.rank_tree import RankTree
 from privet.query.nodes import Query
 
 if TYPE_CHECKING:
@@ -94,11 +95,30 @@ class KeyRule:
         return self.mechanism.event
 
 
+class Slot(NamedTuple):
+    """One place that is released: by which draw, for which share, and how far off it aims."""
+
+    draw: RankChoice | RankTree
+    share: Fraction
+    offset: int
+
+
 @dataclass(frozen=True)
 class Selection:
-    """The second kind of measure: places of a scan's grid, each chosen in every group by one draw."""
+    """The second kind of measure: places of a scan's grid, chosen in every group by one draw or several."""
 
-    draws: tuple[RankChoice, ...]
+    draws: tuple[RankChoice | RankTree, ...]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """What is released, in order: a place in each group for every slot."""
+        found: list[Slot] = []
+        for draw in self.draws:
+            if isinstance(draw, RankTree):
+                found += [Slot(draw, share, 0) for share in draw.shares]
+            else:
+                found.append(Slot(draw, draw.share, draw.offset))
+        return tuple(found)
 
 
 @dataclass(frozen=True)

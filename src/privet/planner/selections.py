@@ -9,11 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
 from privet.core.scan import Scan, Sum
 from privet.mechanisms.rank_choice import RankChoice
+from privet.mechanisms.rank_tree import RankTree
 
 from .keys import count_cells
 from .plan import Pass, Place, Selection, Spend, canonical
@@ -26,9 +28,6 @@ _MOST_PLACES = 2**16
 _MOST_CELLS = 2**22
 _FEWEST_PLACES = 2**8
 """How many places a grid has where the values have more: so many in a group, and in all groups together."""
-
-_SHARES = {"epsilon": (4, 1), "rho": (2, 1)}
-"""How the privacy loss is divided between a quantile and each end of its interval."""
 
 
 def wanted_selections(aggregates: Mapping[str, object]) -> list[tuple[Ranked, ...]]:
@@ -65,6 +64,16 @@ def span_of(share: Fraction, scan: Scan) -> Fraction:
     return 2 * max(share, 1 - share) * norm
 
 
+def norm_of(scan: Scan) -> Fraction:
+    """Return how far one unit can move the weights at all places of all groups, in L1.
+
+    Guarantee: add-remove: B, what a unit weighs in all cells. Change-one: what it weighed goes, and what it weighs
+    comes: 2 B, also where there is one group, since its places differ.
+    """
+    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
+    return 2 * norm if scan.schema.moves == "change-one" and not scan.keys else norm
+
+
 def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass:
     """Return the pass that chooses quantiles of one column, and the ends of their intervals, for a part of a spend.
 
@@ -72,24 +81,28 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass
     Cites: [DR14, Thm 3.16], [CR21, Thm 2].
     """
     scan = replace(scan, places=places_of(quantiles[0], scan))
-    kind = "epsilon" if part.rho is None else "rho"
-    wants = [want for one in quantiles for want in _wants(one, *_SHARES[kind])]
-    unit = _unit([size for _, _, size in wants], part)
+    wants = _wants([one.share for one in quantiles], squared=part.rho is not None)
+    unit = _unit(wants, part)
     last = scan.places.high if scan.places else 0
-    draws = []
-    for share, side, size in wants:
-        span, epsilon = span_of(share, scan), unit * size
-        if side:
+    draws: list[RankChoice | RankTree] = []
+    for want in wants:
+        epsilon, share = unit * want.size, want.shares[0]
+        if len(want.shares) > 1:
+            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon))
+        elif want.side:
             tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
-            draws.append(RankChoice.end(share, side, last=last, span=span, epsilon=epsilon, tail=tail))
+            span = span_of(share, scan)
+            draws.append(RankChoice.end(share, want.side, last=last, span=span, epsilon=epsilon, tail=tail))
         else:
-            draws.append(RankChoice.middle(share, last=last, span=span, epsilon=epsilon))
+            draws.append(RankChoice.middle(share, last=last, span=span_of(share, scan), epsilon=epsilon))
     return Pass(scan, (), None, Selection(tuple(draws)))
 
 
 def places_in(selection: Selection, index: int, ranked: Ranked) -> tuple[Place, ...]:
     """Return where a quantile and the ends of its interval are among the draws of a pass."""
-    found = [place for place, draw in enumerate(selection.draws) if draw.share == ranked.share]
+    slots = selection.slots
+    found = [place for place, slot in enumerate(slots) if slot.share == ranked.share]
+    found.sort(key=lambda place: (slots[place].offset != 0, slots[place].offset))  # itself, the lower end, the upper
     if len(found) != (1 if ranked.extreme else 3):
         raise InvariantError("a plan does not draw what its quantiles need")
     return tuple((index, place) for place in found)
@@ -104,19 +117,38 @@ def part_of(spend: Spend, part: Fraction) -> Spend:
     )
 
 
-def _wants(ranked: Ranked, whole: int, end: int) -> list[tuple[Fraction, int, int]]:
-    """Return the share, the side and the size of each draw: the least and the greatest are ends themselves."""
-    if ranked.extreme:
-        return [(ranked.share, 1 if ranked.share == 0 else -1, whole)]
-    return [(ranked.share, 0, whole), (ranked.share, -1, end), (ranked.share, 1, end)]
+class Want(NamedTuple):
+    """A draw: of one share or of several at once, aiming to a side or not; how large its losses are, and how many."""
+
+    shares: tuple[Fraction, ...]
+    side: int
+    size: int
+    times: int = 1
 
 
-def _unit(sizes: list[int], part: Spend) -> Fraction:
+def _wants(shares: Sequence[Fraction], *, squared: bool) -> list[Want]:
+    """Return the draws for some quantiles of a column; the least and the greatest are ends of intervals themselves.
+
+    A quantile by itself takes two thirds for itself, and a third for its interval; several together take nine tenths.
+    With `squared`, it is the squares of the sizes that add up.
+    """
+    inner = tuple(share for share in shares if 0 < share < 1)
+    several, levels = len(inner) > 1, len(inner).bit_length()
+    whole = 2 if squared else 4
+    if several:
+        all_of_them = 18 * len(inner)
+        whole = max(1, math.isqrt(all_of_them // levels)) if squared else -(-all_of_them // levels)
+    found = [Want((share,), 1 if share == 0 else -1, whole) for share in shares if share in (0, 1)]
+    found += [Want(inner, 0, whole, levels)] if several else [Want((share,), 0, whole) for share in inner]
+    return found + [Want((share,), side, 1) for share in inner for side in (-1, 1)]
+
+
+def _unit(wants: Sequence[Want], part: Spend) -> Fraction:
     """Return what a draw of size 1 may cost in epsilon, so that all together cost the part."""
     if part.rho is None:
         if part.epsilon is None:
             raise InvariantError("a spend is in epsilon or in rho")
-        return part.epsilon / sum(sizes)
-    squared = 8 * part.rho / sum(size**2 for size in sizes)
+        return part.epsilon / sum(want.size * want.times for want in wants)
+    squared = 8 * part.rho / sum(want.size**2 * want.times for want in wants)
     bits = 2**64
     return Fraction(math.isqrt(squared.numerator * bits**2 // squared.denominator), bits)

@@ -10,11 +10,12 @@ from privet.core.scan import Discovery, Norm
 from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
+from privet.mechanisms.rank_tree import RankTree
 
 from .discover import threshold_of
 from .make import private_schema
 from .plan import KeyRule, Measure, Noise, Pass, Plan
-from .selections import span_of
+from .selections import norm_of, span_of
 from .stability import key_sensitivity, sensitivity_of, shift_of
 
 
@@ -66,7 +67,11 @@ def _verify_selection(one: Pass) -> None:
     if (places.low, places.power, places.offset, places.null_as) != (0, 1, 0, None):
         raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
     for draw in one.selection.draws:
-        if draw.span < span_of(draw.share, one.scan) or draw.last != places.high:
+        if isinstance(draw, RankTree):
+            enough = draw.norm >= norm_of(one.scan)
+        else:
+            enough = draw.span >= span_of(draw.share, one.scan)
+        if not enough or draw.last != places.high:
             raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
 
 

@@ -89,8 +89,8 @@ def ranks_off(plan: Plan, place: Place, confidence: float = 1 - TAIL) -> float:
     one = plan.passes[place[0]]
     if one.selection is None:
         raise InvariantError("only a choice is off by ranks")
-    draw = one.selection.draws[place[1]]
-    return float((draw.error(confidence) + abs(draw.offset)) / 2 ** shift_of(one.scan.bounding))
+    slot = one.selection.slots[place[1]]
+    return float((slot.draw.error(confidence) + abs(slot.offset)) / 2 ** shift_of(one.scan.bounding))
 
 
 def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
