@@ -137,7 +137,7 @@ class Answer:
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "head": self.receipt.head,
-            "digest": self.plan.digest,
+            "digest": self.receipt.digest,
             "confidence": self.confidence,
             **facts(self.plan),
             "notes": list(self.notes),

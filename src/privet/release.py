@@ -18,6 +18,7 @@ from .mechanisms.rank_tree import RankTree
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
+    from .planner.batch import Batch
     from .planner.plan import KeyRelease, Pass, Plan
 
 Cell = tuple[Key, ...]
@@ -43,6 +44,20 @@ def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
     """
     if receipt.digest != plan.digest:
         raise InvariantError("the receipt is for another plan")
+    return _drawn(exacts, plan)
+
+
+def release_all(exacts: Sequence[Sequence[Exact]], batch: Batch, receipt: Receipt) -> tuple[Released, ...]:
+    """Return what each release of a batch gives, as `release` does for one plan.
+
+    Guarantee: the event of the batch, which `receipt` shows was charged.
+    """
+    if receipt.digest != batch.digest:
+        raise InvariantError("the receipt is for another batch")
+    return tuple(_drawn(several, plan) for several, plan in zip(exacts, batch.releases, strict=True))
+
+
+def _drawn(exacts: Sequence[Exact], plan: Plan) -> Released:
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
     keys = _keys(exacts, plan)

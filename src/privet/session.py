@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +13,7 @@ from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry, Plain
 from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName
-from .core.exact import open_probability, positive
+from .core.exact import open_probability, positive, whole
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
 from .core.receipt import Receipt
@@ -23,6 +23,7 @@ from .core.scan import Exact, Scan, asks
 from .core.schema import Contribution, Schema, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
+from .planner.batch import Batch, make_batch
 from .planner.explain import facts
 from .planner.make import make_plan
 from .planner.plan import Plan, Spend
@@ -35,13 +36,16 @@ from .query.nodes import Query
 from .query.relation import Private
 from .query.sql import parse, parse_view
 from .reading import read_answer
-from .release import Released, release
+from .release import Released, release, release_all
 
 KEYS_PART = Fraction(1, 100)
 """The part of an account's delta that one query with unknown keys takes for its threshold."""
 
 DEFAULT_PART = Fraction(1, 10)
 """The part of an account's budget that a question takes where it does not say."""
+
+MOST_QUESTIONS = 100
+"""So many questions may be asked at once."""
 
 _HALVINGS = 16
 """How often the range is halved in which the largest cost that fits is sought."""
@@ -125,10 +129,7 @@ class Session:
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
         """
-        if bound not in ("norm", "groups"):
-            raise BadParameter("bound", bound, "'norm' or 'groups'")
-        if contribution is not None and not isinstance(contribution, Contribution):
-            raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
+        self._check_bounds(bound, contribution)
         spend = self._spend(epsilon, rho)
         return make_plan(self._read(question), self._schemas, spend=spend, bound=bound, contribution=contribution)
 
@@ -165,6 +166,68 @@ class Session:
             receipt, released = (self._find(plan) if key is None else None) or self._release(plan, key)
         return read_answer(released, plan, receipt, confidence=level)
 
+    def plan_all(
+        self,
+        questions: Sequence[str | Query | Result],
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        weights: Sequence[int] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> Batch:
+        """Return every decision about the answers to several questions, and their price together. Free; reads nothing.
+
+        What they cost is for all of them: equal sums and groups are released once, and each released sum gets an equal
+        share, or as many times that as the weight of its question says.
+        """
+        self._check_bounds(bound, contribution)
+        listed = isinstance(questions, Sequence) and not isinstance(questions, str)
+        if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
+            raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
+        given = [1] * len(questions) if weights is None else list(weights)
+        if len(given) != len(questions):
+            raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
+        return make_batch(
+            [self._read(question) for question in questions],
+            self._schemas,
+            spend=self._spend(epsilon, rho),
+            weights=[whole(weight, "weights", least=1, most=1000) for weight in given],
+            bound=bound,
+            contribution=contribution,
+        )
+
+    def ask_all(
+        self,
+        questions: Sequence[str | Query | Result],
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        weights: Sequence[int] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: object = 0.95,
+        key: str | None = None,
+    ) -> tuple[Answer, ...]:
+        """Return private answers to several questions, in their order, charged once and first; again, they are free."""
+        open_probability(confidence, "confidence")
+        batch = self.plan_all(
+            questions, epsilon=epsilon, rho=rho, weights=weights, bound=bound, contribution=contribution
+        )
+        return self.run_all(batch, confidence=confidence, key=key)
+
+    def run_all(self, batch: Batch, *, confidence: object = 0.95, key: str | None = None) -> tuple[Answer, ...]:
+        """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw."""
+        level = float(open_probability(confidence, "confidence"))
+        if not isinstance(batch, Batch):
+            raise BadParameter("batch", type(batch).__name__, "a batch of this session")
+        for plan in batch.plans:
+            verify(plan, self._schemas)
+        with self._asking:
+            receipt, stored = (self._found(batch) if key is None else None) or self._release_all(batch, key)
+        released = dict(zip((plan.digest for plan in batch.releases), stored, strict=True))
+        return tuple(read_answer(released[plan.digest], plan, receipt, confidence=level) for plan in batch.plans)
+
     def remaining(self) -> Left:
         """Return what is left of the budget."""
         return self._ledger.remaining(self._account)
@@ -177,27 +240,54 @@ class Session:
         found = self._ledger.find(plan.digest, self._account)
         return None if found is None else (found[0], _unpacked(found[1]))
 
+    def _found(self, batch: Batch) -> tuple[Receipt, tuple[Released, ...]] | None:
+        found = self._ledger.find(batch.digest, self._account)
+        return None if found is None else (found[0], tuple(_unpacked(one) for one in cast(Any, found[1])))
+
+    def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
+        names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
+        return {name: self._schemas[name].version for name in sorted(names)}
+
+    def _read_exacts(self, plan: Plan, receipt: Receipt) -> list[Exact]:
+        try:
+            # a pass whose sums are all known has nothing to ask of the data
+            return [self._scan(one.scan) if asks(one.scan) else Exact({}) for one in plan.passes]
+        except EngineError:
+            self._ledger.fail(receipt)
+            raise
+
+    def _release_all(self, batch: Batch, key: str | None) -> tuple[Receipt, tuple[Released, ...]]:
+        receipt = self._ledger.charge(
+            batch.event,
+            batch.digest,
+            account=self._account,
+            key=key,
+            versions=self._versions(batch.releases),
+            text=batch.explain(),
+            facts=batch.facts(),
+        )
+        stored = self._found(batch)
+        if stored is not None:
+            return stored
+        exacts = [self._read_exacts(plan, receipt) for plan in batch.releases]
+        released = release_all(exacts, batch, receipt)
+        self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
+        return self._found(batch) or (receipt, released)
+
     def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
-        names = {name for one in plan.passes for name in tables_of(one.scan.table)}
-        versions = {name: self._schemas[name].version for name in sorted(names)}
         receipt = self._ledger.charge(
             plan.event,
             plan.digest,
             account=self._account,
             key=key,
-            versions=versions,
+            versions=self._versions([plan]),
             text=plan.explain(),
             facts=facts(plan),
         )
         stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:
             return stored
-        try:
-            # a pass whose sums are all known has nothing to ask of the data
-            exacts = [self._scan(one.scan) if asks(one.scan) else Exact({}) for one in plan.passes]
-        except EngineError:
-            self._ledger.fail(receipt)
-            raise
+        exacts = self._read_exacts(plan, receipt)
         released = release(exacts, plan, receipt)
         kept = self._ledger.store(receipt, (released.keys, released.sums))
         return self._find(plan) or (receipt, _unpacked(kept))
@@ -216,6 +306,12 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _check_bounds(self, bound: object, contribution: object) -> None:
+        if bound not in ("norm", "groups"):
+            raise BadParameter("bound", bound, "'norm' or 'groups'")
+        if contribution is not None and not isinstance(contribution, Contribution):
+            raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
 
     def _scan(self, scan: Scan) -> Exact:
         try:

@@ -66,6 +66,28 @@ MUTANTS: list[Mutant] = [
         ("HAVING count(*) > {pairs.most}", "HAVING count(*) > {pairs.most + 1}"),
     ),
     *of(
+        "planner/batch.py",
+        "adversarial/test_batches.py",
+        ("measures = sum(weight * _measures(plan)", "measures = sum(_measures(plan)"),
+        ("parts = measures + sum(weight * _selections(plan)", "parts = measures + sum(0 * _selections(plan)"),
+        ("keys=spend.keys / max(1, sum(plan.discovers for plan in alone))", "keys=spend.keys"),
+        (
+            "for plan in self.releases for one in plan.passes for event in",
+            "for plan in self.releases[:1] for one in plan.passes for event in",
+        ),
+    ),
+    *of(
+        "planner/make.py",
+        "adversarial/test_batches.py",
+        ("if self.family in (None, choice.family)]", "]"),
+        ("share = part_of(spend, Fraction(among.weight, among.parts))", "share = part_of(spend, Fraction(1, 1))"),
+    ),
+    *of(
+        "release.py",
+        "adversarial/test_batches.py",
+        ("if receipt.digest != batch.digest:", "if False:"),
+    ),
+    *of(
         "aggregates/covariance.py",
         "conformance/test_aggregates.py laws/test_plan_sensitivity.py",
         ("return Sum(product, -ends, ends,", "return Sum(product, -2 * ends, 2 * ends,"),

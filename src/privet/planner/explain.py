@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +19,7 @@ from privet.query.normal import text
 from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
 from .discover import other_way, people_needed
-from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan
+from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
@@ -77,12 +78,17 @@ def priced(plan: Plan) -> dict[str, float]:
     noise's release; so delta is the noise's and the slack together.
     Cites: [KKMN09, Thm 1].
     """
-    event, spend = plan.event, plan.spend
+    return cost_of(plan.passes, plan.spend)
+
+
+def cost_of(passes: Sequence[Pass], spend: Spend) -> dict[str, float]:
+    """Return what passes cost together, in the measure in which they were planned; as `priced` for one plan."""
+    event = Composed(tuple(event for one in passes for event in one.events))
     if spend.rho is not None:
         return {"rho": float_up(event.rho()), "delta": float_up(event.slack())}
     if event.pure() != float("inf"):
         return {"epsilon": float_up(event.pure()), "delta": float_up(event.slack())}
-    noise = Composed(tuple(part for one in plan.passes for part in one.noise_events))
+    noise = Composed(tuple(part for one in passes for part in one.noise_events))
     return {"epsilon": accounting.epsilon(noise, spend.delta), "delta": float_up(spend.delta + event.slack())}
 
 

@@ -21,12 +21,31 @@ from privet.query.nodes import Query
 from privet.query.shape import schema_of, typical_of
 from privet.query.typed import Typed
 
-from .choose import Choice, choices
+from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
+
+
+@dataclass(frozen=True)
+class Among:
+    """Which part of a spend a plan may take: `weight` of `parts` for each sum and choice, `measures` of them noisy.
+
+    Where plans share a spend, their noise is of one `family`: shares of different families do not add up.
+    """
+
+    measures: int
+    parts: int
+    weight: int = 1
+    family: Family | None = None
+
+    def choices(self, spend: Spend) -> list[Choice]:
+        """Return the noise that the spend allows for each sum."""
+        found = choices(part_of(spend, Fraction(self.measures, self.parts)), self.measures)
+        kept = [choice for choice in found if self.family in (None, choice.family)]
+        return [replace(choice, share=choice.share * self.weight) for choice in kept]
 
 
 def make_plan(
@@ -36,8 +55,12 @@ def make_plan(
     spend: Spend,
     bound: Rule = "norm",
     contribution: Contribution | None = None,
+    among: Among | None = None,
 ) -> Plan:
-    """Return the plan with the least error that the spend allows. Free, and the same for every data set."""
+    """Return the plan with the least error that the spend allows. Free, and the same for every data set.
+
+    `among` says which part of the spend it may take where several plans share it.
+    """
     schema = private_schema(query.table, tables)
     typical = typical_of(query.table, tables, contribution)
     limits = Limits(bound, typical.contribution)
@@ -69,18 +92,20 @@ def make_plan(
     selections = wanted_selections(aggregates)
     parts = max(1, measures + len(selections))
     noisy = ordered or values
+    among = among or Among(max(1, measures), parts)
     best: tuple[Pass, ...] | None = None if noisy else ()
-    for choice in choices(part_of(spend, Fraction(max(measures, 1), parts)), max(1, measures)) if noisy else ():
+    for choice in among.choices(spend) if noisy else ():
         passes = tuple(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
         passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
-        if best is None or _error(passes, limits) < _error(best, limits):
+        groups_given = limits.contribution.groups
+        if best is None or error_of(passes, groups_given) < error_of(best, groups_given):
             best = passes
     if best is None:
         raise InvariantError("no noise fits the spend")
-    share = part_of(spend, Fraction(1, parts))
+    share = part_of(spend, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (), bounding)
     best += tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
@@ -227,7 +252,7 @@ def _values_pass(
     return Pass(scan, (Measure(total, sensitivity, choice.mechanism(sensitivity), 0),), None)
 
 
-def _error(passes: tuple[Pass, ...], limits: Limits) -> float:
+def error_of(passes: tuple[Pass, ...], groups: int) -> float:
     """Return the sum of the measures' relative variances, by which two plans for the same sums compare.
 
     A rule for keys counts as the square of how many people a key needs who are in no more than the typical groups.
@@ -238,7 +263,7 @@ def _error(passes: tuple[Pass, ...], limits: Limits) -> float:
             found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
         discovery = one.scan.discovery
         if one.keys and discovery:
-            found += people_needed(one.keys, min(limits.contribution.groups, discovery.most)) ** 2
+            found += people_needed(one.keys, min(groups, discovery.most)) ** 2
     return found
 
 

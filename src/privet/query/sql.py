@@ -125,7 +125,9 @@ def _one_statement(tokens: Sequence[Node]) -> list[Node]:
     if not kept:
         raise ParseError("there is no query in this text; write SELECT ... FROM ...")
     if any(token.token_type.name == "SEMICOLON" for token in kept):
-        raise Unsupported("a query is one statement; ask them one at a time")
+        raise Unsupported(
+            "a query is one statement; ask them one at a time, or all at once with session.ask_all([...])"
+        )
     if kept[0].token_type.name not in _FIRST:
         word = kept[0].text.upper()[:30]
         raise Unsupported(

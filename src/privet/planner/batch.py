@@ -1,0 +1,160 @@
+"""Several questions in one plan: equal sums and keys are released once, and one spend is divided among them all.
+
+The division comes from public facts and from the weights that are asked for, and from nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from privet.core.errors import InvariantError
+from privet.core.event import Composed
+from privet.core.schema import Contribution, Schema
+from privet.query.nodes import Aggregate, Query
+from privet.query.shape import typical_of
+
+from .choose import choices
+from .explain import cost_of, explain, facts
+from .make import Among, error_of, make_plan
+from .plan import Plan, Reading, Spend, canonical
+from .selections import part_of
+from .stability import Rule
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A plan for each question, in their order. Those over the same rows and groups share what is released."""
+
+    plans: tuple[Plan, ...]
+    spend: Spend
+
+    @cached_property
+    def releases(self) -> tuple[Plan, ...]:
+        """One plan for each different release, in an order of their own."""
+        found = {plan.digest: plan for plan in self.plans}
+        return tuple(found[digest] for digest in sorted(found))
+
+    @cached_property
+    def event(self) -> Composed:
+        """What the batch costs: the events of the very mechanisms that will draw, each release once."""
+        return Composed(tuple(event for plan in self.releases for one in plan.passes for event in one.events))
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of everything that is released, in whatever order it was asked for."""
+        return hashlib.sha256(canonical(["batch", *(plan.digest for plan in self.releases)]).encode()).hexdigest()
+
+    def explain(self) -> str:
+        """Return the batch in plain words: each release, and what they cost together."""
+        price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost().items())
+        return "\n\n".join([*(explain(plan) for plan in self.releases), f"All together: costs {price}."])
+
+    def cost(self) -> dict[str, float]:
+        """Return what all answers cost together."""
+        return cost_of([one for plan in self.releases for one in plan.passes], self.spend)
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything public about the batch as plain data, as for one plan, each release after the other."""
+        several = [facts(plan) for plan in self.releases]
+        made: dict[str, Any] = {"questions": len(self.plans)}
+        for name, first in several[0].items():
+            values = [one[name] for one in several]
+            if isinstance(first, list):
+                made[name] = [item for value in values for item in value]
+            else:
+                told = list(dict.fromkeys(value for value in values if isinstance(value, str)))
+                made[name] = "; ".join(told) if told else None
+        return {**made, "cost": self.cost()}
+
+    def __repr__(self) -> str:
+        return self.explain()
+
+
+def make_batch(
+    questions: Sequence[Query],
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    weights: Sequence[int],
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Batch:
+    """Return plans for several questions that together cost no more than the spend. Free, and reads nothing.
+
+    Every released sum gets an equal share, times the largest weight of the questions that stand on the same rows and
+    groups. All noise is of one family: the one that errs less over the whole batch.
+
+    Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
+    of them one sum takes; what is found by thresholds shares the spend's part of delta.
+    """
+    merged, heaviest = _merged(questions, weights)
+    again = {"bound": bound, "contribution": contribution}
+    alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
+    measures = sum(weight * _measures(plan) for plan, weight in zip(alone, heaviest, strict=True))
+    parts = measures + sum(weight * _selections(plan) for plan, weight in zip(alone, heaviest, strict=True))
+    shared = replace(spend, keys=spend.keys / max(1, sum(plan.discovers for plan in alone)))
+    best: list[Plan] | None = None
+    least = float("inf")
+    families = choices(part_of(spend, Fraction(max(1, measures), max(1, parts))), max(1, measures))
+    for family in [choice.family for choice in families]:
+        found = []
+        for query, weight in zip(merged, heaviest, strict=True):
+            place = Among(max(1, measures), max(1, parts), weight, family)
+            found.append(make_plan(query, tables, spend=shared, among=place, **again))  # type: ignore[arg-type]
+        typical = [typical_of(query.table, tables, contribution).contribution.groups for query in merged]
+        error = sum(error_of(plan.passes, groups) for plan, groups in zip(found, typical, strict=True))
+        if best is None or error < least:
+            best, least = found, error
+    if best is None:
+        raise InvariantError("no noise fits the spend")
+    made = {_rows(plan.query): plan for plan in best}
+    return Batch(tuple(_reading(query, made[_rows(query)]) for query in questions), spend)
+
+
+def _rows(query: Query) -> str:
+    """Return a text that is the same for questions about the same rows in the same groups."""
+    keys = sorted({canonical(key.expression) for key in query.keys})
+    return canonical([query.table, query.where, keys])
+
+
+def _same(one: Aggregate) -> str:
+    return canonical(replace(one, name=""))
+
+
+def _merged(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[Query], list[int]]:
+    """Return one query for each kind of rows and groups, with all that is asked of them; and their weights."""
+    first: dict[str, Query] = {}
+    asked: dict[str, dict[str, Aggregate]] = {}
+    heaviest: dict[str, int] = {}
+    for query, weight in zip(questions, weights, strict=True):
+        rows = _rows(query)
+        first.setdefault(rows, query)
+        heaviest[rows] = max(weight, heaviest.get(rows, 0))
+        for one in query.aggregates:
+            asked.setdefault(rows, {})[_same(one)] = one
+    merged = []
+    for rows in sorted(first):
+        several = [replace(asked[rows][text], name=f"a{place}") for place, text in enumerate(sorted(asked[rows]))]
+        merged.append(replace(first[rows], aggregates=tuple(several), steps=()))
+    return merged, [heaviest[rows] for rows in sorted(first)]
+
+
+def _reading(query: Query, made: Plan) -> Plan:
+    """Return the plan that reads one question from what is released for several."""
+    known = {_same(one): made.readings[place] for place, one in enumerate(made.query.aggregates)}
+    found = ((one.name, known[_same(one)]) for one in query.aggregates)
+    readings = tuple(Reading(name, reading.aggregate, reading.places) for name, reading in found)
+    return Plan(query, made.passes, readings, made.spend)
+
+
+def _measures(plan: Plan) -> int:
+    return sum(len(one.measures) + (one.keys is not None) for one in plan.passes)
+
+
+def _selections(plan: Plan) -> int:
+    return sum(one.selection is not None for one in plan.passes)
