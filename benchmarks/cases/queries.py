@@ -35,6 +35,13 @@ BENCHMARK = Benchmark(
             targets={"duckdb": 1 / 2},
         ),
         Case(
+            title="rows: MEDIAN, beside the exact one",
+            task="by_row",
+            units=PLAIN,
+            parameters={"question": "median", "rows": MANY},
+            targets={"duckdb": 1 / 3},
+        ),
+        Case(
             title="people: COUNT and AVG, truncated by hand",
             task="by_person",
             units=PLAIN,

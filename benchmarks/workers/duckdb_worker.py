@@ -18,6 +18,7 @@ from data import people, visits
 PLAIN = {
     "count": "SELECT city, count(*) FROM visits GROUP BY city",
     "sum": "SELECT city, sum(amount) FROM visits GROUP BY city",
+    "median": "SELECT median(amount) FROM visits",
 }
 BY_HAND = {
     "count": PLAIN["count"],

@@ -19,6 +19,7 @@ DELTA = Fraction(1, 10**6)
 ROW_LEVEL = {
     "count": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city",
     "sum": "SELECT city, SUM(amount) AS total FROM visits GROUP BY city",
+    "median": "SELECT MEDIAN(amount) AS middle FROM visits",
 }
 PERSON_LEVEL = "SELECT city, COUNT(*) AS n, AVG(amount) AS mean FROM visits GROUP BY city"
 

@@ -82,8 +82,8 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
     for index, one in enumerate(plan.passes):
         if one.selection is not None and one.scan.places is not None:
             grid = one.scan.places
-            for drawn in range(len(one.selection.slots)):
-                chosen = [float(grid.origin + at * grid.step) for at in released.sums[index][drawn]]
+            for drawn, slot in enumerate(one.selection.slots):
+                chosen = [float(slot.value(at, grid)) for at in released.sums[index][drawn]]
                 found[index, drawn] = np.array(chosen, dtype=np.float64)
     for reading in plan.readings:
         for place in reading.places:
@@ -166,7 +166,7 @@ class _Bars:
                 np.full_like(value, error * float(factor)),
             )
         if isinstance(reading.aggregate, Ranked):
-            return self._of_ranked(reading.aggregate, parts)
+            return self._of_ranked(reading, reading.aggregate, parts)
         laws = [law_of(self.plan, place) for place in reading.places]
         if isinstance(reading.aggregate, Mean):
             step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
@@ -178,17 +178,24 @@ class _Bars:
         unknown = tails <= 0
         return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
 
-    def _of_ranked(self, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
-        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of."""
+    def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
+        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
+
+        Its ends are places, and stand for what is half a step away, unless every value is a place.
+        """
         import numpy as np
 
         value, nothing = parts[0], np.full_like(parts[0], np.nan)
         bottom, top = (np.full_like(value, end) for end in ranked.ends)
         if 1 - self.tail > float(SURE):
             return Bars(bottom, top, nothing)
-        if ranked.extreme:
-            return Bars(bottom, value, nothing) if ranked.share == 0 else Bars(value, top, nothing)
-        return Bars(np.minimum(parts[1], value), np.maximum(parts[2], value), nothing)
+        place = reading.places[0]
+        grid = None if isinstance(place, Known) else self.plan.passes[place[0]].scan.places
+        half = float(grid.step) / 2 if grid is not None and ranked.rounds(grid) else 0.0
+        low, high = (value, value) if ranked.extreme else (np.minimum(parts[1], value), np.maximum(parts[2], value))
+        low = bottom if ranked.share == 0 else np.maximum(bottom, low - half)
+        high = top if ranked.share == 1 else np.minimum(top, high + half)
+        return Bars(low, high, nothing)
 
     def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
         """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.

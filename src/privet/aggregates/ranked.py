@@ -38,6 +38,10 @@ class Ranked(Aggregate):
         last = math.floor((high - low) / step)
         return Sum(self.argument.expression, 0, last, origin=low, step=step, where=self.argument.where)
 
+    def rounds(self, grid: Sum) -> bool:
+        """Whether a grid stands for values between its places too, so that a place is known to half a step only."""
+        return self.argument.step != grid.step
+
     def sums(self) -> tuple[Sum, ...]:
         """Return no sums: what is released is chosen."""
         return ()

@@ -39,7 +39,8 @@ class RankTree(Mechanism):
     """Choose in each group, for each of some rising shares q, the place whose rank is near q n, of 0 to `last`.
 
     The middle one is chosen first by the exponential mechanism, as `RankChoice` does, and then those below it among
-    what lies below, and those above it among what lies above.
+    what lies below, and those above it among what lies above. With `digits`, what is released is the number of
+    a part of a place, of 2**digits that each has.
 
     Guarantee: epsilon-DP for epsilon = levels * level_epsilon, each level with a loss of that range, if between
     neighbours the weights at all places of all groups differ by at most `norm` in L1. Given what was chosen before, the
@@ -54,11 +55,14 @@ class RankTree(Mechanism):
     last: int
     norm: Fraction
     level_epsilon: Fraction
+    digits: int = 0
 
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in pairwise(self.shares))
         if not self.shares or not rising or not 0 < self.shares[0] <= self.shares[-1] < 1:
             raise BadParameter("shares", self.shares, "rising shares between 0 and 1")
+        if not 0 <= self.digits <= BITS:
+            raise BadParameter("digits", self.digits, f"from 0 to {BITS}")
         if self.last < 0 or self.norm <= 0 or self.level_epsilon <= 0:
             raise BadParameter("norm", self.norm, "above 0, as are the epsilon of a level and the number of places")
 
@@ -89,7 +93,7 @@ class RankTree(Mechanism):
     def _all(self, found: Spread) -> list[int]:
         end = (self.last + 1) << BITS
         fine = self._choose(found, self.shares, (Fraction(0), Fraction(1)), (0, end))
-        return [min(one >> BITS, self.last) for one in fine]
+        return [min(one, end - 1) >> (BITS - self.digits) for one in fine]
 
     def _choose(
         self, found: Spread, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]

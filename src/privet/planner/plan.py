@@ -102,6 +102,13 @@ class Slot(NamedTuple):
     share: Fraction
     offset: int
 
+    def value(self, chosen: int, grid: Sum) -> Fraction:
+        """Return the value that what was chosen stands for: of a place, or of a part of what is rounded to a place."""
+        if not isinstance(self.draw, RankTree) or not self.draw.digits:
+            return grid.origin + chosen * grid.step
+        inside = grid.step * (Fraction(2 * chosen + 1, 2 ** (self.draw.digits + 1)) - Fraction(1, 2))
+        return min(max(grid.origin + inside, grid.origin), grid.origin + grid.high * grid.step)
+
 
 @dataclass(frozen=True)
 class Selection:

@@ -15,7 +15,7 @@ from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
 from privet.core.scan import Scan, Sum
 from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_tree import RankTree
+from privet.mechanisms.rank_tree import BITS, RankTree
 
 from .keys import count_cells
 from .plan import Pass, Place, Selection, Spend, canonical
@@ -25,7 +25,7 @@ SURE = Fraction(99, 100)
 """The probability with which an interval of a quantile holds it; asked for more, it is the declared bounds."""
 
 _MOST_PLACES = 2**16
-_MOST_CELLS = 2**22
+_MOST_CELLS = 2**19
 _FEWEST_PLACES = 2**8
 """How many places a grid has where the values have more: so many in a group, and in all groups together."""
 
@@ -81,14 +81,15 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass
     Cites: [DR14, Thm 3.16], [CR21, Thm 2].
     """
     scan = replace(scan, places=places_of(quantiles[0], scan))
+    rounds = scan.places is not None and quantiles[0].rounds(scan.places)
     wants = _wants([one.share for one in quantiles], squared=part.rho is not None)
     unit = _unit(wants, part)
     last = scan.places.high if scan.places else 0
     draws: list[RankChoice | RankTree] = []
     for want in wants:
         epsilon, share = unit * want.size, want.shares[0]
-        if len(want.shares) > 1:
-            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon))
+        if not want.side and (rounds or len(want.shares) > 1):
+            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon, BITS if rounds else 0))
         elif want.side:
             tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
             span = span_of(share, scan)
