@@ -191,6 +191,20 @@ def test_what_its_owner_changes_is_found(tmp_path: Path, statement: str) -> None
     assert seen(path) is None
 
 
+@pytest.mark.parametrize("name", ["answers", "keys", "charges"])
+def test_an_index_that_hides_entries_is_found(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    connection = sqlite3.connect(path)
+    ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,))
+    connection.close()
+    assert "WHERE" in sql
+    empty, quoted = sql.partition("WHERE")[0] + "WHERE number < 0", sql.replace("'", "''")
+    said = f"UPDATE sqlite_schema SET sql = '{quoted}' WHERE name = '{name}'"
+    rewrite(path, f"DROP INDEX {name}", empty, "PRAGMA writable_schema = ON", said)
+    assert seen(path) is None
+
+
 @pytest.mark.parametrize("statement", [UNGUARD[1], "CREATE TRIGGER t AFTER INSERT ON entries BEGIN SELECT 1; END"])
 def test_a_ledger_without_its_own_guards_is_not_opened(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "ledger"
@@ -233,6 +247,17 @@ def test_a_rule_that_was_changed_is_not_believed_although_the_balance_is_cached(
     tamper(path, f"UPDATE entries SET body = replace(body, '{old}', '{new}') WHERE number = {number}")
     with pytest.raises(LedgerError, match="chain breaks"):
         SqliteLedger(path)
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_an_answer_or_its_charge_that_was_changed_is_not_shown_although_the_balance_is_cached(
+    tmp_path: Path, number: int
+) -> None:
+    path = tmp_path / "ledger"
+    small_ledger(path)
+    tamper(path, f"UPDATE entries SET body = replace(body, '1', '7') WHERE number = {number}")
+    with SqliteLedger(path) as ledger, pytest.raises(LedgerError, match="chain breaks"):
+        ledger.charge(PureEvent(Fraction(1, 8)), "p", account="a")
 
 
 @pytest.mark.parametrize("column", ["account = 'b'", "digest = 'z'", "key = 'y'"])
@@ -294,6 +319,8 @@ def alter(number: int, **fields: object) -> Callable[[dict[str, object]], None]:
     [
         alter(3, paid=[[0, "5"], [0, "5"]]),
         alter(3, paid=[[0, "3/2"], [0, "1/8"]]),  # within what the top-up adds, and spent before there was one
+        alter(6, paid=[[0, "2"], [0, "1/8"]]),  # after the last top-up
+        alter(6, paid=[[0, "1/8"], [0, "2"]]),
         alter(3, paid=[[0, "-1"], [0, "1/8"]]),
         alter(3, paid=[[0, "inf"], [0, "1/8"]]),
         alter(3, paid=[[0, "nan"], [0, "1/8"]]),

@@ -139,11 +139,6 @@ MUTANTS: list[Mutant] = [
         ("with self._asking:", "if True:"),
     ),
     *of(
-        "ledger/bookkeeping.py",
-        "conformance/test_ledgers.py unit/ledger/test_accounts.py",
-        ("(record.digest, record.account) != (receipt.digest, receipt.account)", "record.digest != receipt.digest"),
-    ),
-    *of(
         "aggregates/aggregate.py",
         "conformance/test_aggregates.py",
         ("null_as=None if self.nullable else low,", "null_as=low,"),
