@@ -15,11 +15,11 @@ from .core.schema import Kind
 from .engines.post import evaluate, run_step
 from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
 from .inference.laws import Law
-from .planner.derive import columns_of, kinds_of, meanings
+from .planner.derive import columns_of, kinds_of, linear_in, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan, Reading
 from .planner.selections import SURE
-from .planner.widths import law_of, measure_at
+from .planner.widths import law_of, measure_at, noise_within
 from .query.nodes import Output, Step
 from .release import Released
 
@@ -144,8 +144,12 @@ class _Bars:
             return Series(name, plain)
         if not plain:
             return Series(name, (), (), (), ())
-        if isinstance(meaning, Column):
-            found = self._of_reading(used[0])
+        line = linear_in(meaning)
+        if line is not None and (isinstance(meaning, Column) or used[0].aggregate.linear is not None):
+            ends = self._of_reading(used[0])
+            low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
+            low, high = (low, high) if line.factor >= 0 else (high, low)
+            found = Bars(low, high, abs(float(line.factor)) * ends.error)
         else:
             found = self._derived(meaning, used)
         return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
@@ -219,10 +223,7 @@ class _Bars:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""
         if isinstance(place, Known):
             return 0.0, 0.0
-        measure = measure_at(self.plan, place)
-        half = measure.error(1 - self.tail)
-        # without weights both the sum and its noise are whole, so a whole half-width holds as much
-        return (half if measure.shift else half // 1.0), measure.standard_deviation
+        return noise_within(self.plan, place, 1 - self.tail), measure_at(self.plan, place).standard_deviation
 
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
         """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.

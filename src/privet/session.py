@@ -12,7 +12,7 @@ from typing import Any, cast
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry, Plain
-from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName
+from .core.errors import BadParameter, BudgetExceeded, EngineError, PrivetError, RequestError, UnknownName, Unsupported
 from .core.exact import open_probability, positive, whole
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
@@ -23,18 +23,21 @@ from .core.scan import Exact, Scan, asks
 from .core.schema import Contribution, Schema, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
+from .planner.accuracy import cheapest
 from .planner.batch import Batch, make_batch
 from .planner.explain import facts
 from .planner.make import make_plan
 from .planner.plan import Plan, Spend
 from .planner.stability import Rule
+from .planner.target import CONFIDENCE, reached, read_target
 from .planner.verify import verify
 from .planner.widths import widths
 from .query.frame import Frame, Result
 from .query.frame import table as frame
 from .query.nodes import Query
 from .query.relation import Private
-from .query.sql import parse, parse_view
+from .query.sql import parse_asked, parse_view
+from .query.sql_wish import Wish
 from .reading import read_answer
 from .release import Released, release, release_all
 
@@ -123,15 +126,35 @@ class Session:
         rho: object = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
+        within: object = None,
+        confidence: object = None,
     ) -> Plan:
         """Return every decision about an answer, and its price. Free; reads nothing.
+
+        `within` says how wide intervals may be at a `confidence` (0.95 if left out), instead of what the answer may
+        cost: one half-width for all columns, or a mapping of some columns to theirs. The plan has the least price that
+        makes every cell so, by public facts alone.
 
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
         """
         self._check_bounds(bound, contribution)
+        query, wish = self._read(question)
+        if within is None or wish.within is None:
+            within = wish.within if within is None else within
+        else:
+            raise RequestError("the question says WITHIN itself; leave out within=")
+        if confidence is None or wish.confidence is None:
+            confidence = wish.confidence if confidence is None else confidence
+        else:
+            raise RequestError("the question says CONFIDENCE itself; leave out confidence=")
         spend = self._spend(epsilon, rho)
-        return make_plan(self._read(question), self._schemas, spend=spend, bound=bound, contribution=contribution)
+        if within is None:
+            return make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+        if epsilon is not None or rho is not None:
+            raise RequestError("say how wide the answer may be (within), or what it may cost (epsilon, rho), not both")
+        target = read_target(within, confidence)
+        return cheapest(query, self._schemas, spend=spend, target=target, bound=bound, contribution=contribution)
 
     def ask(
         self,
@@ -141,25 +164,42 @@ class Session:
         rho: object = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        confidence: object = 0.95,
+        within: object = None,
+        confidence: object = None,
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, charged first; the same question again costs nothing.
 
+        Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within`, as for
+        `plan`, instead of what the answer may cost.
         Trying again with the same `key` after a failure is charged once.
         """
-        open_probability(confidence, "confidence")
-        plan = self.plan(question, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        if confidence is not None:
+            open_probability(confidence, "confidence")
+        plan = self.plan(
+            question,
+            epsilon=epsilon,
+            rho=rho,
+            bound=bound,
+            contribution=contribution,
+            within=within,
+            confidence=confidence,
+        )
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
             raise self._with_what_fits(refused, plan, bound, contribution) from None
 
-    def run(self, plan: Plan, *, confidence: object = 0.95, key: str | None = None) -> Answer:
-        """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw."""
-        level = float(open_probability(confidence, "confidence"))
+    def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
+        """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
+
+        Its intervals hold with `confidence`; if left out, with the one that the plan was made for, or 0.95.
+        """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
+        if confidence is None:
+            confidence = plan.target.confidence if plan.target else CONFIDENCE
+        level = float(open_probability(confidence, "confidence"))
         verify(plan, self._schemas)
         with self._asking:  # or the same question, asked twice at once, would be paid for twice
             # a key is looked up even for a question that was answered: it may have been used for another
@@ -189,7 +229,7 @@ class Session:
         if len(given) != len(questions):
             raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
         return make_batch(
-            [self._read(question) for question in questions],
+            [self._read_plain(question) for question in questions],
             self._schemas,
             spend=self._spend(epsilon, rho),
             weights=[whole(weight, "weights", least=1, most=1000) for weight in given],
@@ -329,7 +369,9 @@ class Session:
 
         def at(amount: float) -> Plan:
             spend = replace(plan.spend, **{name: Fraction(amount)})
-            return make_plan(plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+            return make_plan(
+                plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution, target=plan.target
+            )
 
         def fits(amount: float) -> bool:
             return self._ledger.admits(at(amount).event, account=self._account)
@@ -344,17 +386,24 @@ class Session:
             remaining=refused.remaining,
             largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
             largest_rho=low if name == "rho" else None,
-            error=", ".join(f"{one.column} {one.words()}" for one in widths(at(low)) if one.known) if low else "",
+            error=_in_words(at(low)) if low else "",
         )
 
-    def _read(self, question: str | Query | Result) -> Query:
+    def _read(self, question: str | Query | Result) -> tuple[Query, Wish]:
         if isinstance(question, str):
-            return parse(question, self._schemas, self._views)
+            return parse_asked(question, self._schemas, self._views)
         if isinstance(question, Result):
-            return question.query()
+            return question.query(), Wish()
         if isinstance(question, Query):
-            return question
+            return question, Wish()
         raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+
+    def _read_plain(self, question: str | Query | Result) -> Query:
+        """Return a question of several, which share what they cost and cannot each say how they are to be answered."""
+        query, wish = self._read(question)
+        if wish != Wish():
+            raise Unsupported("several questions share one price; ask a question that says WITHIN by itself")
+        return query
 
     def _spend(self, epsilon: object, rho: object) -> Spend:
         if epsilon is not None and rho is not None:
@@ -377,6 +426,13 @@ class Session:
                     return Spend(None, Fraction(0), positive(rho, "rho"), keys)
                 wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
                 return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
+
+
+def _in_words(plan: Plan) -> str:
+    """Return how wide the columns of a plan will be, at the confidence that it was made for."""
+    if plan.target is not None:
+        return ", ".join(one.words() for one in reached(plan, plan.target))
+    return ", ".join(f"{one.column} {one.words()}" for one in widths(plan) if one.known)
 
 
 def _read_views(

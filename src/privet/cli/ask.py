@@ -12,7 +12,6 @@ import click
 from .answers import print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
-from .numbers import number
 from .output import print_json
 from .questions import Opened, amounts, opened, question_options, read_sql
 from .screen import print_facts, print_text, working
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @question_options
-@click.option("--confidence", type=number, default="0.95", show_default=True, help="How often an interval holds.")
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def command(
     sql: str | None,
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
+    within: Fraction | None,
+    confidence: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
     config: Path,
-    confidence: Fraction,
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -45,14 +44,17 @@ def command(
     \b
     Example:
       privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+      privet ask "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50 --confidence 0.99
       privet ask --file question.sql --analyst ana --json
     """
     text = read_sql(sql, file)
-    options = amounts(epsilon, rho, bound, contribution)
+    options = amounts(
+        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+    )
     with opened(config, analyst) as place:
         before = place.ledger.head()
         with working("asking"):
-            answer = place.session.ask(text, **options, confidence=confidence, key=key)
+            answer = place.session.ask(text, **options, key=key)
         told = _told(answer, place, before)
     if as_json:
         print_json({**json.loads(answer.to_json()), **told})

@@ -23,6 +23,8 @@ def command(
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
+    within: Fraction | None,
+    confidence: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
@@ -36,9 +38,12 @@ def command(
     \b
     Example:
       privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+      privet plan "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50
     """
     text = read_sql(sql, file)
-    options = amounts(epsilon, rho, bound, contribution)
+    options = amounts(
+        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+    )
     with opened(config, analyst) as place:
         plan = place.session.plan(text, **options)
         answered = place.ledger.find(plan.digest, place.session.account) is not None

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from .answers import print_answer
-from .numbers import number
 from .output import print_json
 from .questions import amounts, question_options, read_sql
 from .screen import print_facts, print_text, working
@@ -19,17 +18,17 @@ MADE_UP = "made up: these numbers are about nobody"
 
 @click.command()
 @question_options
-@click.option("--confidence", type=number, default="0.95", show_default=True, help="How often an interval holds.")
 def command(
     sql: str | None,
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
+    within: Fraction | None,
+    confidence: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
     config: Path,
-    confidence: Fraction,
     as_json: bool,
 ) -> None:
     """Ask a question of made-up rows, to try it out. Opens neither the data nor the ledger; nothing is charged.
@@ -44,9 +43,11 @@ def command(
     from privet.config.practice import practice
 
     text = read_sql(sql, file)
-    options = amounts(epsilon, rho, bound, contribution)
+    options = amounts(
+        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+    )
     with working("making up rows"), practice(config, analyst) as session:
-        answer = session.ask(text, **options, confidence=confidence)
+        answer = session.ask(text, **options)
     if as_json:
         print_json({"data": MADE_UP, **json.loads(answer.to_json())})
         return

@@ -28,6 +28,8 @@ _OPTIONS = (
     click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file."),
     click.option("--epsilon", type=number, help="What this answer may cost; a tenth of the budget if left out."),
     click.option("--rho", type=number, help="What it may cost, counted as rho."),
+    click.option("--within", type=number, help="How far off the answer may be, instead of what it may cost."),
+    click.option("--confidence", type=number, help="How often an interval holds; 0.95 if left out."),
     click.option(
         "--bound",
         type=click.Choice(["norm", "groups"]),
@@ -109,6 +111,6 @@ def opened(config: Path, analyst: str | None) -> Iterator[Opened]:
         yield Opened(session, ledger)
 
 
-def amounts(epsilon: Fraction | None, rho: Fraction | None, bound: str, contribution: str | None) -> dict[str, Any]:
+def amounts(*, contribution: str | None, **plain: Fraction | str | None) -> dict[str, Any]:
     """Return the options of a question as a session takes them."""
-    return {"epsilon": epsilon, "rho": rho, "bound": bound, "contribution": read_contribution(contribution)}
+    return {**plain, "contribution": read_contribution(contribution)}

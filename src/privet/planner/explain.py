@@ -19,7 +19,8 @@ from privet.query.normal import text
 from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
 from .discover import other_way, people_needed
-from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend
+from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
+from .target import reached
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
@@ -112,6 +113,8 @@ def explain(plan: Plan) -> str:
             )
         lines.extend(choice_lines(one))
     lines.append(_why(plan))
+    if plan.target is not None:
+        lines.append(_aim(plan, plan.target))
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")
     return "\n".join(line for line in lines if line)
@@ -228,6 +231,17 @@ def _why(plan: Plan) -> str:
         return "Laplace noise, because the budget has no delta."
     chosen, other = ("Laplace", "Gaussian") if families == {True} else ("Gaussian", "Laplace")
     return f"{chosen} noise, because {other} noise would be wider at this cost."
+
+
+def _aim(plan: Plan, target: Target) -> str:
+    told = ", ".join(one.words() for one in reached(plan, target))
+    unit = "rho" if plan.spend.epsilon is None else "epsilon"
+    wanted = {f"±{float(one.wanted):,.4g}" for one in reached(plan, target)}
+    limit = f"within {wanted.pop()}" if len(wanted) == 1 else "as narrow as asked"
+    return (
+        f"Each interval at {float(target.confidence):.4g} confidence is {limit} ({told}), for the least {unit} with "
+        f"four digits that makes it so."
+    )
 
 
 def _name(measure: Measure, one: Pass) -> str:

@@ -24,9 +24,10 @@ from privet.query.typed import Typed
 from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
-from .plan import Known, Measure, Pass, Plan, Reading, Spend, canonical
+from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
+from .target import excess
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,12 @@ def make_plan(
     bound: Rule = "norm",
     contribution: Contribution | None = None,
     among: Among | None = None,
+    target: Target | None = None,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
-    `among` says which part of the spend it may take where several plans share it.
+    `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
+    that counts is the largest excess over what it allows.
     """
     schema = private_schema(query.table, tables)
     typical = typical_of(query.table, tables, contribution)
@@ -93,24 +96,25 @@ def make_plan(
     parts = max(1, measures + len(selections))
     noisy = ordered or values
     among = among or Among(max(1, measures), parts)
-    best: tuple[Pass, ...] | None = None if noisy else ()
+    found: list[tuple[Pass, ...]] = [] if noisy else [()]
     for choice in among.choices(spend) if noisy else ():
         passes = tuple(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
-        passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
-        groups_given = limits.contribution.groups
-        if best is None or error_of(passes, groups_given) < error_of(best, groups_given):
-            best = passes
-    if best is None:
+        found.append(passes + tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values))
+    if not found:
         raise InvariantError("no noise fits the spend")
     share = part_of(spend, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (), bounding)
-    best += tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
-    readings = tuple(_reading(asked, aggregates[asked.name], best, known) for asked in query.aggregates)
-    return Plan(query, best, readings, spend)
+    chosen = tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
+    plans = []
+    for passes in (one + chosen for one in found):
+        readings = tuple(_reading(asked, aggregates[asked.name], passes, known) for asked in query.aggregates)
+        plans.append(Plan(query, passes, readings, spend, target))
+    groups_given = limits.contribution.groups
+    return min(plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups_given)))
 
 
 def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[CountValues, ...]:

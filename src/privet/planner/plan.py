@@ -41,6 +41,19 @@ class Spend:
 
 
 @dataclass(frozen=True)
+class Target:
+    """How narrow intervals are to be: each half-width at most `within`, or at most its column's, at a confidence."""
+
+    within: Fraction | None
+    columns: tuple[tuple[str, Fraction], ...]
+    confidence: Fraction
+
+    def of(self, column: str) -> Fraction | None:
+        """Return the half-width that a column may have, if it is limited."""
+        return dict(self.columns).get(column, self.within)
+
+
+@dataclass(frozen=True)
 class Measure:
     """One sum, how far a unit can move it, and the mechanism that will add its noise.
 
@@ -186,6 +199,7 @@ class Plan:
     passes: tuple[Pass, ...]
     readings: tuple[Reading, ...]
     spend: Spend
+    target: Target | None = None
 
     @cached_property
     def event(self) -> Composed:
@@ -224,9 +238,11 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
         from .explain import facts
+        from .target import facts_of
         from .widths import widths
 
-        return {"digest": self.digest, **facts(self), "columns": [width.to_dict() for width in widths(self)]}
+        columns = [width.to_dict() for width in widths(self)]
+        return {"digest": self.digest, **facts(self), "columns": columns, "target": facts_of(self)}
 
     def __repr__(self) -> str:
         from .show import as_text

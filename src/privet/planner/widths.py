@@ -82,6 +82,16 @@ def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
     return plan.passes[place[0]].measures[place[1]]
 
 
+def noise_within(plan: Plan, place: Place, confidence: float) -> float:
+    """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
+    if isinstance(place, Known):
+        return 0.0
+    measure = measure_at(plan, place)
+    half = measure.error(confidence)
+    # without weights both the sum and its noise are whole, so a whole half-width holds as much
+    return half if measure.shift else half // 1.0
+
+
 def ranks_off(plan: Plan, place: Place, confidence: float = 1 - TAIL) -> float:
     """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
     if isinstance(place, Known):
@@ -101,7 +111,7 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if factor is not None:
         if isinstance(place, Known):
             return Width(name, half_width=0.0, note="exact: the number is public")
-        return Width(name, half_width=measure_at(plan, place).error(1 - TAIL) * float(factor))
+        return Width(name, half_width=noise_within(plan, place, 1 - TAIL) * float(factor))
     count = reading.places[-1]
     sizes = (count.value,) if isinstance(count, Known) else SIZES
     if isinstance(reading.aggregate, Mean):

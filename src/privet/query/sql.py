@@ -20,6 +20,7 @@ from .relation import Private
 from .sql_clauses import NODES, Node, check_depth, check_tree
 from .sql_functions import NAMES
 from .sql_select import read_query, read_rows
+from .sql_wish import Wish, split_wish
 
 T = TypeVar("T")
 
@@ -52,10 +53,20 @@ def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] |
     Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
     `RequestError` that says what is wrong and what to write instead.
     """
-    return _read(sql, lambda tree: read_query(tree, tables, views or {}))
+    query, wish = parse_asked(sql, tables, views)
+    if wish != Wish():
+        raise Unsupported("WITHIN says how a session is to answer a question; this only reads one")
+    return query
 
 
-def _read(sql: str, read: Callable[[Node], T]) -> T:
+def parse_asked(
+    sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] | None = None
+) -> tuple[Query, Wish]:
+    """Return the query of a SQL text, as `parse` does, and what the text says about its answer."""
+    return _read(sql, lambda tree, wish: (read_query(tree, tables, views or {}), wish))
+
+
+def _read(sql: str, read: Callable[[Node, Wish], T]) -> T:
     if not isinstance(sql, str):
         raise ParseError(f"a query is a text; got a {type(sql).__name__}")
     if len(sql) > MOST_CHARACTERS:
@@ -64,17 +75,23 @@ def _read(sql: str, read: Callable[[Node], T]) -> T:
         raise ParseError("a query holds no NUL characters")
     try:
         with _deeper():
-            tree = _tree(sql)
+            tree, wish = _tree(sql)
             check_depth(tree, MOST_DEEP)
             check_tree(tree, NAMES)
-            return read(tree)
+            return read(tree, wish)
     except RecursionError:
         raise ParseError("the query is nested too deeply; split it") from None
 
 
 def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private]) -> Private:
     """Return the rows that a named relation stands for: a SELECT that stays within people, or is of public tables."""
-    return _read(sql, lambda tree: read_rows(tree, tables, views))
+
+    def read(tree: Node, wish: Wish) -> Private:
+        if wish != Wish():
+            raise Unsupported("a view is of rows, without noise; WITHIN stands at the end of a question about it")
+        return read_rows(tree, tables, views)
+
+    return _read(sql, read)
 
 
 @contextmanager
@@ -92,7 +109,7 @@ def _deeper() -> Iterator[None]:
             sys.setrecursionlimit(before)
 
 
-def _tree(sql: str) -> Node:
+def _tree(sql: str) -> tuple[Node, Wish]:
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import ParseError as Rejected
     from sqlglot.errors import SqlglotError
@@ -102,7 +119,7 @@ def _tree(sql: str) -> Node:
         tokens = dialect.tokenize(sql)
     except SqlglotError:
         raise ParseError("a string, a quoted name or a comment does not end") from None
-    tokens = _one_statement(tokens)
+    tokens, wish = split_wish(_one_statement(tokens))
     _check_tokens(tokens)
     try:
         trees = dialect.parser().parse(tokens, sql)
@@ -115,7 +132,7 @@ def _tree(sql: str) -> Node:
         raise ParseError("this is not valid SQL") from None
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("there is no query in this text; write SELECT ... FROM ...")
-    return trees[0]
+    return trees[0], wish
 
 
 def _one_statement(tokens: Sequence[Node]) -> list[Node]:

@@ -78,9 +78,21 @@ def test_an_answer_shows_bars_cost_what_is_left_and_what_it_covers_within_the_wi
     assert "nothing: it was answered before" in again
 
 
+def test_a_width_has_a_price_and_the_answer_keeps_it(folder: Path) -> None:
+    asked = ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "--within", "50", "--confidence", "0.9")
+    plan = told("plan", *asked, "--analyst", "ana")
+    assert plan["target"]["confidence"] == 0.9
+    answer = told("ask", *asked, "--analyst", "ana")
+    assert answer["certificate"]["cost"] == plan["cost"]
+    assert (answer["certificate"]["confidence"], answer["certificate"]["digest"]) == (0.9, plan["digest"])
+    assert "within ±50" in run("plan", *asked, "--analyst", "ana").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "code"),
     [
+        (["ask", "SELECT AVG(age) FROM visits", "--analyst", "ana", "--within", "5"], 2, "request.unsupported"),
+        (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--within", "1"], 3, "budget.exceeded"),
         (["ask", "SELECT (", "--analyst", "ana"], 2, "request.parse"),
         (["ask", "SELECT * FROM visits", "--analyst", "ana"], 2, "request.unsupported"),
         (["ask", "SELECT AVG(aeg) FROM visits", "--analyst", "ana"], 2, "request.unknown_name"),
@@ -91,7 +103,7 @@ def test_an_answer_shows_bars_cost_what_is_left_and_what_it_covers_within_the_wi
         (["ask", "--analyst", "ana"], 2, "request"),
         (["ask", "--file", "none.sql", "--analyst", "ana"], 2, "request"),
         (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--epsilon", "9"], 3, "budget.exceeded"),
-        (["plan", "SELECT MAX(age) FROM visits", "--analyst", "ana"], 2, None),
+        (["plan", "SELECT FIRST(age) FROM visits", "--analyst", "ana"], 2, None),
         (["certificate", "1"], 2, "request"),
         (["ask", "SELECT COUNT(*) FROM visits", "--config", "none.toml"], 2, "request"),
     ],

@@ -1,0 +1,40 @@
+"""Breakages of asking for accuracy: widths that are not reached, prices that are not the least, words that are lost."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "planner/accuracy.py",
+        "laws/test_accuracy_first.py",
+        ("low, high = -1, PRICES - 1", "low, high = PRICES // 2, PRICES - 1"),
+        ("if excess(plan, target) <= 1 else", "if excess(plan, target) <= 1.01 else"),
+        ("if excess(best, target) > 1:", "if False:"),
+    ),
+    *of(
+        "planner/target.py",
+        "laws/test_accuracy_first.py",
+        ("factor = abs(line.factor) * reading.aggregate.linear", "factor = reading.aggregate.linear"),
+        ("or reading.aggregate.linear is None:", "or False:"),
+        ("return max(one.half_width / one.wanted", "return min(one.half_width / one.wanted"),
+        ("float(target.confidence))", "0.95)"),
+    ),
+    *of(
+        "planner/derive.py",
+        "laws/test_accuracy_first.py",
+        ("if x[0] and y[0]:", "if False:"),
+        ("len(names) > 1", "False"),
+    ),
+    *of(
+        "query/sql_wish.py",
+        "laws/test_accuracy_first.py",
+        ("            raise ParseError(_FORM, line=token.line, column=token.col)\n    if", "            pass\n    if"),
+        ('if "CONFIDENCE" in found and "WITHIN" not in found:', "if False:"),
+    ),
+    *of(
+        "reading.py",
+        "laws/test_accuracy_first.py",
+        ("low, high = (low, high) if line.factor >= 0 else (high, low)", "pass"),
+    ),
+]
