@@ -201,7 +201,7 @@ class Session:
             confidence = plan.target.confidence if plan.target else CONFIDENCE
         level = float(open_probability(confidence, "confidence"))
         verify(plan, self._schemas)
-        with self._asking:  # or the same question, asked twice at once, would be paid for twice
+        with self._asking:  # or the same question, asked twice at once, would be read and drawn twice
             # a key is looked up even for a question that was answered: it may have been used for another
             receipt, released = (self._find(plan) if key is None else None) or self._release(plan, key)
         return read_answer(released, plan, receipt, confidence=level)
@@ -311,8 +311,8 @@ class Session:
             return stored
         exacts = [self._read_exacts(plan, receipt) for plan in batch.releases]
         released = release_all(exacts, batch, receipt)
-        self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
-        return self._found(batch) or (receipt, released)
+        kept = self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
+        return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
 
     def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
         receipt = self._ledger.charge(
