@@ -27,6 +27,7 @@ from .planner.accuracy import cheapest
 from .planner.batch import Batch, make_batch
 from .planner.explain import facts
 from .planner.make import make_plan
+from .planner.options import Options, heeded
 from .planner.plan import Plan, Spend
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE, reached, read_target
@@ -138,23 +139,7 @@ class Session:
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
         """
-        self._check_bounds(bound, contribution)
-        query, wish = self._read(question)
-        if within is None or wish.within is None:
-            within = wish.within if within is None else within
-        else:
-            raise RequestError("the question says WITHIN itself; leave out within=")
-        if confidence is None or wish.confidence is None:
-            confidence = wish.confidence if confidence is None else confidence
-        else:
-            raise RequestError("the question says CONFIDENCE itself; leave out confidence=")
-        spend = self._spend(epsilon, rho)
-        if within is None:
-            return make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
-        if epsilon is not None or rho is not None:
-            raise RequestError("say how wide the answer may be (within), or what it may cost (epsilon, rho), not both")
-        target = read_target(within, confidence)
-        return cheapest(query, self._schemas, spend=spend, target=target, bound=bound, contribution=contribution)
+        return self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution))[0]
 
     def ask(
         self,
@@ -176,19 +161,11 @@ class Session:
         """
         if confidence is not None:
             open_probability(confidence, "confidence")
-        plan = self.plan(
-            question,
-            epsilon=epsilon,
-            rho=rho,
-            bound=bound,
-            contribution=contribution,
-            within=within,
-            confidence=confidence,
-        )
+        plan, how = self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution))
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
-            raise self._with_what_fits(refused, plan, bound, contribution) from None
+            raise self._with_what_fits(refused, plan, how) from None
 
     def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
@@ -276,6 +253,21 @@ class Session:
         """Return every charge, oldest first."""
         return self._ledger.history()
 
+    def _planned(self, question: str | Query | Result, said: Options) -> tuple[Plan, Options]:
+        """Return the plan of a question, and how it is to be answered, by the caller's words and its own."""
+        self._check_bounds(said.bound, said.contribution)
+        query, wish = self._read(question)
+        delta = self._budget.delta if isinstance(self._budget, Approximate) else Fraction(0)
+        how = heeded(said, wish, query, self._schemas, delta=delta)
+        spend, bound, contribution = self._spend(how.epsilon, how.rho), how.bound, how.contribution
+        if how.within is None:
+            return make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution), how
+        if how.epsilon is not None or how.rho is not None:
+            raise RequestError("say how wide the answer may be (within), or what it may cost (epsilon, rho), not both")
+        target = read_target(how.within, how.confidence)
+        plan = cheapest(query, self._schemas, spend=spend, target=target, bound=bound, contribution=contribution)
+        return plan, how
+
     def _find(self, plan: Plan) -> tuple[Receipt, Released] | None:
         found = self._ledger.find(plan.digest, self._account)
         return None if found is None else (found[0], _unpacked(found[1]))
@@ -361,16 +353,19 @@ class Session:
         except Exception:  # whatever an engine or a source raises may quote a row
             raise EngineError from None
 
-    def _with_what_fits(
-        self, refused: BudgetExceeded, plan: Plan, bound: Rule, contribution: Contribution | None
-    ) -> BudgetExceeded:
+    def _with_what_fits(self, refused: BudgetExceeded, plan: Plan, how: Options) -> BudgetExceeded:
         """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""
         name = "rho" if plan.spend.epsilon is None else "epsilon"
 
         def at(amount: float) -> Plan:
             spend = replace(plan.spend, **{name: Fraction(amount)})
             return make_plan(
-                plan.query, self._schemas, spend=spend, bound=bound, contribution=contribution, target=plan.target
+                plan.query,
+                self._schemas,
+                spend=spend,
+                bound=how.bound,
+                contribution=how.contribution,
+                target=plan.target,
             )
 
         def fits(amount: float) -> bool:
@@ -402,7 +397,7 @@ class Session:
         """Return a question of several, which share what they cost and cannot each say how they are to be answered."""
         query, wish = self._read(question)
         if wish != Wish():
-            raise Unsupported("several questions share one price; ask a question that says WITHIN by itself")
+            raise Unsupported("several questions share one price; ask a question that says WITHIN or OPTIONS by itself")
         return query
 
     def _spend(self, epsilon: object, rho: object) -> Spend:

@@ -238,5 +238,5 @@ def test_a_question_among_several_has_no_width_of_its_own() -> None:
 
 def test_a_view_has_no_width() -> None:
     table = Table(pa.table({"x": [1]}), unit=Rows(), columns={"x": integer(0, 9)})
-    with pytest.raises(Unsupported, match="WITHIN stands at the end of a question"):
+    with pytest.raises(Unsupported, match="WITHIN and OPTIONS stand in questions"):
         Session({"t": table}, views={"v": "SELECT x FROM t WITHIN 5"}, budget=PURE)

@@ -27,6 +27,20 @@ MUTANTS: list[Mutant] = [
         ("len(names) > 1", "False"),
     ),
     *of(
+        "planner/options.py",
+        "unit/query/test_google_options.py",
+        ("wish.delta < delta:", "wish.delta < 0:"),
+        ("if owner is None or wish.unit.casefold() != owner.casefold():", "if False:"),
+        ("if own is not None and getattr(said, name) is not None:", "if False:"),
+        ('bound="groups", contribution=', "contribution="),
+    ),
+    *of(
+        "query/sql_wish.py",
+        "unit/query/test_google_options.py",
+        ("if depth or found is not None:", "if found is not None:"),
+        ("if name in options:", "if False:"),
+    ),
+    *of(
         "query/sql_wish.py",
         "laws/test_accuracy_first.py",
         ("            raise ParseError(_FORM, line=token.line, column=token.col)\n    if", "            pass\n    if"),

@@ -55,7 +55,7 @@ def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] |
     """
     query, wish = parse_asked(sql, tables, views)
     if wish != Wish():
-        raise Unsupported("WITHIN says how a session is to answer a question; this only reads one")
+        raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")
     return query
 
 
@@ -88,7 +88,7 @@ def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Priva
 
     def read(tree: Node, wish: Wish) -> Private:
         if wish != Wish():
-            raise Unsupported("a view is of rows, without noise; WITHIN stands at the end of a question about it")
+            raise Unsupported("a view is of rows, without noise; WITHIN and OPTIONS stand in questions about it")
         return read_rows(tree, tables, views)
 
     return _read(sql, read)
