@@ -252,3 +252,16 @@ def test_intervals_close_as_noise_goes() -> None:
             low, high = answer.interval
             assert high - low <= 2e-3 * max(1.0, abs(answer.value)), expression
             assert math.isfinite(answer.estimate.standard_error)
+
+
+def test_without_noise_a_covariance_within_people_is_of_what_is_typical() -> None:
+    inner = "SELECT person, {} AS k, {} AS s FROM t GROUP BY person"
+    asked = "SELECT COVAR_POP(k, s) AS c, CORR(s, k) AS r, AVG(s) AS m FROM ({}) AS z"
+    clamped = asked.format(inner.format("LEAST(COUNT(x), 2)", "LEAST(COALESCE(SUM(x), 0), 200)"))
+    table = Table(rows(), unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=1, rows=2))
+    with Session({"t": table}, budget=Pure(epsilon=10**15)) as session:
+        sql = asked.format(inner.format("COUNT(x)", "COALESCE(SUM(x), 0)"))
+        plan = session.plan(sql, epsilon=10**9)
+        answer = session.run(plan)
+    assert [series.values[0] for series in answer.series] == pytest.approx(plain(clamped)[0], rel=1e-5)
+    assert len(plan.passes[0].measures) == 6  # the centred sum of s is shared

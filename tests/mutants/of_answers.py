@@ -92,6 +92,7 @@ MUTANTS: list[Mutant] = [
         "conformance/test_aggregates.py laws/test_plan_sensitivity.py",
         ("return Sum(product, -ends, ends,", "return Sum(product, -2 * ends, 2 * ends,"),
         ("replace(self.second, where=_all((*self._known, self.second.where)))", "self.second"),
+        ("if not argument.held:", "if False:"),
     ),
     *of(
         "reading.py",

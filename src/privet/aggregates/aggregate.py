@@ -30,6 +30,8 @@ class Argument:
     step: Fraction | None
     nullable: bool
     where: Expression | None
+    held: bool = True
+    """Whether the expression itself is certain to lie within its bounds, before it is clamped on a grid."""
 
     @property
     def middle(self) -> Fraction:

@@ -111,7 +111,11 @@ class Covariance(Aggregate):
 
 
 def _moved(argument: Argument) -> Expression:
-    return Call("subtract", (argument.expression, Constant(argument.middle)))
+    x = argument.expression
+    if not argument.held:
+        bottom, top = Constant(argument.low), Constant(argument.high)
+        x = Call("case", (Call("less", (x, bottom)), bottom, Call("greater", (x, top)), top, x))
+    return Call("subtract", (x, Constant(argument.middle)))
 
 
 def _all(conditions: tuple[Expression | None, ...]) -> Expression | None:

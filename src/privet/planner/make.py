@@ -9,7 +9,7 @@ from fractions import Fraction
 from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Ranked
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, Column, Expression
 from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Column as Facts
@@ -168,7 +168,7 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         return CountRows(asked.where)
     if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
         both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
-        first, second = (_held(_argument(asked, one, schema, typical), schema) for one in both)
+        first, second = (_argument(asked, one, schema, typical) for one in both)
         return OF_TWO[asked.function](first, second)
     if asked.function == "quantile" and asked.argument is not None:
         share = Fraction(dict(asked.options)["share"])
@@ -189,17 +189,14 @@ def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Map
         step=_step(expression, facts, schema),
         nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
         where=asked.where,
+        held=counted or _held(expression, ends, schema),
     )
 
 
-def _held(argument: Argument, schema: Schema) -> Argument:
-    """Return an argument whose expression keeps to its ends: where they are what is typical, and more may come."""
-    low, high = typed(argument.expression, schema.columns).ends
-    if low is not None and high is not None and argument.low <= low and high <= argument.high:
-        return argument
-    bottom, top, x = Literal(argument.low), Literal(argument.high), argument.expression
-    cases = (Call("less", (x, bottom)), bottom, Call("greater", (x, top)), top, x)
-    return replace(argument, expression=Call("case", cases))
+def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
+    """Return whether an expression is certain to lie within ends: where these are what is typical, more may come."""
+    low, high = typed(expression, schema.columns).ends
+    return low is not None and high is not None and ends[0] <= low and high <= ends[1]
 
 
 def _ends(asked: Asked, expression: Expression, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
