@@ -62,7 +62,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines/sql.py",
         "laws/test_different_values.py",
-        ("WHERE i <= {pairs.most}", "WHERE i <= 2 * {pairs.most}"),
+        ("nth_least('h', pairs.most + 1)", "nth_least('h', pairs.most + 2)"),
         ("HAVING count(*) > {pairs.most}", "HAVING count(*) > {pairs.most + 1}"),
     ),
     *of(

@@ -289,14 +289,12 @@ class Writer:
         rows = f"SELECT * FROM ({self._rows(unit=not alone, values='later')}) WHERE v IS NOT NULL{counts}"
         if alone:
             return self._different(f"SELECT {_listed(names)} FROM ({rows})")
-        # units with too many pairs are few: only they are ranked
-        cells = f"SELECT u, {_listed(names)} FROM ({rows}) GROUP BY u, {', '.join(names)}"
-        over = f"SELECT u FROM g GROUP BY u HAVING count(*) > {pairs.most}"
-        order = ", ".join([self._hash(["u", *names]), *names])
-        ranked = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS i FROM g SEMI JOIN o USING (u)"
-        kept = f"SELECT {_listed(names)} FROM ({ranked}) WHERE i <= {pairs.most}"
-        held = f"SELECT {_listed(names)} FROM g ANTI JOIN o USING (u) UNION ALL {kept}"
-        return f"WITH g AS MATERIALIZED ({cells}), o AS MATERIALIZED ({over}) {self._different(held)}"
+        each = f"SELECT u, {_listed(names)} FROM ({rows}) GROUP BY u, {', '.join(names)}"
+        cells = f"SELECT *, {self._hash(['u', *names])} AS h FROM ({each})"
+        # no more than `most` pairs lie strictly below the next one, even if two hashes are equal
+        cut = f"SELECT u, {nth_least('h', pairs.most + 1)} AS t FROM g GROUP BY u HAVING count(*) > {pairs.most}"
+        held = f"SELECT {_listed(names)} FROM g LEFT JOIN o USING (u) WHERE o.t IS NULL OR g.h < o.t"
+        return f"WITH g AS MATERIALIZED ({cells}), o AS ({cut}) {self._different(held)}"
 
     def _different(self, held: str) -> str:
         different = f"SELECT DISTINCT {_listed([*self.k, 'v'])} FROM ({held})"
