@@ -19,7 +19,7 @@ from privet.core.exact import failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
-from .aim import LARGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
+from .aim import LARGEST, LONGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
 from .convolve import Part
 from .discretise import Extent, Lattice, lower, upper
 from .distribution import LossDistribution, OptimisticLoss, compose_lower, compose_upper
@@ -116,7 +116,7 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
         width = max(aimed.width for aimed in aims)
         spread = max(rough.moments.spread(0.0) for rough in sketches.values())
         wanted = spread * math.sqrt(TOLERANCE / gathered.count)
-        spacing = aligned(gathered.pairs, max(wanted, 16 * width / LARGEST))
+        spacing = aligned(gathered.pairs, max(wanted, 16 * width / LARGEST, longest(reaches) / LONGEST))
     else:
         spacing = float_up(positive(step, "step"))
     low, high = (_lattices(gathered.pairs, reaches, spacing, make) for make in (lower, upper))

@@ -15,6 +15,7 @@ from privet.accounting.loss import privacy_loss
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.core.event import Atom, Repeated
 from privet.core.pair import Pair
+from privet.mechanisms import FiniteMechanism
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,11 @@ def test_delta_is_what_the_loss_says_it_is():
     for epsilon in (0.0, 1.0):
         direct = float(np.sum(loss.masses * np.maximum(-np.expm1(epsilon - loss.losses), 0)))
         assert loss.delta(epsilon) == pytest.approx(direct, rel=1e-9)
+
+
+def test_a_curve_that_never_falls_is_soon_seen_to_be_nothing_but_a_chance_of_failing():
+    # The larger of both directions is 1/2 everywhere, though one of them ends at ln 2: finite losses have no spread.
+    never_falls = FiniteMechanism([[Fraction(1, 2), Fraction(1, 2)], [0, 1]]).event
+    loss = privacy_loss(never_falls)
+    assert loss.infinite == pytest.approx(0.5, abs=1e-6)
+    assert loss.delta(3) == 0.5
