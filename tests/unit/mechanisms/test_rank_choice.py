@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from privet.core.errors import RequestError
+from privet.mechanisms import rank_choice
 from privet.mechanisms.rank_choice import RankChoice, choose_rank, ranks_off
 from privet.mechanisms.tally import Counted
 
@@ -92,3 +93,12 @@ def test_a_rate_that_is_next_to_nothing_is_refused():
 
 def test_no_repr_tells_of_data():
     assert "places=10" in repr(RankChoice.middle(HALF, last=9, span=Fraction(1), epsilon=Fraction(1)))
+
+
+def test_what_is_gathered_far_off_keeps_its_probabilities(monkeypatch):
+    monkeypatch.setattr(rank_choice, "_REACH", 0)  # so that nearly everything is far off
+    weights, aim = {0: 3, 1: 1, 4: 2}, Fraction(7, 2)
+    expected = law(weights, aim, HALF, 5)
+    seen = np.bincount([choose_rank(tally(weights), aim, 2, HALF, last=5) for _ in range(DRAWS)], minlength=6)
+    for count, p in zip(seen.tolist(), expected, strict=True):
+        assert abs(count - DRAWS * p) <= 6 * math.sqrt(DRAWS * p * (1 - p)) + 1
