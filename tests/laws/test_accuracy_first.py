@@ -50,7 +50,7 @@ def session(budget: Budget = PURE, unit: Unit | None = None, size: int = 30, **o
 
 QUESTIONS: list[tuple[str, Any]] = [
     ("SELECT COUNT(*) AS n FROM t", 5),
-    ("SELECT COUNT(*) AS n FROM t", Fraction(1, 2)),
+    ("SELECT COUNT(*) AS n FROM t", Fraction(3, 2)),
     (GROUPED, 20),
     ("SELECT COUNT(*) AS n, SUM(age) AS s FROM t", {"n": 7, "s": 300}),
     ("SELECT SUM(cost) / 100 - 3 AS s FROM t WHERE age > 30", 12.5),
@@ -97,7 +97,8 @@ def test_every_interval_of_the_answer_is_as_narrow_as_asked(sql: str, within: An
         for column in answer:
             for name, limit in limits.items():
                 if name in column:
-                    assert column[f"{name}_high"] - column[f"{name}_low"] <= 2 * float(limit) * (1 + 1e-12)
+                    assert column[f"{name}_high"] - column[name] <= float(limit) * (1 + 1e-12)
+                    assert column[name] - column[f"{name}_low"] <= float(limit) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("within", "confidence"), [(5, 0.95), (1, 0.99), (40, 0.5), (0.5, 0.9)])
@@ -110,6 +111,15 @@ def test_the_price_of_a_count_is_the_first_whose_exact_tail_is_small_enough(with
         found = asked.plan("SELECT COUNT(*) AS n FROM t", within=within, confidence=confidence).spend.epsilon
     assert found is not None
     assert tail(found) <= 1 - confidence < tail(before(found))
+
+
+def test_a_count_that_is_rounded_is_within_the_width_after_rounding() -> None:
+    with session(unit=Person("person")) as asked:
+        (one,) = asked.plan("SELECT COUNT(*) AS n FROM t", within=5).to_dict()["target"]["columns"]
+        noise = asked.plan("SELECT COUNT(*) AS n FROM t", within=5).to_dict()["releases"][0]["half_width_95"]
+        assert one["half_width"] == pytest.approx(noise + 0.5)
+        with pytest.raises(RequestError, match="wider"):
+            asked.plan("SELECT COUNT(*) AS n FROM t", within=0.4)
 
 
 def test_prices_rise_have_four_digits_and_end_at_a_thousand() -> None:

@@ -17,6 +17,7 @@ MUTANTS: list[Mutant] = [
         "laws/test_accuracy_first.py",
         ("factor = abs(line.factor) * reading.aggregate.linear", "factor = reading.aggregate.linear"),
         ("or reading.aggregate.linear is None:", "or False:"),
+        ("(half + _rounding(plan, reading)) * factor", "half * factor"),
         ("return max(one.half_width / one.wanted", "return min(one.half_width / one.wanted"),
         ("float(target.confidence))", "0.95)"),
     ),

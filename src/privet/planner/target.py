@@ -14,8 +14,8 @@ from privet.core.errors import BadParameter, RequestError, UnknownName, Unsuppor
 from privet.core.exact import open_probability, positive
 
 from .derive import columns_of, linear_in, meanings
-from .plan import Plan, Target
-from .widths import noise_within
+from .plan import Known, Plan, Reading, Target
+from .widths import measure_at, noise_within
 
 CONFIDENCE = Fraction(19, 20)
 """How often an interval holds where nothing is said."""
@@ -50,8 +50,8 @@ def read_target(within: object, confidence: object) -> Target:
 def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
     """Return the half-widths of the columns that have a target, from public facts alone.
 
-    Guarantee: the noise on each stays within its half-width at least as often as the confidence says, since it is the
-    quantile of the very noise that will be drawn, times the exact factor of the sum in the column.
+    Guarantee: what is shown is off by no more, as the sums are bounded, at least as often as the confidence says: it is
+    the quantile of the very noise that will be drawn, and what rounding may add, times the exact factor of the sum.
     """
     readings = {reading.name: reading for reading in plan.readings}
     found = []
@@ -69,8 +69,8 @@ def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
         if line is None or reading is None or reading.aggregate.linear is None:
             raise Unsupported(_unfit(name, bool(noisy)))
         factor = abs(line.factor) * reading.aggregate.linear
-        half = noise_within(plan, reading.places[0], float(target.confidence))
-        found.append(Reached(name, Fraction(half) * factor, wanted))
+        half = Fraction(noise_within(plan, reading.places[0], float(target.confidence)))
+        found.append(Reached(name, (half + _rounding(plan, reading)) * factor, wanted))
     if not found:
         raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
     return tuple(found)
@@ -79,6 +79,13 @@ def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
 def excess(plan: Plan, target: Target) -> Fraction:
     """Return the largest half-width of a plan as a multiple of what it may be: at most 1 where the target is met."""
     return max(one.half_width / one.wanted for one in reached(plan, target))
+
+
+def _rounding(plan: Plan, reading: Reading) -> Fraction:
+    """Return how far a number is from the noisy sum that it is read from: counts are shown as whole numbers."""
+    place = reading.places[0]
+    weighted = not isinstance(place, Known) and measure_at(plan, place).shift > 0
+    return Fraction(1, 2) if weighted and reading.aggregate.counts else Fraction(0)
 
 
 def facts_of(plan: Plan) -> dict[str, Any] | None:
