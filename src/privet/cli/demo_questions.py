@@ -10,7 +10,7 @@ from .hospital import DECLARED_GROUPS, DECLARED_ROWS, OFTEN, REGULARS
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, what it shows and what it may cost.
+    """What is asked, what it shows and what it may cost; nothing, where the question itself says how wide it may be.
 
     `truth` gives the same columns as `sql` without any privacy, where there is an answer; `most` is how many of its
     rows are printed, and `pictured` whether it goes into the picture.
@@ -18,7 +18,7 @@ class Question:
 
     shows: str
     sql: str
-    epsilon: Fraction
+    epsilon: Fraction | None
     truth: str = ""
     remark: str = ""
     most: int | None = None
@@ -40,6 +40,25 @@ QUESTIONS = (
         "SELECT ward, COUNT(*) AS visits, AVG(cost) AS cost FROM visits GROUP BY ward ORDER BY ward",
         Fraction(1, 2),
         "SELECT ward, COUNT(*), AVG(least(cost, 3000)) FROM visits GROUP BY ward",
+    ),
+    Question(
+        "Medians",
+        "SELECT ward, MEDIAN(cost) AS cost FROM visits GROUP BY ward ORDER BY ward",
+        Fraction(1, 4),
+        "SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward",
+    ),
+    Question(
+        "Two tables, joined by whose rows they are",
+        "SELECT region, AVG(cost) AS cost FROM visits JOIN patients USING (patient_id) GROUP BY region ORDER BY region",
+        Fraction(1, 4),
+        "SELECT region, AVG(least(cost, 3000)) FROM visits JOIN patients USING (patient_id) GROUP BY region",
+    ),
+    Question(
+        "How wide an answer may be, instead of what it may cost",
+        "SELECT COUNT(DISTINCT patient_id) AS elderly FROM visits WHERE age >= 65 WITHIN 50 CONFIDENCE 0.99",
+        None,
+        "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE age >= 65",
+        "The least epsilon that keeps the answer within 50, 99 times of 100, from public facts alone.",
     ),
     Question(
         "Groups that nobody declared",
