@@ -97,7 +97,7 @@ def test_every_understood_part_is_met_by_the_corpus() -> None:
     # so that taking any entry away makes the test above fail, and no entry is there for nothing
     met = set()
     for query in CORPUS:
-        for node in front._tree(query).walk():
+        for node in front._tree(query)[0].walk():
             met.add((node.key, ""))
             met |= {(node.key, name.rstrip("_")) for name, value in node.args.items() if value}
     met.add(("union", "distinct"))  # understood to be refused
