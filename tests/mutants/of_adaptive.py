@@ -72,7 +72,7 @@ MUTANTS: list[Mutant] = [
         "noise/heavy.py",
         "unit/noise/test_noise_heavy.py",
         ("if u1**p + v1**p <= u0 ** (p - 2) << 2 * bits:", "if u1**p + v1**p <= 2 * u0 ** (p - 2) << 2 * bits:"),
-        ("return False if (u0 * u0 + v0 * v0) ** (d + 1) >", "return False if (u0 * u0 + v0 * v0) ** d >"),
+        ('d = whole(degrees, "degrees", least=1, most=64)', 'd = whole(degrees, "degrees", least=1, most=64) + 1'),
         ("return least if source.word() & 1 else -least", "return least"),
         ("ExponentialCoin(1 / (2 * scale))", "ExponentialCoin(1 / scale)"),
         ("if least == most:", "if True:"),

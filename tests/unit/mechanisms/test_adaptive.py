@@ -277,6 +277,8 @@ def test_the_largest_change_of_made_up_neighbours_is_found() -> None:
     assert set(drawn) == {10}
     assert len(drawn) == 2 * 61
     assert total.gamma == largest.gamma == Fraction(0.2)
+    lasts = itertools.chain([1, 5, 2], itertools.repeat(3))
+    assert sample_sensitivity(sum, lambda k: [0] * (k - 1) + [next(lasts)], size=9, gamma=0.2).value == 5
 
 
 def test_random_privacy_is_a_type_of_its_own_that_nothing_else_takes() -> None:

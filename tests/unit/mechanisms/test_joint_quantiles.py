@@ -13,9 +13,16 @@ import pytest
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Composed
-from privet.mechanisms import DiscreteLaplaceEvent, ExponentialEvent, Quantiles, RecursiveQuantiles, quantiles
+from privet.mechanisms import (
+    DiscreteLaplaceEvent,
+    ExponentialEvent,
+    Quantiles,
+    RecursiveQuantiles,
+    joint_choice,
+    quantiles,
+)
 from privet.mechanisms import quantile_joint as module
-from privet.mechanisms.joint_choice import JointRanks, _spread
+from privet.mechanisms.joint_choice import JointRanks, _pick, _spread
 from privet.mechanisms.quantile_joint import targets
 from privet.noise.source import SYSTEM
 
@@ -86,6 +93,46 @@ def test_draws_have_exactly_the_law_of_the_definition(
     statistic = sum((seen[places] - chance * draws) ** 2 / (chance * draws) for places, chance in often.items())
     assert statistic < len(often) + 7 * math.sqrt(2 * len(often))
     assert set(seen) <= set(expected)
+
+
+def test_poor_proposals_are_made_good_by_refusing_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths, aims, kappa = np.array([1, 2, 3, 1, 1]), [Fraction(1), Fraction(2), Fraction(1)], Fraction(1)
+    monkeypatch.setattr(
+        joint_choice, "_pick", lambda w, allowed, source: _pick(w + allowed * w.mean(), allowed, source)
+    )
+    poor = JointRanks(widths, aims, kappa)
+    poor._room = Fraction(9)  # each of three sums may be twice what it was
+    weights = {}
+    for a, b in itertools.combinations_with_replacement(range(5), 2):
+        ways = widths[a] * widths[b] / (1 if a < b else 2)
+        weights[a, b] = ways * math.exp(-abs(a - 1) - abs(b - a - 2) - abs(4 - b - 1))
+    total, draws = sum(weights.values()), 700
+    seen = Counter(tuple(poor.draw()) for _ in range(draws))
+    often = {ranks: draws * w / total for ranks, w in weights.items() if draws * w / total > 8}
+    statistic = sum((seen[ranks] - mean) ** 2 / mean for ranks, mean in often.items())
+    assert statistic < len(often) + 7 * math.sqrt(2 * len(often))
+
+
+def test_whatever_is_allowed_may_be_proposed_however_little_it_weighs() -> None:
+    class Last:
+        """A source whose word is the last one below a bound."""
+
+        def __init__(self, bound: int) -> None:
+            self.bound = bound
+
+        def word(self) -> int:
+            return self.bound - 1
+
+        def words(self, count: int) -> Any:
+            return np.full(count, self.bound - 1, dtype=np.uint64)
+
+    for weights in ([1.0, 1e-300], [1.0, 0.0], [0.0, 0.0], [1e-290, 1e-308]):
+        values, allowed = np.array(weights), np.array([True, True])
+        _, _, total, unit = _pick(values, allowed, SYSTEM)
+        index, bound, again, _ = _pick(values, allowed, Last(total))
+        assert (index, again) == (1, total)
+        assert bound >= 1
+        assert bound >= Fraction(weights[1]) * Fraction(2) ** unit
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])

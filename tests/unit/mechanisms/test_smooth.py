@@ -23,6 +23,7 @@ from privet.mechanisms import (
     StudentTail,
     smooth_bound,
 )
+from privet.mechanisms.smooth import LEAST_SCALE
 from privet.mechanisms.smooth_quantile import best_pair
 
 D_STAR = [1, 2, 35, 36, 36, 99, 115]
@@ -133,6 +134,17 @@ def test_what_noise_is_scaled_by_is_smooth_and_never_below_the_local_sensitivity
                 other = (*rows[:place], value, *rows[place + 1 :])
                 assert abs(answer - order_statistic(other, HALF)) <= rungs[rows]
                 assert abs(math.log(rungs[rows] / rungs[other])) <= float(mechanism.smooth.beta)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(50)])
+def test_a_rung_is_no_lower_than_the_bound_and_higher_by_what_was_left_for_it(epsilon: Fraction) -> None:
+    mechanism = SmoothSensitivity(low=0, high=1, epsilon=epsilon)
+    for bound in np.random.default_rng(7).lognormal(0, 5, 200):
+        rung = mechanism.rung(float(bound))
+        assert Fraction(float(bound)) <= rung or rung == LEAST_SCALE
+        assert math.log(rung) - math.log(max(bound, float(LEAST_SCALE))) <= float(mechanism.beta) / 65
+    assert mechanism.rung(0.0) == LEAST_SCALE
+    assert mechanism.smooth_beta == mechanism.beta * Fraction(63, 64)
 
 
 def test_published_figures_are_reached() -> None:
@@ -251,7 +263,7 @@ def test_the_exact_law_of_a_median_keeps_epsilon_for_all_neighbours(tail: Any) -
 
 
 def test_releases_have_that_law() -> None:
-    mechanism = SmoothQuantile(q=0.5, low=0, high=40, step=1, epsilon=2)
+    mechanism = SmoothQuantile(q=0.5, low=0, high=40, step=1, epsilon=3, smoothing=Fraction(1, 5))
     values = [3, 18, 20, 20, 22, 30, 31]
     scale = float(mechanism.smooth.rung(mechanism._measure(values)[1]) / mechanism.smooth.alpha)
     drawn = np.array([mechanism.release(values) for _ in range(3000)])
