@@ -181,6 +181,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
     ("SELECT AVG(age) AS a FROM t", {"within": 5}, Unsupported, "depends on the data"),
     ("SELECT MEDIAN(age) AS a FROM t", {"within": 5}, Unsupported, "depends on the data"),
     ("SELECT SUM(age) / COUNT(*) AS a FROM t", {"within": 5}, Unsupported, "'a'"),
+    ("SELECT SUM(age) + COUNT(*) AS a FROM t", {"within": 5}, Unsupported, "'a'"),
     ("SELECT COUNT(*) * COUNT(*) AS a FROM t", {"within": 5}, Unsupported, "'a'"),
     ("SELECT ABS(COUNT(*)) AS a FROM t", {"within": 5}, Unsupported, "'a'"),
     (GROUPED, {"within": "2%"}, Unsupported, "2%"),

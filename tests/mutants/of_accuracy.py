@@ -8,7 +8,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/accuracy.py",
         "laws/test_accuracy_first.py",
-        ("low, high = -1, PRICES - 1", "low, high = PRICES // 2, PRICES - 1"),
+        ("low, high = -1, PRICES - 1", "low, high = 5 * PRICES // 6, PRICES - 1"),
         ("if excess(plan, target) <= 1 else", "if excess(plan, target) <= 1.01 else"),
         ("if excess(best, target) > 1:", "if False:"),
     ),
