@@ -173,9 +173,8 @@ class Trees:
     def joined(self, source: Relation, other: Relation, kind: str | None = None) -> Relation:
         names = self.names(source, other)
         plain = Join(source, other, kind or self.draw.choice(["inner", "left"]), names)
-        if self.draw.random() < 0.5:
-            return plain
-        return Join(source, other, plain.kind, names, self.condition(plain))
+        on = None if self.draw.random() < 0.5 else self.condition(plain)
+        return replace(plain, on=on, most=self.draw.choice([None, 2, 3, 1000]))
 
     def _public(self, source: Relation, depth: int) -> Relation:
         x, places = self.number(source), self.of_kind(source, "text")

@@ -94,4 +94,17 @@ MUTANTS: list[Mutant] = [
         "laws/test_window_sensitivity.py golden/test_query_to_plan.py",
         ('return "change-one" if isinstance(self.unit, Window) else self.neighbors', "return self.neighbors"),
     ),
+    *of(
+        "query/fanout.py",
+        "unit/query/test_several_tables.py",
+        ("while many and most > 1 and public * most**many > MOST:", "while False:"),
+        ("        factor *= schema_of(one.right, tables).rows", "        pass"),
+        ("if one.most is None or not 1 <= one.most <= MOST_EACH:", "if False:"),
+        ("    return not linked", "    return False"),
+    ),
+    *of(
+        "engines/relations.py",
+        "laws/test_relation_sensitivity.py",
+        ("WHERE i <= {most}", "WHERE i <= {most} + 1"),
+    ),
 ]

@@ -29,7 +29,8 @@ class Join:
 
     Between private sides, rows of different units never meet, whatever the condition says. `left` keeps the rows of the
     left side that meet none. `names` says what each column of the right side is called in the result: (name, column).
-    The condition is over the result's columns.
+    The condition is over the result's columns. Of each unit, at most `most` rows of the right side take part, the first
+    in the order of their columns; with None, all.
     """
 
     left: Relation
@@ -37,6 +38,7 @@ class Join:
     kind: Literal["inner", "left"]
     names: tuple[tuple[str, str], ...]
     on: Expression | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True)

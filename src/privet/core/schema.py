@@ -24,7 +24,7 @@ Key = int | str | bool | datetime.date | None
 _INT64 = 2**63
 DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
-PUBLIC_ROWS = 2**24
+PUBLIC_ROWS = 10**5
 """How many rows a public table has at most where nothing is declared; this is checked when it is opened."""
 
 LATER = {"later": True}

@@ -16,7 +16,7 @@ from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
 from privet.query.shape import schema_of
 
 from .evaluation import as_kind, evaluate_row
-from .memory_within import Owned, Row, grouped, ranked, read
+from .memory_within import Owned, Row, grouped, in_order, ranked, read
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]]) -> list[Owned]:
@@ -79,6 +79,8 @@ def _kept(rows: list[Owned], where: Expression | None, facts: Mapping[str, Colum
 def _join(join: Join, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]], schema: Schema) -> list[Owned]:
     both = bool(unit_columns(schema_of(join.right, tables).unit))
     right = rows_of(join.right, tables, stored)
+    if both and join.most is not None:
+        right = _cut(right, join.most)
     found: list[Owned] = []
     for owner, row in rows_of(join.left, tables, stored):
         pairs = []
@@ -91,6 +93,13 @@ def _join(join: Join, tables: Mapping[str, Schema], stored: Mapping[str, Sequenc
             pairs.append({**row, **{name: None for name, _ in join.names}})
         found += [(owner, pair) for pair in pairs]
     return found
+
+
+def _cut(rows: list[Owned], most: int) -> list[Owned]:
+    owned: dict[Any, list[Row]] = {}
+    for owner, row in rows:
+        owned.setdefault(owner, []).append(row)
+    return [(owner, row) for owner, several in owned.items() for row in in_order(several)[:most]]
 
 
 def _renamed(row: Row, schema: Schema) -> Row:

@@ -117,6 +117,11 @@ def _ahead(relation: Rank, a: Row, b: Row, facts: Mapping[str, Column]) -> int:
     return 0
 
 
+def in_order(rows: list[Row]) -> list[Row]:
+    """Return rows in the order of their columns, NULLs last."""
+    return sorted(rows, key=cmp_to_key(_further))
+
+
 def _further(a: Row, b: Row) -> int:
     for x, y in zip(a.values(), b.values(), strict=True):
         if x is None or y is None:

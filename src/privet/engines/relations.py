@@ -81,7 +81,10 @@ class _Writer:
         mine, theirs = physical(left), physical(right)
         made = physical(self.schema(join))
         renamed = [f"{theirs[column]} AS {made[name]}" for name, column in join.names]
-        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({self.write(join.right)})"
+        rows = self.write(join.right)
+        if both and join.most is not None:
+            rows = _cut(rows, list(theirs.values()), join.most)
+        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({rows})"
         conditions = ["u = v"] if both else []
         if join.on is not None:
             facts = sources(self.schema(join))
@@ -104,6 +107,17 @@ class _Writer:
                 columns.append(f"c{index}" if own.kind == column.kind else wider)
             parts.append(f"SELECT {', '.join(columns)} FROM ({self.write(source)})")
         return " UNION ALL ".join(parts)
+
+
+def _cut(rows: str, columns: list[str], most: int) -> str:
+    """Return rows of which each unit has at most so many; the few units with more are the only ones to be ranked."""
+    listed = ", ".join(["u", *columns])
+    place = f"row_number() OVER (PARTITION BY u ORDER BY {', '.join(columns)}) AS i"
+    return (
+        f"WITH r AS MATERIALIZED ({rows}), h AS (SELECT u FROM r GROUP BY u HAVING count(*) > {most}) "
+        f"SELECT {listed} FROM r ANTI JOIN h USING (u) UNION ALL "
+        f"SELECT {listed} FROM (SELECT *, {place} FROM r SEMI JOIN h USING (u)) WHERE i <= {most}"
+    )
 
 
 def _carried(schema: Schema) -> list[str]:

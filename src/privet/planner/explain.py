@@ -14,6 +14,7 @@ from privet.core.rounding import float_up
 from privet.core.scan import Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Rows, Window, person_column
 from privet.mechanisms import Laplace
+from privet.query.fanout import joins_of
 from privet.query.normal import text
 
 from .choice_words import choice_facts, choice_lines, choice_notes
@@ -144,11 +145,20 @@ def boundings(plan: Plan) -> list[str]:
     """Return what happens to whoever gives more than a plan allows: for its sums, and for each count of values."""
     several = [one for one in plan.passes if isinstance(one.scan.bounding, Pairs)]
     first = [] if plan.passes[0] in several else [plan.passes[0]]
-    return [bounding_in_words(one) for one in (*first, *several)]
+    joined = _joined_in_words(plan.passes[0])
+    return [*(bounding_in_words(one) for one in (*first, *several)), *([joined] if joined else [])]
 
 
 def _cut(one: Pass) -> bool:
     return isinstance(one.scan.bounding, Pairs) and not isinstance(one.scan.schema.unit, Rows)
+
+
+def _joined_in_words(one: Pass) -> str:
+    """Return how many rows of a person take part in a join, where there may be many on both sides."""
+    most = [join.most for join in joins_of(one.scan.table) if join.most is not None]
+    if not most:
+        return ""
+    return f"Of each {person_column(one.scan.schema.unit)} at most {max(most):,} rows of a joined table take part."
 
 
 def bounding_in_words(one: Pass) -> str:

@@ -15,6 +15,7 @@ from privet.core.scan import GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Person, Rows, Window
+from privet.query.fanout import check_fanout
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
@@ -156,6 +157,7 @@ def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     schema = schema_of(relation, tables)
     if isinstance(schema.unit, Nobody):
         raise RequestError("this asks about public tables only; read them where they are, without noise")
+    check_fanout(relation, tables)
     return schema
 
 

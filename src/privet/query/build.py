@@ -14,6 +14,7 @@ from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 
 from .bins import with_bins
+from .fanout import with_cuts
 from .functions import typed
 from .inside import deduplicated, named_columns
 from .nodes import Aggregate, Key, Order, Output, Query, Step
@@ -103,7 +104,8 @@ def aggregated(source: Private, asked: Selection) -> Released:
             "a query must aggregate, and this one only lists groups; add COUNT(*) to see how many rows each has"
         )
     step = _step(asked, outputs, having, order)
-    query = Query(source.table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
+    table = with_cuts(source.table, source.tables)
+    query = Query(table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
     return Released(query, _output_facts(step, facts))
 
 

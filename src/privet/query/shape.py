@@ -118,10 +118,11 @@ class _Shape:
                 "a public table cannot be kept whole beside a private one: its rows without a match would belong to "
                 "nobody, and appear when a person leaves; put the private table first, or use JOIN"
             )
-        keyed = _on_key(join, left, right)
+        keyed = on_key(join, left, right)
         if not is_public(right):
             check_same_unit(left, right)
-            return _made(left, columns, self._together(join, left, right), left.rows * right.rows)
+            met = right.rows if join.most is None else min(join.most, right.rows)
+            return _made(left, columns, self._together(join, left, right), left.rows * met)
         if isinstance(left.unit, Rows) and not keyed:
             raise Unsupported(
                 "each row of this table is protected by itself, and a join may make it into several; join on the key "
@@ -243,7 +244,7 @@ def check_same_unit(left: Schema, right: Schema) -> None:
             raise Unsupported(f"{name!r}, which says whose row it is, is of different kinds in these tables")
 
 
-def _on_key(join: Join, left: Schema, right: Schema) -> bool:
+def on_key(join: Join, left: Schema, right: Schema) -> bool:
     """Return whether each row of the left side meets at most one of a public right side, by its key."""
     key = next((name for name, column in join.names if column == right.key), None)
     if key is None:

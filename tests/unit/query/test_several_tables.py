@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from privet.core.errors import RequestError, UnknownName, Unsupported
+from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.expression import Call, Column, Literal
 from privet.core.links import followed
 from privet.core.relation import By, Derive, Group, Join, Rank, Union, Within, tables_of
@@ -22,6 +23,7 @@ from privet.core.schema import (
     text,
 )
 from privet.core.unit import Link, Person, Rows
+from privet.query.fanout import check_fanout, joins_of
 from privet.query.frame import Frame, col, count, sum, table
 from privet.query.nodes import Query
 from privet.query.relation import Private
@@ -77,7 +79,7 @@ PEOPLE_NAMES = (("person_2", "person"), ("sex", "sex"), ("zip", "zip"), ("weight
 
 def test_a_join_on_the_unit_is_held_to_it_without_a_condition() -> None:
     asked = ask("SELECT p.sex, COUNT(*) FROM visits v JOIN people p ON v.person = p.person GROUP BY p.sex")
-    assert asked.table == Join("visits", "people", "inner", PEOPLE_NAMES)
+    assert asked.table == Join("visits", "people", "inner", PEOPLE_NAMES, most=10**4)
     assert asked.keys[0].expression == Column("sex")
 
 
@@ -153,7 +155,7 @@ def test_what_links_to_one_row_gives_no_more_than_before() -> None:
     assert wider.contribution == Contribution(groups=4, rows=9)
     assert wider.rows == 10**12
     assert rows("SELECT * FROM people JOIN zips USING (zip)").schema.rows == PEOPLE.rows
-    assert rows("SELECT ward FROM visits, codes").schema.rows == 10**6 * 2**24
+    assert rows("SELECT ward FROM visits, codes").schema.rows == 10**6 * 10**5
 
 
 def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -> None:
@@ -341,6 +343,39 @@ def test_a_tree_that_doubles_is_refused_before_it_is_walked() -> None:
     ctes += [f"a{i} AS (SELECT x.person FROM a{i - 1} x JOIN a{i - 1} y USING (person))" for i in range(1, 40)]
     with pytest.raises(Unsupported, match="more than 60 tables and steps"):
         ask(f"WITH {', '.join(ctes)} SELECT COUNT(*) FROM a39")
+
+
+@pytest.mark.parametrize(
+    ("sql", "most"),
+    [
+        ("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit = v.id", [None]),  # one visit each
+        ("SELECT COUNT(*) FROM visits v JOIN drugs d ON d.visit = v.id", [None]),
+        ("SELECT COUNT(*) FROM people p JOIN (SELECT person FROM visits GROUP BY person) v USING (person)", [None]),
+        ("SELECT COUNT(*) FROM people WHERE person IN (SELECT person FROM visits)", [None]),
+        ("SELECT COUNT(*) FROM people JOIN zips USING (zip) JOIN visits USING (person)", [None, 10**4]),
+        ("SELECT COUNT(*) FROM people JOIN visits USING (person) JOIN drugs USING (person)", [1000, 1000]),
+        ("SELECT COUNT(*) FROM people JOIN codes ON code = zip JOIN visits USING (person)", [None, 10]),
+    ],
+)
+def test_no_join_pairs_more_of_a_persons_rows_than_it_says(sql: str, most: list[int | None]) -> None:
+    assert [one.most for one in joins_of(ask(sql).table)] == most
+
+
+def test_joins_that_could_multiply_a_row_without_end_are_refused_before_anything_is_charged() -> None:
+    chain = " ".join(f"JOIN visits v{i} ON v{i}.person = v0.person" for i in range(1, 25))
+    for sql in (
+        "SELECT COUNT(*) FROM visits, codes a, codes b WHERE person = 42",
+        f"SELECT COUNT(*) FROM visits v0 {chain}",
+    ):
+        with pytest.raises(Unsupported, match="into more than 1,000,000"):
+            ask(sql)
+    asked = ask("SELECT COUNT(*) FROM people JOIN visits USING (person)")
+    for most in (None, 10**5):
+        with pytest.raises(InvariantError):
+            check_fanout(replace(asked.table, most=most), TABLES)
+    twice = Join(asked.table, "people", "inner", tuple((f"{name}_x", name) for name in PEOPLE.columns), most=10**4)
+    with pytest.raises(InvariantError):
+        check_fanout(twice, TABLES)
 
 
 def test_views_are_relations_that_belong_to_people() -> None:
