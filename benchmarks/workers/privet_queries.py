@@ -75,7 +75,7 @@ def joined(rows: int, bound: str) -> Callable[[], Any]:
     lives = {"person": integer(), "region": category(regions()), "born": integer(1900, 2025)}
     tables = {
         "visits": Table(str(visits(rows)), unit=unit, columns=visited, contribution=Contribution(groups=1, rows=10)),
-        "people": Table(str(people()), unit=unit, columns=lives),
+        "people": Table(str(people()), unit=unit, columns=lives, key="person"),
     }
     session = Session(tables, budget=Approximate(epsilon=10**6, delta=DELTA))
     session.ask(JOINED, epsilon=2)

@@ -100,7 +100,7 @@ MUTANTS: list[Mutant] = [
         ("while many and most > 1 and public * most**many > MOST:", "while False:"),
         ("        factor *= schema_of(one.right, tables).rows", "        pass"),
         ("if one.most is None or not 1 <= one.most <= MOST_EACH:", "if False:"),
-        ("    return not linked", "    return False"),
+        ("return not any(one_to_meet(join, left, tables))", "return False"),
     ),
     *of(
         "engines/relations.py",

@@ -66,6 +66,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "rows": section.read("rows", integer("rows", least=1, most=2**50), DEFAULT_ROWS),
         "units": section.read("units", integer("units", least=1, most=2**50), None),
         "version": section.read("version", label, ""),
+        "key": section.read("key", text("key"), None),
     }
     if isinstance(unit, Rows) and section.has("contribution"):
         section.problem("contribution", "each row is a unit and gives itself; leave it out")

@@ -136,8 +136,8 @@ class Schema:
     """Everything public about one table: `Table` adds where its rows are.
 
     `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
-    each row is a unit, it is the number of rows, which then needs no noise. `key` is a column of a public table in
-    which no value comes twice. `link` is the link that was followed to find the unit (`core.links.followed`).
+    each row is a unit, it is the number of rows, which then needs no noise. `key` is a column in which no value comes
+    twice: a join on it finds one row. `link` is the link that was followed to find the unit (`core.links.followed`).
     """
 
     unit: Unit
@@ -168,8 +168,8 @@ class Schema:
             _check_window(self.unit, self.columns)
         if isinstance(self.unit, Link) and self.unit.via not in self.columns:
             raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
-        if self.key is not None and (not isinstance(self.unit, Nobody) or self.key not in self.columns):
-            raise BadParameter("key", self.key, "a column of a public table")
+        if self.key is not None and (isinstance(self.unit, Rows) or self.key not in self.columns):
+            raise BadParameter("key", self.key, "a listed column of a table of people, or of a public one")
         if not isinstance(self.contribution, Contribution):
             raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
         if not isinstance(self.version, str):
@@ -225,6 +225,7 @@ class Table:
         rows: int = DEFAULT_ROWS,
         units: int | None = None,
         version: str = "",
+        key: str | None = None,
     ) -> None:
         facts = Schema(
             unit=unit,
@@ -234,6 +235,7 @@ class Table:
             rows=rows,
             units=units,
             version=version,
+            key=key,
         )
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "schema", facts)

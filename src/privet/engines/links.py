@@ -44,8 +44,13 @@ def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None
         )
     if schema.key is not None:
         key = physical(schema)[schema.key]
-        if fetch(f"SELECT 1 FROM {relation} WHERE {key} IS NOT NULL GROUP BY {key} HAVING count(*) > 1 LIMIT 1"):
+        if _comes_twice(fetch, relation, key):
             raise RequestError(f"public table {name!r} has a value twice in its key {schema.key!r}")
+
+
+def _comes_twice(fetch: Fetch, relation: str, column: str) -> bool:
+    seen = f"SELECT 1 FROM {relation} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
+    return bool(fetch(seen))
 
 
 def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:
@@ -55,11 +60,13 @@ def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[
     """
     found = []
     for name, schema in tables.items():
+        if schema.key is not None and _comes_twice(fetch, relations[name], physical(schema)[schema.key]):
+            found.append(f"table {name!r} has a value twice in its key {schema.key!r}; leave the key out")
         link = schema.link
         if link is None or not fetched_columns(schema, tables):
             continue
         column, relation = physical(tables[link.to])[link.column], relations[link.to]
-        if fetch(f"SELECT 1 FROM {relation} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"):
+        if _comes_twice(fetch, relation, column):
             found.append(
                 f"table {name!r} links to {link.to!r} by {link.column!r}, where some value comes twice: rows that "
                 f"lead there may have several owners, and nothing that is promised about them holds"

@@ -15,7 +15,7 @@ from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .origin import equalities, only_match
+from .origin import one_to_meet
 from .shape import is_public, on_key, schema_of
 
 MOST = 10**6
@@ -87,11 +87,7 @@ def _pairs_many(join: Join, tables: Mapping[str, Schema]) -> bool:
         return False
     if one_row_each(join.left, tables) or one_row_each(join.right, tables):
         return False
-    pairs = list(equalities(join, left))
-    linked = any(
-        only_match(join.right, theirs, tables) or only_match(join.left, mine, tables) for mine, theirs in pairs
-    )
-    return not linked
+    return not any(one_to_meet(join, left, tables))
 
 
 def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:

@@ -53,8 +53,15 @@ def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:
 
 
 def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
-    """Return whether a column of a relation is a table's own that links lead to, where no value comes twice."""
-    return isinstance(relation, str) and (relation, column) in _targets(tables)
+    """Return whether a column is a table's own in which no value comes twice: its key, or what links lead to."""
+    return isinstance(relation, str) and (tables[relation].key == column or (relation, column) in _targets(tables))
+
+
+def one_to_meet(join: Join, left: Schema, tables: Mapping[str, Schema]) -> tuple[bool, bool]:
+    """Return whether each row meets at most one row of the left side, and of the right; units are equal in any case."""
+    pairs = [*equalities(join, left), *((name, name) for name in unit_columns(left.unit))]
+    on_left = any(only_match(join.left, mine, tables) for mine, _ in pairs)
+    return on_left, any(only_match(join.right, theirs, tables) for _, theirs in pairs)
 
 
 def origin(relation: Relation, column: str) -> Place | None:

@@ -17,7 +17,7 @@ from privet.core.unit import Nobody, Rows, unit_columns
 
 from .facts import as_facts, facts_of
 from .functions import mentions
-from .origin import conjuncts, equalities, only_match
+from .origin import conjuncts, one_to_meet
 from .resolve import condition
 from .typed import hull, of_column
 from .within import group_facts, rank_facts
@@ -132,11 +132,11 @@ class _Shape:
 
     def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
         """Return what a unit typically gives to a join: where one side's rows have one match, as the other side."""
-        for mine, theirs in equalities(join, left):
-            if only_match(join.right, theirs, self.tables):
-                return left.contribution
-            if join.kind == "inner" and only_match(join.left, mine, self.tables):
-                return right.contribution
+        on_left, on_right = one_to_meet(join, left, self.tables)
+        if on_right:
+            return left.contribution
+        if on_left and join.kind == "inner":
+            return right.contribution
         return Contribution(
             groups=min(left.contribution.groups * right.contribution.groups, _MOST),
             rows=min(left.contribution.rows * right.contribution.rows, _MOST),

@@ -76,10 +76,10 @@ def test_a_link_and_a_key_stand_on_declared_columns() -> None:
         Schema(unit=Link("no", to="visits", column="id"), columns={"visit": integer()})
     with pytest.raises(RequestError, match="a name"):
         Link("", to="visits", column="id")
-    with pytest.raises(RequestError, match="a column of a public table"):
+    with pytest.raises(RequestError, match="a listed column"):
         PublicTable([], columns={"zip": text()}, key="no")
-    with pytest.raises(RequestError, match="a column of a public table"):
-        replace(VISITS, key="id")
+    with pytest.raises(RequestError, match="of people, or of a public one"):
+        replace(VISITS, key="id", unit=Rows())
 
 
 def test_facts_that_are_not_used_leave_the_text_of_a_plan_as_it_was() -> None:

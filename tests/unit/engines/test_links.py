@@ -67,6 +67,14 @@ def test_the_custodian_sees_a_link_that_leads_to_two_owners_and_analysts_see_not
     assert "'drugs' links to 'visits' by 'id'" in told
 
 
+def test_the_custodian_sees_a_key_that_is_none() -> None:
+    columns, kinds = {"who": integer(), "id": integer()}, pa.schema({"who": "int64", "id": "int64"})
+    for ids, expected in (([1, 2], 0), ([1, 1], 1), ([None, None], 0)):
+        rows = pa.Table.from_pylist([{"who": 1, "id": one} for one in ids], schema=kinds)
+        with DuckDB({"t": Table(rows, unit=Person("who"), columns=columns, key="id")}) as engine:
+            assert len(engine.broken_links()) == expected
+
+
 def test_a_public_table_is_held_to_its_key_and_its_number_of_rows() -> None:
     source, columns = pa.Table.from_pylist([{"zip": "1"}, {"zip": "2"}, {"zip": "2"}]), {"zip": text()}
     with pytest.raises(RequestError, match="twice in its key 'zip'"):

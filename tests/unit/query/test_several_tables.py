@@ -378,6 +378,19 @@ def test_joins_that_could_multiply_a_row_without_end_are_refused_before_anything
         check_fanout(twice, TABLES)
 
 
+def test_a_key_says_that_there_is_one_row_to_meet() -> None:
+    keyed = {**TABLES, "people": replace(PEOPLE, key="person", contribution=Contribution(groups=5, rows=5))}
+    for sql in (
+        "SELECT COUNT(*) FROM visits JOIN people USING (person)",
+        "SELECT COUNT(*) FROM people JOIN visits USING (person)",
+        "SELECT COUNT(*) FROM visits v LEFT JOIN people p ON p.person = v.person AND v.cost > p.weight",
+    ):
+        asked = parse(sql, keyed)
+        assert asked.table.most is None
+        check_fanout(asked.table, keyed)
+        assert schema_of(asked.table, keyed).contribution == VISITS.contribution
+
+
 def test_views_are_relations_that_belong_to_people() -> None:
     made: dict[str, Private] = {}
     made["women"] = parse_view("SELECT * FROM people WHERE sex = 'f'", TABLES, made)
