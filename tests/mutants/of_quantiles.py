@@ -10,9 +10,9 @@ MUTANTS: list[Mutant] = [
         "laws/test_quantile_privacy.py",
         ("return 2 * max(share, 1 - share) * norm", "return max(share, 1 - share) * norm"),
         ("return 2 * max(share, 1 - share) * norm", "return 2 * min(share, 1 - share) * norm + norm / 4"),
-        ("return 2 * norm", "return norm"),
-        ("norm = sensitivity_of(Sum(None, 1, 1), scan).l1", "norm = Fraction(1)"),
-        ("return part.epsilon / sum(sizes)", "return part.epsilon / max(sizes)"),
+        ("return 2 * norm\n", "return norm\n"),
+        ("norm = sensitivity_of(Sum(None, 1, 1), scan).l1\n    if", "norm = Fraction(1)\n    if"),
+        ("part.epsilon / sum(want.size * want.times for", "part.epsilon / max(want.size * want.times for"),
     ),
     *of(
         "mechanisms/rank_choice.py",
