@@ -374,8 +374,10 @@ def test_joins_that_could_multiply_a_row_without_end_are_refused_before_anything
         with pytest.raises(InvariantError):
             check_fanout(replace(asked.table, most=most), TABLES)
     twice = Join(asked.table, "people", "inner", tuple((f"{name}_x", name) for name in PEOPLE.columns), most=10**4)
-    with pytest.raises(InvariantError):
-        check_fanout(twice, TABLES)
+    spread = Join(asked.table, "codes", "inner", (("code", "code"), ("least", "least")))
+    for made in (twice, spread):
+        with pytest.raises(InvariantError):
+            check_fanout(made, TABLES)
 
 
 def test_a_key_says_that_there_is_one_row_to_meet() -> None:

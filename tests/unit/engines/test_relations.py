@@ -1,0 +1,121 @@
+"""What the engine makes of tables is a function of each person's rows: not of their order, nor of anyone else's."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from privet.core.relation import Relation
+from privet.core.schema import Table, date, integer, number, text
+from privet.core.unit import Person
+from privet.engines.duckdb import DuckDB
+from privet.engines.relations import relation_sql
+from privet.query.sql import parse_view
+
+DAY = datetime.date(2024, 1, 1)
+COLUMNS = {
+    "who": text(nullable=True),
+    "day": date(),
+    "cost": number(0, 1000),
+    "n": integer(0, 9, nullable=True),
+}
+KINDS = pa.schema([("who", pa.string()), ("day", pa.date32()), ("cost", pa.float64()), ("n", pa.int64())])
+
+
+def rows_of(sql: str, rows: list[dict[str, Any]], **options: Any) -> list[tuple[Any, ...]]:
+    """Return the rows that a sub-query makes, with whose they are in front."""
+    table = Table(pa.Table.from_pylist(rows, schema=KINDS), unit=Person("who"), columns=COLUMNS)
+    with DuckDB({"t": table}, **options) as engine:
+        tables = {"t": table.schema}
+        relation: Relation = parse_view(sql, tables, {}).table
+        return sorted(engine._fetch(f"SELECT * FROM {relation_sql(relation, tables, engine._relations)}"), key=repr)
+
+
+def visits(*several: tuple[str | None, float, int | None]) -> list[dict[str, Any]]:
+    return [{"who": who, "day": DAY, "cost": cost, "n": n} for who, cost, n in several]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT who, ROW_NUMBER() OVER (PARTITION BY who ORDER BY day) AS i, cost FROM t",
+        "SELECT who, LAG(cost) OVER (PARTITION BY who ORDER BY day) AS before FROM t",
+        "SELECT who, LEAD(n, 3) OVER (PARTITION BY who ORDER BY day DESC) AS after FROM t",
+        "SELECT who, SUM(cost) AS s, AVG(cost) AS a, AVG(n) AS m, COUNT(DISTINCT cost) AS d FROM t GROUP BY who",
+        "SELECT DISTINCT who, day FROM t",
+    ],
+)
+@pytest.mark.parametrize("arrange", [lambda rows: rows[::-1], lambda rows: random.Random(3).sample(rows, len(rows))])
+def test_the_order_of_stored_rows_does_not_matter(sql: str, arrange: Callable[[list[Any]], list[Any]]) -> None:
+    # all days tie, and floats whose sum depends on the order in which they are added
+    draw = random.Random(1)
+    rows = visits(
+        *((draw.choice("pq"), draw.random() * 10 ** draw.randrange(-9, 3), draw.randrange(9)) for _ in range(400))
+    )
+    assert rows_of(sql, rows, threads=1) == rows_of(sql, arrange(rows), threads=2)
+
+
+def test_a_filter_holds_for_every_aggregate_within_a_person() -> None:
+    rows = visits(("p", 10.0, 1), ("p", 20.0, 9), ("p", 40.0, 9), ("q", 1.0, 2))
+    listed = ", ".join(
+        f"{call} FILTER (WHERE n > 5)"
+        for call in (
+            "COUNT(*)",
+            "COUNT(n)",
+            "COUNT(DISTINCT n)",
+            "SUM(cost)",
+            "AVG(cost)",
+            "MIN(cost)",
+            "MAX(n)",
+            "SUM(n)",
+        )
+    )
+    found = rows_of(f"SELECT who, {listed} FROM t GROUP BY who", rows)
+    assert found == [
+        ("p", "p", 2, 2, 1, 60.0, 30.0, 20.0, 9, 18),
+        ("q", "q", 0, 0, 0, None, None, None, None, None),
+    ]
+
+
+def test_rows_of_nobody_are_dropped_before_anything_else() -> None:
+    rows = visits(("p", 1.0, 1), (None, 2.0, 2), (None, 2.0, 2))
+    for sql, expected in (
+        ("SELECT a.n FROM t a JOIN t b ON a.who = b.who", 1),
+        ("SELECT a.n FROM t a LEFT JOIN t b ON a.who = b.who AND b.n > 5", 1),
+        ("SELECT who, COUNT(*) FROM t GROUP BY who", 1),
+        ("SELECT DISTINCT who, n FROM t", 1),
+        ("SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY n) AS i FROM t", 1),
+        ("SELECT n FROM t UNION ALL SELECT n FROM t", 2),
+    ):
+        assert len(rows_of(sql, rows)) == expected
+
+
+def test_values_are_held_to_their_bounds_before_they_are_compared_or_added() -> None:
+    rows = visits(("p", 5000.0, 70), ("p", float("nan"), -4), ("p", -1.0, None))
+    assert rows_of("SELECT who, SUM(cost), SUM(n), MAX(n), MIN(n) FROM t GROUP BY who", rows) == [
+        ("p", "p", 1000.0, 9, 9, 0)
+    ]
+    assert len(rows_of("SELECT a.n FROM t a JOIN t b ON a.who = b.who AND a.n = 9 AND b.n = 0", rows)) == 1
+
+
+def test_a_person_with_very_many_rows_brings_no_more_to_a_join_than_it_says() -> None:
+    rows = visits(*(("p", float(i), 1) for i in range(30)), ("q", 1.0, 1))
+    table = Table(pa.Table.from_pylist(rows, schema=KINDS), unit=Person("who"), columns=COLUMNS)
+    tables = {"t": table.schema}
+    with DuckDB({"t": table}) as engine:
+        made = parse_view("SELECT a.n FROM t a JOIN t b ON a.who = b.who", tables, {}).table
+        sql = relation_sql(replace(made, most=4), tables, engine._relations)
+        found = engine._fetch(f"SELECT u, count(*), max(c6) FROM {sql} GROUP BY u ORDER BY u")
+    assert found == [("p", 120, 3.0), ("q", 1, 1.0)]  # the first in the order of their columns
+
+
+def test_the_clock_and_the_zone_do_not_come_from_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    with DuckDB({"t": Table(pa.Table.from_pylist([], schema=KINDS), unit=Person("who"), columns=COLUMNS)}) as engine:
+        assert engine._fetch("SELECT current_setting('TimeZone')") == [("UTC",)]
