@@ -35,7 +35,7 @@ _SLACK = 2.0**-48
 _FAR = 2**40
 
 
-def choose(widths: Integers64, gaps: Integers64, rate: Fraction, *, source: Source = SYSTEM) -> int:
+def choose(widths: Integers64, gaps: Integers64, rate: Fraction) -> int:
     """Return index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
 
     Widths and gaps are int64 and not negative, below 2**62; some width is above zero.
@@ -43,6 +43,11 @@ def choose(widths: Integers64, gaps: Integers64, rate: Fraction, *, source: Sour
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
     """
+    return choose_from(SYSTEM, widths, gaps, rate)
+
+
+def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction) -> int:
+    """Return what `choose` returns, with the bits of a given source."""
     bounds, behind, unit = envelope(widths, gaps, rate)
     drawer = Below(int(bounds[-1]))
     while True:

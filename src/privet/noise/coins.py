@@ -142,11 +142,16 @@ class Below:
         return values
 
 
-def fair_heads(tosses: int, *, source: Source = SYSTEM) -> int:
+def fair_heads(tosses: int) -> int:
     """Return how many of so many fair coins show heads, by tossing them all.
 
     Guarantee: exactly binomial with probability one half, given uniform words.
     """
+    return heads_from(SYSTEM, tosses)
+
+
+def heads_from(source: Source, tosses: int) -> int:
+    """Return what `fair_heads` returns, with the bits of a given source."""
     heads, words = 0, tosses // WORD_BITS
     while words > 0:
         block = min(words, BLOCK)

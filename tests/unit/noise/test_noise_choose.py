@@ -12,7 +12,8 @@ import pytest
 
 from privet.core.errors import InvariantError
 from privet.noise import choose, fair_heads
-from privet.noise.choosing import accepts, envelope
+from privet.noise.choosing import accepts, choose_from, envelope
+from privet.noise.coins import heads_from
 from privet.noise.exponential import MASK
 
 
@@ -63,7 +64,7 @@ def test_the_choice_has_exactly_the_weights_asked_for_even_with_a_poor_envelope(
     # Drawn all the same, it is tossed for and refused.
     top = int(envelope(widths, gaps, Fraction(1))[0][-1])
     source = Script(top - 1, MASK // 2, 0, MASK // 2)
-    assert choose(widths, gaps, Fraction(1), source=source) == 0
+    assert choose_from(source, widths, gaps, Fraction(1)) == 0
     assert len(source.told) == 0
 
 
@@ -111,8 +112,8 @@ def test_a_certain_toss_is_certain() -> None:
 
 
 def test_fair_heads_counts_the_bits_of_the_words() -> None:
-    assert fair_heads(0, source=Script(2**64 - 1)) == 0
-    assert fair_heads(3, source=Script(0b101 << 61 | 0b1111)) == 2
-    assert fair_heads(64, source=Script(0b1011, 2**64 - 1)) == 3
-    assert fair_heads(130, source=Script(1, 2**64 - 1, 0b11 << 62 | 1)) == 67
+    assert heads_from(Script(2**64 - 1), 0) == 0
+    assert heads_from(Script(0b101 << 61 | 0b1111), 3) == 2
+    assert heads_from(Script(0b1011, 2**64 - 1), 64) == 3
+    assert heads_from(Script(1, 2**64 - 1, 0b11 << 62 | 1), 130) == 67
     assert abs(fair_heads(10**6 + 7) - 500_003) < 6 * 500
