@@ -23,7 +23,7 @@ Region = Callable[[int, int, int, int, int], bool | None]
 """Whether the box [u0, u1] x [v0, v1], in units of 2**-bits, lies inside, outside, or across (None)."""
 
 
-def rounded_power(scale: Fraction, power: int, *, source: Source = SYSTEM) -> int:
+def rounded_power(scale: Fraction, power: int) -> int:
     """Return round(scale * Z) for the density of Z proportional to 1 / (1 + |z|**power); 2 makes it Cauchy.
 
     The region is u**power + v**power <= u**(power - 2).
@@ -31,6 +31,11 @@ def rounded_power(scale: Fraction, power: int, *, source: Source = SYSTEM) -> in
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
     """
+    return power_from(SYSTEM, scale, power)
+
+
+def power_from(source: Source, scale: Fraction, power: int) -> int:
+    """Return what `rounded_power` returns, with the bits of a given source."""
     p = whole(power, "power", least=2, most=64)
 
     def region(u0: int, u1: int, v0: int, v1: int, bits: int) -> bool | None:
@@ -41,7 +46,7 @@ def rounded_power(scale: Fraction, power: int, *, source: Source = SYSTEM) -> in
     return _draw(scale, region, source)
 
 
-def rounded_student(scale: Fraction, degrees: int, *, source: Source = SYSTEM) -> int:
+def rounded_student(scale: Fraction, degrees: int) -> int:
     """Return round(scale * Z) for the density of Z proportional to (1 + z**2)**(-(degrees + 1) / 2).
 
     That is Student's t over the square root of its degrees; 1 makes it Cauchy. The region is
@@ -50,6 +55,11 @@ def rounded_student(scale: Fraction, degrees: int, *, source: Source = SYSTEM) -
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
     """
+    return student_from(SYSTEM, scale, degrees)
+
+
+def student_from(source: Source, scale: Fraction, degrees: int) -> int:
+    """Return what `rounded_student` returns, with the bits of a given source."""
     d = whole(degrees, "degrees", least=1, most=64)
 
     def region(u0: int, u1: int, v0: int, v1: int, bits: int) -> bool | None:
@@ -60,13 +70,18 @@ def rounded_student(scale: Fraction, degrees: int, *, source: Source = SYSTEM) -
     return _draw(scale, region, source)
 
 
-def rounded_laplace(scale: Fraction, *, source: Source = SYSTEM) -> int:
+def rounded_laplace(scale: Fraction) -> int:
     """Return round(scale * Z) for Laplace noise Z: 0 where |z| < 1/2, and otherwise 1 and a geometric number more.
 
     It differs from a discrete Laplace draw, which is what the noise itself is there; this is noise that was rounded.
 
     Guarantee: exactly this distribution, given a uniform operating system source.
     """
+    return laplace_from(SYSTEM, scale)
+
+
+def laplace_from(source: Source, scale: Fraction) -> int:
+    """Return what `rounded_laplace` returns, with the bits of a given source."""
     if scale <= 0:
         raise InvariantError("noise needs a positive scale")
     beyond = ExponentialCoin(1 / (2 * scale)).draw(source)

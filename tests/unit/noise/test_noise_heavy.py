@@ -16,6 +16,7 @@ from scipy.stats import chi2
 
 from privet.core.errors import InvariantError, RequestError
 from privet.noise import rounded_laplace, rounded_power, rounded_student
+from privet.noise.heavy import power_from, student_from
 
 DRAWS = 6000
 ALARM = 1e-8
@@ -78,24 +79,24 @@ def test_a_point_on_the_edge_asks_for_more_bits() -> None:
     # u = 3/5 and v = 4/5 lie on the circle: the first 64 bits of both cannot tell, the next ones do.
     u, v = 3 * 2**64 // 5, 4 * 2**64 // 5
     inside = Script(u, v, 0, 0, 1)
-    assert rounded_power(Fraction(3), 2, source=inside) == 4
+    assert power_from(inside, Fraction(3), 2) == 4
     assert not inside.told
     top = 2**64 - 1
     outside = Script(u, v, top, top, 2**63, 2**62, 0)
-    assert rounded_power(Fraction(10), 2, source=outside) == -5
+    assert power_from(outside, Fraction(10), 2) == -5
     assert not outside.told
 
 
 def test_a_quotient_near_a_half_asks_for_more_bits() -> None:
     # v / u is 1/2 to 64 bits: more decide whether it rounds to 0 or to 1
     u, v = 2**63, 2**62
-    assert rounded_power(Fraction(1), 2, source=Script(u, v, 0, 5, 1)) == 1
-    assert rounded_power(Fraction(1), 2, source=Script(u, v, 5, 0, 1)) == 0
-    assert rounded_student(Fraction(1), 3, source=Script(u, v, 5, 0, 1)) == 0
+    assert power_from(Script(u, v, 0, 5, 1), Fraction(1), 2) == 1
+    assert power_from(Script(u, v, 5, 0, 1), Fraction(1), 2) == 0
+    assert student_from(Script(u, v, 5, 0, 1), Fraction(1), 3) == 0
 
 
 def test_scales_of_any_size_are_exact() -> None:
-    assert abs(rounded_power(Fraction(10**30), 2, source=Script(2**63, 2**62))) // 10**28 in (49, 50)
+    assert abs(power_from(Script(2**63, 2**62), Fraction(10**30), 2)) // 10**28 in (49, 50)
     assert abs(rounded_laplace(Fraction(1, 10**9))) == 0
     assert all(rounded_student(Fraction(1, 10**40), 3) == 0 for _ in range(20))
 
