@@ -19,6 +19,7 @@ MUTANTS: list[Mutant] = [
         ("JOIN {relations[link.to]} AS o ON", "LEFT JOIN {relations[link.to]} AS o ON 1 = 1 OR"),
         ("if schema.key is not None:", "if False:"),
         ("[0][0] > schema.rows:", "[0][0] < 0:"),
+        ("clamped(physical(schema)[schema.key], schema.columns[schema.key])", "physical(schema)[schema.key]"),
     ),
     *of(
         "query/shape.py",

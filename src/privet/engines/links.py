@@ -13,7 +13,7 @@ from privet.core.links import fetched_columns
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .values import physical
+from .values import clamped, physical
 
 Fetch = Callable[[str], list[tuple[Any, ...]]]
 
@@ -43,14 +43,15 @@ def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None
             f"public table {name!r} has more than the {schema.rows:,} rows that are declared for it; declare rows="
         )
     if schema.key is not None:
-        key = physical(schema)[schema.key]
+        # joins compare values that are held to their bounds, where several may have become one
+        key = clamped(physical(schema)[schema.key], schema.columns[schema.key])
         if _comes_twice(fetch, relation, key):
             raise RequestError(f"public table {name!r} has a value twice in its key {schema.key!r}")
 
 
 def _comes_twice(fetch: Fetch, relation: str, column: str) -> bool:
-    seen = f"SELECT 1 FROM {relation} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
-    return bool(fetch(seen))
+    values = f"SELECT {column} AS k FROM {relation}"
+    return bool(fetch(f"SELECT 1 FROM ({values}) WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1 LIMIT 1"))
 
 
 def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:

@@ -82,3 +82,7 @@ def test_a_public_table_is_held_to_its_key_and_its_number_of_rows() -> None:
     with pytest.raises(RequestError, match="more than the 2 rows"):
         DuckDB({"regions": PublicTable(source, columns=columns, rows=2)})
     DuckDB({"regions": PublicTable(source, columns=columns, rows=3)}).close()
+    codes = pa.Table.from_pylist([{"code": 11}, {"code": 12}])
+    DuckDB({"codes": PublicTable(codes, columns={"code": integer()}, key="code")}).close()
+    with pytest.raises(RequestError, match="twice in its key"):  # once they are held to their bounds
+        DuckDB({"codes": PublicTable(codes, columns={"code": integer(0, 10)}, key="code")})
