@@ -228,6 +228,27 @@ def test_a_name_that_is_left_from_making_a_ledger_does_no_harm(path: Path) -> No
         SqliteLedger(path)
 
 
+@pytest.mark.parametrize("before_listing", [True, False])
+def test_a_name_that_its_maker_removes_while_names_are_counted_does_no_harm(
+    path: Path, monkeypatch: pytest.MonkeyPatch, before_listing: bool
+) -> None:
+    making = path.with_name(".ledger.0123456789abcdef")
+    os.link(path, making)
+    listdir = os.listdir
+
+    def remove_meanwhile(folder: Path) -> list[str]:
+        if before_listing:
+            making.unlink(missing_ok=True)
+        names = listdir(folder)
+        making.unlink(missing_ok=True)
+        return names
+
+    monkeypatch.setattr(os, "listdir", remove_meanwhile)
+    with SqliteLedger(path) as ledger:
+        ledger.charge(STEP, "plan", account="ana")
+    assert not making.exists()
+
+
 def test_a_link_to_a_ledger_is_the_ledger(path: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link"

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from privet.core.errors import LedgerError
@@ -92,8 +92,7 @@ def check_file(path: Path) -> Identity:
     neither would know what the other holds.
     """
     try:
-        found = path.stat()
-        names = found.st_nlink - (len(_unfinished(path, found)) if found.st_nlink > 1 else 0)
+        found, names = _names(path)
     except OSError:
         raise LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it") from None
     if not stat.S_ISREG(found.st_mode):
@@ -126,11 +125,30 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
-def _unfinished(path: Path, found: os.stat_result) -> list[Path]:
-    """Return the names under which a file was made, if its maker was stopped before it could remove them."""
+def _names(path: Path) -> tuple[os.stat_result, int]:
+    """Return a file and how many names it has, but for those under which it is still being made by another process.
+
+    That process removes such a name at any moment. So the names are counted again if any came or went meanwhile.
+    """
+    found = path.stat()
+    while found.st_nlink > 1:
+        names = found.st_nlink - _unfinished(path, found)
+        again = path.stat()
+        if again.st_nlink == found.st_nlink:
+            return found, names
+        found = again
+    return found, found.st_nlink
+
+
+def _unfinished(path: Path, found: os.stat_result) -> int:
+    """Count the names under which a file is being made, or was, if its maker was stopped before it removed them."""
     made = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}")
-    near = (path.with_name(name) for name in os.listdir(path.parent) if made.fullmatch(name))
-    return [one for one in near if one.exists() and os.path.samestat(one.stat(), found)]
+    count = 0
+    for name in os.listdir(path.parent):
+        if made.fullmatch(name):
+            with suppress(OSError):  # it was removed this very moment
+                count += os.path.samestat(path.with_name(name).stat(), found)
+    return count
 
 
 def sync_folder(folder: Path) -> None:
