@@ -37,8 +37,8 @@ from privet.session import Session
 ASKERS = 4
 PORTION = 24
 """How many questions one budget or one top-up pays for."""
-CELLS = 2000
-"""How many numbers an answer has: enough that drawing them takes a part of the call that can be hit."""
+WIDE, NARROW = 1500, 25
+"""How many counts or medians an answer has: counts are quick to draw and long to store, medians the other way round."""
 PHASES = ("think", "plan", "charge", "read", "draw", "store", "show")
 """Where an asker can be: between two calls, or where in a call."""
 SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
@@ -50,7 +50,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run
 
 
 class Board:
-    """Sixteen bytes for each asker, in memory that is shared: its phase, its next question, how long a call takes."""
+    """Sixteen bytes for each asker, in memory that is shared: its phase, its next question, how long calls take."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 16 * ASKERS + 1)
@@ -65,11 +65,17 @@ class Board:
         return int.from_bytes(self._memory[16 * asker + 1 : 16 * asker + 8], "big")
 
     def answered(self, asker: int, seconds: float) -> None:
-        self._memory[16 * asker + 1 : 16 * asker + 8] = (self.index(asker) + 1).to_bytes(7, "big")
-        self._memory[16 * asker + 8 : 16 * asker + 16] = int(seconds * 1e9).to_bytes(8, "big")
+        index = self.index(asker)
+        self._memory[self._clock(asker, index)] = int(seconds * 1e6).to_bytes(4, "big")
+        self._memory[16 * asker + 1 : 16 * asker + 8] = (index + 1).to_bytes(7, "big")
 
     def seconds(self, asker: int) -> float:
-        return int.from_bytes(self._memory[16 * asker + 8 : 16 * asker + 16], "big") / 1e9
+        """Return how long the last call of the same kind took, 0 where there was none."""
+        return int.from_bytes(self._memory[self._clock(asker, self.index(asker))], "big") / 1e6
+
+    def _clock(self, asker: int, index: int) -> slice:
+        first = 16 * asker + 8 + 4 * (index % 2)
+        return slice(first, first + 4)
 
     @property
     def last_call(self) -> bool:
@@ -116,14 +122,17 @@ def table() -> dict[str, Table]:
     import numpy  # noqa: F401  # once for all, before the forks
     import pyarrow as pa
 
-    rows = {"cell": [row % CELLS for row in range(3000)], "age": [row % 100 for row in range(3000)]}
-    return {"t": Table(pa.table(rows), unit=Rows(), columns={"cell": integer(0, CELLS - 1), "age": integer(0, 10**6)})}
+    sizes = {"wide": WIDE, "narrow": NARROW, "at": 100, "age": 1000}
+    rows = {name: [row % size for row in range(3000)] for name, size in sizes.items()}
+    columns = {name: integer(0, size - 1) for name, size in {**sizes, "at": 10**6}.items()}
+    return {"t": Table(pa.table(rows), unit=Rows(), columns=columns)}
 
 
 def question(asker: int, index: int) -> str:
     """Return SQL that nobody else asks, or every fifth time one that all ask."""
     least = index * (ASKERS + 1) + (ASKERS if index % 5 == 0 else asker)
-    return f"SELECT cell, COUNT(*) AS n FROM t WHERE age > {least} GROUP BY cell"
+    what, by = ("COUNT(*)", "wide") if index % 2 else ("MEDIAN(age)", "narrow")
+    return f"SELECT {by}, {what} AS n FROM t WHERE at > {least} GROUP BY {by}"
 
 
 def note(file: int, *words: object) -> None:
@@ -147,7 +156,8 @@ def ask_on(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> 
     with Marked(folder / "ledger", timeout=120) as ledger:
         session = Session(tables, ledger=ledger, account=f"account {asker}")
         session._engine = MarkedEngine(session._engine, enter)
-        session.plan(question(asker, 0), epsilon=1)  # or what is imported late would count as planning
+        for index in range(2):
+            session.plan(question(asker, index), epsilon=1)  # or what is imported late would count as planning
         driver = os.getppid()
         while os.getppid() == driver:
             index, began = board.index(asker), time.monotonic()
@@ -163,7 +173,7 @@ def ask_on(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> 
             note(notes, "showed", plan.digest, fingerprint(answer["n"].values))
             board.answered(asker, time.monotonic() - began)
             board.enter(asker, "think")
-            time.sleep(0.1)
+            time.sleep(0.01)
 
 
 def start(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> int:
@@ -258,10 +268,10 @@ def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
     tables, board, watch = table(), Board(), Watch(folder)
     SqliteLedger(folder / "ledger", Pure(epsilon=1)).close()
     children = {asker: start(folder, asker, board, tables) for asker in range(ASKERS)}
-    hits = dict.fromkeys(PHASES, 0)
+    hits, restarted = dict.fromkeys(PHASES, 0), dict.fromkeys(range(ASKERS), 0)
     for turn in range(rounds):
         victim = turn % ASKERS
-        wait_for_a_call(board, victim, children[victim])
+        wait_for_a_call(board, victim, children[victim], restarted[victim])
         time.sleep(random.SystemRandom().uniform(0, board.seconds(victim)))
         os.kill(children[victim], signal.SIGKILL)
         _, status = os.waitpid(children[victim], 0)
@@ -269,6 +279,7 @@ def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
             raise SystemExit("an asker failed by itself")
         hits[board.phase(victim)] += 1
         watch.check()
+        restarted[victim] = board.index(victim)
         children[victim] = start(folder, victim, board, tables)
     board.announce_last_call()
     for child in children.values():
@@ -286,9 +297,9 @@ def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
     }
 
 
-def wait_for_a_call(board: Board, asker: int, child: int) -> None:
-    """Wait until an asker begins to plan, and it is known how long a call of its takes."""
-    while board.phase(asker) != "plan" or not board.seconds(asker):
+def wait_for_a_call(board: Board, asker: int, child: int, warm: int) -> None:
+    """Wait until an asker that has warmed up begins to plan, and it is known how long such a call of its takes."""
+    while board.index(asker) <= warm or board.phase(asker) != "plan" or not board.seconds(asker):
         if os.waitpid(child, os.WNOHANG) != (0, 0):
             raise SystemExit("an asker failed by itself")
         time.sleep(0.0005)
@@ -335,7 +346,7 @@ def contend(folder: Path, asker: int, units: int, gate: int, tables: dict[str, T
             least = (asker * 16 + thread) * 2 + attempt
             with contextlib.suppress(BudgetExceeded):
                 if thread % 2:
-                    plan = sessions[0].plan(f"SELECT COUNT(*) FROM t WHERE age > {least}", epsilon=cost)
+                    plan = sessions[0].plan(f"SELECT COUNT(*) FROM t WHERE at > {least}", epsilon=cost)
                     sessions[thread // 2 % 4].run(plan)
                 else:
                     ledger.charge(PureEvent(cost), f"plan {least}", account="session")
