@@ -189,11 +189,20 @@ MUTANTS: list[Mutant] = [
         "session.py",
         f"{SESSIONS} adversarial/test_session_road.py",
         ("(self._find(plan) if key is None else None) or", "self._find(plan) or"),
+    ),
+    *of(
+        "road.py",
+        f"{SESSIONS} adversarial/test_session_road.py",
         (
             "            return stored\n        exacts = self._read_exacts(plan",
             "            pass\n        exacts = self._read_exacts(plan",
         ),
         ("            self._ledger.fail(receipt)\n", ""),
         ("return self._find(plan) or (receipt, _unpacked(kept))", "return receipt, released"),
+    ),
+    *of(
+        "several.py",
+        "adversarial/test_batches.py",
+        ("            verify(plan, self._schemas)\n", "            pass\n"),
     ),
 ]

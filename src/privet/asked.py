@@ -1,0 +1,83 @@
+"""What a caller may say: questions in SQL or in Python, views, and what an answer may cost. Reads no data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from .core.budget import Approximate, Budget, Pure, Zcdp
+from .core.errors import BadParameter, RequestError
+from .core.exact import positive
+from .core.relation import tables_of
+from .core.schema import Contribution, Schema
+from .planner.plan import Spend
+from .query.frame import Result
+from .query.nodes import Query
+from .query.relation import Private
+from .query.sql import parse_asked, parse_view
+from .query.sql_wish import Wish
+
+Question = str | Query | Result
+
+KEYS_PART = Fraction(1, 100)
+"""The part of an account's delta that one query with unknown keys takes for its threshold."""
+
+DEFAULT_PART = Fraction(1, 10)
+"""The part of an account's budget that a question takes where it does not say."""
+
+
+def read_question(question: Question, tables: Mapping[str, Schema], views: Mapping[str, Private]) -> tuple[Query, Wish]:
+    """Return a question as our own tree, and what it says itself about how it is to be answered."""
+    if isinstance(question, str):
+        return parse_asked(question, tables, views)
+    if isinstance(question, Result):
+        return question.query(), Wish()
+    if isinstance(question, Query):
+        return question, Wish()
+    raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+
+
+def check_bounds(bound: object, contribution: object) -> None:
+    """Refuse what is not a way to bound contributions."""
+    if bound not in ("norm", "groups"):
+        raise BadParameter("bound", bound, "'norm' or 'groups'")
+    if contribution is not None and not isinstance(contribution, Contribution):
+        raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
+
+
+def spend_of(budget: Budget, epsilon: object, rho: object) -> Spend:
+    """Return what an answer may cost, in the measure of an account; a part of its budget where nothing is said."""
+    if epsilon is not None and rho is not None:
+        raise RequestError("say what the answer may cost as epsilon or as rho, not both")
+    match budget:
+        case Pure(epsilon=cap):
+            if rho is not None:
+                raise RequestError("the account counts pure epsilon; say epsilon= instead of rho=")
+            wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+            return Spend(wanted, Fraction(0), None, Fraction(0))
+        case Zcdp(rho=cap):
+            if epsilon is not None:
+                raise RequestError("the account counts rho; say rho= instead of epsilon=")
+            return Spend(None, Fraction(0), cap * DEFAULT_PART if rho is None else positive(rho, "rho"), Fraction(0))
+        case Approximate(epsilon=cap, delta=delta):
+            keys = delta * KEYS_PART
+            if rho is not None:
+                return Spend(None, Fraction(0), positive(rho, "rho"), keys)
+            wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+            return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
+
+
+def read_views(
+    views: Mapping[str, str], tables: Mapping[str, Schema], asked: Mapping[str, Schema]
+) -> dict[str, Private]:
+    """Return the relations that views name, in the order in which they are given; each may use those before it."""
+    if not isinstance(views, Mapping):
+        raise BadParameter("views", type(views).__name__, "a mapping of names to SELECT statements")
+    found: dict[str, Private] = {}
+    taken = {name.casefold() for name in tables}
+    for name, sql in views.items():
+        if not isinstance(name, str) or not name or name.casefold() in taken:
+            raise BadParameter("views", name, "names that no table and no other view has")
+        taken.add(name.casefold())
+        found[name] = parse_view(sql, tables, found)
+    return {name: view for name, view in found.items() if set(tables_of(view.table)) <= set(asked)}

@@ -1,0 +1,114 @@
+"""The one road from a plan to what is released: look it up, charge, read, draw, store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Self, cast
+
+from .core.entry import Plain
+from .core.errors import EngineError, PrivetError
+from .core.ports import Engine, Ledger
+from .core.receipt import Receipt
+from .core.relation import tables_of
+from .core.scan import Exact, Scan, asks
+from .core.schema import Schema
+from .planner.batch import Batch
+from .planner.explain import facts
+from .planner.plan import Plan
+from .release import Released, release, release_all
+
+
+class Road:
+    """Tables, the engine that reads them, and the account of a ledger that is charged before each reading."""
+
+    def __init__(self, schemas: Mapping[str, Schema], engine: Engine, ledger: Ledger, account: str) -> None:
+        self._schemas, self._engine, self._ledger, self._account = schemas, engine, ledger, account
+        self._closing = ExitStack()
+        self._closing.callback(self._engine.close)
+        self._asking = threading.Lock()
+
+    def close(self) -> None:
+        """Close the engine's connection, and what else the session was given to close."""
+        self._closing.close()
+
+    def closing(self, close: Callable[[], object]) -> Self:
+        """Return this session, which calls `close` when it is closed itself."""
+        self._closing.callback(close)
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _find(self, plan: Plan) -> tuple[Receipt, Released] | None:
+        found = self._ledger.find(plan.digest, self._account)
+        return None if found is None else (found[0], _unpacked(found[1]))
+
+    def _found(self, batch: Batch) -> tuple[Receipt, tuple[Released, ...]] | None:
+        found = self._ledger.find(batch.digest, self._account)
+        return None if found is None else (found[0], tuple(_unpacked(one) for one in cast(Any, found[1])))
+
+    def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
+        names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
+        return {name: self._schemas[name].version for name in sorted(names)}
+
+    def _read_exacts(self, plan: Plan, receipt: Receipt) -> list[Exact]:
+        try:
+            # a pass whose sums are all known has nothing to ask of the data
+            return [self._scan(one.scan) if asks(one.scan) else Exact({}) for one in plan.passes]
+        except EngineError:
+            self._ledger.fail(receipt)
+            raise
+
+    def _release_all(self, batch: Batch, key: str | None) -> tuple[Receipt, tuple[Released, ...]]:
+        receipt = self._ledger.charge(
+            batch.event,
+            batch.digest,
+            account=self._account,
+            key=key,
+            versions=self._versions(batch.releases),
+            text=batch.explain(),
+            facts=batch.facts(),
+        )
+        stored = self._found(batch)
+        if stored is not None:
+            return stored
+        exacts = [self._read_exacts(plan, receipt) for plan in batch.releases]
+        released = release_all(exacts, batch, receipt)
+        kept = self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
+        return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
+
+    def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
+        receipt = self._ledger.charge(
+            plan.event,
+            plan.digest,
+            account=self._account,
+            key=key,
+            versions=self._versions([plan]),
+            text=plan.explain(),
+            facts=facts(plan),
+        )
+        stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
+        if stored is not None:
+            return stored
+        exacts = self._read_exacts(plan, receipt)
+        released = release(exacts, plan, receipt)
+        kept = self._ledger.store(receipt, (released.keys, released.sums))
+        return self._find(plan) or (receipt, _unpacked(kept))
+
+    def _scan(self, scan: Scan) -> Exact:
+        try:
+            return self._engine.scan(scan)
+        except PrivetError:
+            raise
+        except Exception:  # whatever an engine or a source raises may quote a row
+            raise EngineError from None
+
+
+def _unpacked(stored: Plain) -> Released:
+    keys, sums = cast(Any, stored)
+    return Released(keys, sums)
