@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from fractions import Fraction
 
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core import schema
-from privet.core.unit import Person, Rows
+from privet.core.links import followed
+from privet.core.unit import Person, Rows, Window
 from privet.engines.memory import Memory
 from privet.mechanisms import rank_tree
 from privet.mechanisms.rank_tree import RankTree
@@ -178,3 +180,86 @@ def test_several_quantiles_are_drawn_with_exactly_their_law(shares, weights, mon
     assert set(drawn) <= set(expected)
     for key, p in expected.items():
         assert abs(drawn.count(key) - draws * p) <= 6 * math.sqrt(draws * p * (1 - p)) + 2
+
+
+DAYS = [datetime.date(2024, 1, day) for day in range(1, 9)]
+TIMED = {"who": schema.integer(), "day": schema.date(), "age": schema.integer(0, 4)}
+VISIT = st.fixed_dictionaries({
+    "who": st.integers(1, 2),
+    "day": st.sampled_from(DAYS),
+    "age": st.integers(0, 4),
+})  # fmt: skip
+
+
+def move(plan, table, rows: list, others: list) -> float:
+    """How far the weights at all places are apart, in L1."""
+    (one,) = plan.passes
+    first, second = (
+        {
+            (cell, at): weight
+            for cell, (places, weights) in found.items()
+            for at, weight in zip(places, weights, strict=True)
+        }
+        for found in (Memory(table(some)).scan(one.scan)._places for some in (rows, others))
+    )
+    return sum(abs(first.get(key, 0) - second.get(key, 0)) for key in first.keys() | second.keys())
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(VISIT, max_size=10),
+    start=st.sampled_from(DAYS),
+    who=st.integers(1, 2),
+    kept=st.lists(st.booleans(), min_size=10, max_size=10),
+    put=st.lists(VISIT, max_size=4),
+)
+def test_no_window_of_time_moves_a_quantile_beyond_its_event(relation, rows, start, who, kept, put):
+    unit, length = Window("who", "day", 3), datetime.timedelta(days=3)
+    facts = schema.Schema(unit=unit, columns=TIMED, neighbors=relation, contribution=schema.Contribution(rows=2))
+    asked = parse("SELECT MEDIAN(age), QUANTILE(age, 0.9) FROM t", {"t": facts})
+    alone = parse("SELECT MEDIAN(age) FROM t", {"t": facts})
+    spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
+    inside = [row["who"] == who and start <= row["day"] < start + length for row in rows]
+    others = [row for row, mine, keep in zip(rows, inside, kept, strict=False) if not mine or keep]
+    if relation == "change-one":
+        others += [{**row, "who": who} for row in put if start <= row["day"] < start + length]
+
+    def table(some: list) -> dict:
+        return {"t": schema.Table(some, unit=unit, columns=TIMED, neighbors=relation, contribution=facts.contribution)}
+
+    plan = make_plan(asked, {"t": facts}, spend=spend)
+    tree = plan.passes[0].selection.draws[0]
+    assert move(plan, table, rows, others) <= tree.norm
+    (one,) = make_plan(alone, {"t": facts}, spend=spend).passes
+    exacts = [Memory(table(some)).scan(one.scan)._places.get((), ((), ())) for some in (rows, others)]
+    for draw in one.selection.draws:
+        p, q = (law(draw, dict(zip(*exact, strict=True))) for exact in exacts)
+        ratios = [math.log(a / b) for a, b in zip(p, q, strict=True)]
+        assert max(ratios) - min(ratios) <= float(draw.event.pure()) + ROUNDING
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(ROW, max_size=6),
+    people=st.lists(st.fixed_dictionaries({"who": st.integers(1, 3), "height": st.integers(0, 3)}), max_size=6),
+)
+def test_a_key_that_is_none_lets_nobody_weigh_more(rows, people):
+    # the second table is declared to have one row for each person, and has several
+    unit, tall = Person("who"), {"who": schema.integer(), "height": schema.integer(0, 3)}
+    facts = {
+        "t": schema.Schema(unit=unit, columns=COLUMNS, contribution=schema.Contribution(rows=2)),
+        "people": schema.Schema(unit=unit, columns=tall, key="who"),
+    }
+    query = parse("SELECT MEDIAN(height), QUANTILE(height, 0.9) FROM t JOIN people USING (who)", followed(facts))
+    plan = make_plan(query, followed(facts), spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)))
+
+    def table(some: tuple) -> dict:
+        return {
+            name: schema.Table(source, unit=unit, columns=one.columns, contribution=one.contribution, key=one.key)
+            for (name, one), source in zip(facts.items(), some, strict=True)
+        }
+
+    for who in (1, 2, 3):
+        rest = tuple([row for row in some if row["who"] != who] for some in (rows, people))
+        assert move(plan, table, (rows, people), rest) <= plan.passes[0].selection.draws[0].norm

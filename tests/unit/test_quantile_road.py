@@ -10,7 +10,6 @@ import pytest
 import privet
 from privet.core.errors import InvariantError, RequestError
 from privet.planner.plan import Selection
-from privet.query.frame import count, largest, median, quantile, smallest
 
 pa = pytest.importorskip("pyarrow")
 
@@ -58,7 +57,13 @@ def test_the_builder_asks_what_sql_asks(unit):
         built = (
             s.table("t")
             .group_by("city")
-            .agg(m=median("age"), q=quantile("age", 0.9), a=smallest("age"), b=largest("age"), n=count())
+            .agg(
+                m=privet.median("age"),
+                q=privet.quantile("age", 0.9),
+                a=privet.smallest("age"),
+                b=privet.largest("age"),
+                n=privet.count(),
+            )
         )
         sql = (
             "SELECT city, MEDIAN(age) m, QUANTILE(age, 0.9) q, MIN(age) a, MAX(age) b, COUNT(*) n FROM t GROUP BY city"
@@ -185,3 +190,21 @@ def test_a_plan_tells_its_ranks_in_words():
         assert "largest" in words
         assert "ranks" in repr(plan)
         assert plan.to_dict()["releases"][0]["noise"] == "Exponential"
+
+
+def test_a_median_stands_on_a_join_that_finds_one_row():
+    people = [{"who": at, "height": 100.0 + at} for at in range(40)]
+    unit = privet.Person("who")
+    tables = {
+        "t": privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS),
+        "people": privet.Table(
+            pa.Table.from_pylist(people),
+            unit=unit,
+            columns={"who": privet.integer(), "height": privet.number(100, 200)},
+            key="who",
+        ),
+    }
+    with privet.Session(tables, budget=privet.Pure(epsilon=10_000)) as s:
+        asked = "SELECT MEDIAN(height) AS m FROM t JOIN people USING (who) WHERE age < 45"
+        (row,) = s.ask(asked, epsilon=5_000, contribution=privet.Contribution(groups=1, rows=30))
+        assert 115 <= row["m"] <= 125

@@ -121,14 +121,27 @@ class _Shape:
         keyed = on_key(join, left, right)
         if not is_public(right):
             check_same_unit(left, right)
-            met = right.rows if join.most is None else min(join.most, right.rows)
-            return _made(left, columns, self._together(join, left, right), left.rows * met)
+            return _made(left, columns, self._together(join, left, right), self._pairs(join, left, right))
         if isinstance(left.unit, Rows) and not keyed:
             raise Unsupported(
                 "each row of this table is protected by itself, and a join may make it into several; join on the key "
                 "of the public table, and declare it: PublicTable(..., key='column')"
             )
         return _made(left, columns, left.contribution, left.rows * (1 if keyed else right.rows))
+
+    def _pairs(self, join: Join, left: Schema, right: Schema) -> int:
+        """Return how many rows a join of private sides has at most, if the keys that are declared are keys.
+
+        Nothing that is proven of a unit stands on it: what a unit weighs, and what is computed within it, is held to
+        its bounds by the engine whatever the number of its rows. It says how wide integers must be, and an engine
+        fails, rather than wraps, where they are too narrow.
+        """
+        on_left, on_right = one_to_meet(join, left, self.tables)
+        if on_right:
+            return left.rows
+        if on_left:
+            return left.rows + right.rows if join.kind == "left" else right.rows
+        return left.rows * (right.rows if join.most is None else min(join.most, right.rows))
 
     def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
         """Return what a unit typically gives to a join: where one side's rows have one match, as the other side."""

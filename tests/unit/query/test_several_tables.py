@@ -149,6 +149,11 @@ def test_a_link_says_who_owns_a_row_as_well_as_the_unit_does(sql: str) -> None:
 def test_what_links_to_one_row_gives_no_more_than_before() -> None:
     joined = rows("SELECT * FROM drugs d JOIN visits v ON d.visit = v.id").schema
     assert joined.contribution == DRUGS.contribution
+    assert joined.rows == DRUGS.rows
+    assert (
+        rows("SELECT v.ward FROM visits v LEFT JOIN drugs d ON d.visit = v.id").schema.rows == VISITS.rows + DRUGS.rows
+    )
+    assert rows("SELECT v.ward FROM visits v JOIN drugs d ON d.visit = v.id").schema.rows == DRUGS.rows
     wider = rows(
         "SELECT v.ward FROM visits v JOIN visits w ON v.person = w.person AND v.day < w.day",
     ).schema
