@@ -14,6 +14,7 @@ from .core.receipt import Receipt
 from .core.relation import tables_of
 from .core.scan import Exact, Scan, asks
 from .core.schema import Schema
+from .engines.fits import check_scan
 from .planner.batch import Batch
 from .planner.explain import facts
 from .planner.plan import Plan
@@ -64,7 +65,14 @@ class Road:
             self._ledger.fail(receipt)
             raise
 
+    def _check_scans(self, plans: Sequence[Plan]) -> None:
+        """Refuse what an engine would refuse, before it is charged."""
+        for one in (one for plan in plans for one in plan.passes):
+            if asks(one.scan):
+                check_scan(one.scan, self._schemas)
+
     def _release_all(self, batch: Batch, key: str | None) -> tuple[Receipt, tuple[Released, ...]]:
+        self._check_scans(batch.releases)
         receipt = self._ledger.charge(
             batch.event,
             batch.digest,
@@ -83,6 +91,7 @@ class Road:
         return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
 
     def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
+        self._check_scans([plan])
         receipt = self._ledger.charge(
             plan.event,
             plan.digest,

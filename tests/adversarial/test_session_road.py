@@ -120,6 +120,19 @@ def test_planning_asks_neither_ledger_nor_engine() -> None:
     assert told == []
 
 
+@pytest.mark.parametrize("sql", ["SELECT MEDIAN(cost) FROM visits", "SELECT SUM(cost) FROM visits"])
+@pytest.mark.parametrize("several", [False, True])
+def test_what_no_engine_can_hold_is_refused_before_it_is_charged(sql: str, several: bool) -> None:
+    told: list[str] = []
+    columns = {**COLUMNS, "cost": number(0, 10**18, step=Fraction(1, 10))}
+    table = Table(rows(), unit=Person("person"), columns=columns, rows=2**50)
+    made = Session({"visits": table}, ledger=WatchedLedger(BUDGET, told))
+    with pytest.raises(RequestError, match=r"fit|too fine"):
+        made.ask_all([sql], epsilon=1) if several else made.ask(sql, epsilon=1)
+    assert told == []
+    assert made.history() == ()
+
+
 @pytest.mark.parametrize("failure", [LedgerError("the disk is full"), RuntimeError("anything")])
 def test_where_the_ledger_fails_the_engine_is_never_asked(failure: Exception) -> None:
     made, told = watched(ledger=failure)

@@ -1,7 +1,7 @@
 """The rule of each scalar function: which kinds it takes, and what public facts its result has.
 
-A rule sees types and constants, never data. What a rule calls not nullable an engine can rely on only where columns
-are clamped to their declared bounds.
+A rule sees types and constants, never data. The ends of a result hold for every value that is not NULL, whatever is
+stored: also where a column holds a NULL, or what is no number, although it is declared never to.
 """
 
 from __future__ import annotations
@@ -148,16 +148,18 @@ def extreme(name: str, arguments: Arguments) -> Typed:
     facts = hull(name, several)
     if facts.kind is None:
         return facts
-    # Each value that cannot be NULL bounds the result on its far side; the others may not be there to do so.
+    # Each constant bounds the result on its far side; the others may not be there to do so: a column that is declared
+    # never to be NULL may hold one all the same.
     lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
     highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
-    sure = [not typed.nullable for typed in several if typed.kind]
+    sure = [argument.constant is not None for argument in arguments if argument.typed.kind]
     near, far, inner, outer = (lows, highs, min, max) if name == "least" else (highs, lows, max, min)
     firm = [end for end, present in zip(far, sure, strict=True) if present and end is not None]
     first = None if None in near else inner(near)  # type: ignore[type-var]
     second = inner(firm) if firm else None if None in far else outer(far)  # type: ignore[type-var]
     low, high = (first, second) if name == "least" else (second, first)
-    return Typed(kind=facts.kind, nullable=not any(sure), low=low, high=high)
+    nullable = all(typed.nullable for typed in several)
+    return Typed(kind=facts.kind, nullable=nullable, low=low, high=high)
 
 
 def comparison(name: str, arguments: Arguments) -> Typed:

@@ -21,6 +21,8 @@ End = Fraction | datetime.date | datetime.datetime | None
 INT64 = (-(2**63), 2**63 - 1)
 LARGEST = Fraction(2) ** 1023
 """Numbers are doubles: a result that may lie beyond this may be NULL."""
+_FINITE = Fraction(2**53 - 1) * Fraction(2) ** 971
+"""The largest double."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,10 @@ def whole(low: Fraction | None, high: Fraction | None, *, nullable: bool, step: 
 def real(low: Fraction | None, high: Fraction | None, *, nullable: bool) -> Typed:
     """Return the facts of a number, which is NULL wherever it would not be finite."""
     fits = low is not None and high is not None and low >= -LARGEST and high <= LARGEST
+    if (low is not None and low > _FINITE) or (high is not None and high < -_FINITE):  # every value is NULL
+        low = high = Fraction(0)
+    low = None if low is None else max(low, -_FINITE)
+    high = None if high is None else min(high, _FINITE)
     return Typed(kind="number", nullable=nullable or not fits, low=low, high=high)
 
 
