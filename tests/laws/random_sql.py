@@ -1,0 +1,407 @@
+"""Random questions in the accepted language over a random setting: most are answered, the rest refused by name."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from random_tables import Setting
+
+from privet.core.unit import Person, Rows, unit_columns
+
+Scope = list[tuple[str, str]]
+"""What can be named, and of which kind it is."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that can stand in FROM: its text, its columns and their kinds; the unit's columns come first."""
+
+    sql: str
+    columns: Scope
+    unit: tuple[str, ...]
+
+
+class Writer:
+    """Writes questions."""
+
+    def __init__(self, draw: random.Random, setting: Setting) -> None:
+        self.draw = draw
+        self.setting = setting
+        self.count = 0
+        self.ctes: list[str] = []
+
+    def fresh(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def of(self, scope: Scope, *kinds: str) -> str | None:
+        found = [name for name, kind in scope if kind in kinds]
+        return self.draw.choice(found) if found else None
+
+    def value(self, kind: str, scope: Scope, depth: int) -> str:
+        """Return an expression of a kind."""
+        own = self.of(scope, kind)
+        if depth <= 0 or (own and self.draw.random() < 0.35):
+            return own or self.constant(kind)
+        return {
+            "integer": self.integer,
+            "number": self.number,
+            "text": self.text,
+            "boolean": self.boolean,
+            "date": self.date,
+            "timestamp": self.moment,
+        }[kind](scope, depth - 1)
+
+    def constant(self, kind: str) -> str:
+        return self.draw.choice(
+            {
+                "integer": ["0", "1", "-3", "7", "9223372036854775807", "(-9223372036854775807 - 1)"],
+                "number": ["0.5", "2.0", "-1.25", "1e300", "1e-300", "0.1"],
+                "text": ["'u'", "''", "'%'", "'é'", "'12'", "'''; --'"],
+                "boolean": ["TRUE", "FALSE"],
+                "date": ["DATE '2024-01-05'", "DATE '0001-01-01'", "DATE '9999-12-31'"],
+                "timestamp": ["TIMESTAMP '2024-01-05 10:00:00'", "TIMESTAMP '9999-12-31 23:59:59'"],
+            }[kind]
+        )
+
+    def whole_or_not(self, scope: Scope, depth: int) -> str:
+        return self.value(self.draw.choice(["integer", "number"]), scope, depth)
+
+    def case(self, kind: str, scope: Scope, depth: int) -> str:
+        default = "" if self.draw.random() < 0.3 else f" ELSE {self.value(kind, scope, depth)}"
+        return f"CASE WHEN {self.value('boolean', scope, depth)} THEN {self.value(kind, scope, depth)}{default} END"
+
+    def any_kind(self, kind: str, scope: Scope, depth: int) -> str:
+        one, other = self.value(kind, scope, depth), self.value(kind, scope, depth)
+        return self.draw.choice([self.case(kind, scope, depth), f"COALESCE({one}, {other})", f"NULLIF({one}, {other})"])
+
+    def integer(self, scope: Scope, depth: int) -> str:
+        one, other = self.value("integer", scope, depth), self.value("integer", scope, depth)
+        real, words = self.value("number", scope, depth), self.value("text", scope, depth)
+        when = self.value(self.draw.choice(["date", "timestamp"]), scope, depth)
+        unit = self.draw.choice(["day", "week", "month", "quarter", "year"])
+        return self.draw.choice(
+            [
+                f"({one} {self.draw.choice(['+', '-', '*', '%'])} {other})",
+                f"{self.draw.choice(['ABS', 'SIGN', '-'])}({one})",
+                f"{self.draw.choice(['FLOOR', 'CEIL', 'ROUND', 'SIGN'])}({real})",
+                f"LEAST(GREATEST({one}, -3), 8)",
+                f"LENGTH({words})",
+                f"CAST({self.draw.choice([real, words])} AS BIGINT)",
+                f"BIN({one}, {self.draw.choice(['1', '3', '10', '1000000'])})",
+                f"BUCKET({real}, 0, {self.draw.choice(['1', '10', '0.001'])}, {self.draw.choice(['1', '7'])})",
+                f"EXTRACT({self.draw.choice(['year', 'quarter', 'week', 'day', 'isodow', 'doy'])} FROM {when})",
+                f"DATE_DIFF('{unit}', {when}, {self.value('date', scope, depth)})",
+                self.any_kind("integer", scope, depth),
+            ]
+        )
+
+    def number(self, scope: Scope, depth: int) -> str:
+        one, other = self.whole_or_not(scope, depth), self.whole_or_not(scope, depth)
+        return self.draw.choice(
+            [
+                f"({one} {self.draw.choice(['+', '-', '*'])} {self.value('number', scope, depth)})",
+                f"({one} / {other})",
+                f"({self.value('number', scope, depth)} % {other})",
+                f"{self.draw.choice(['SQRT', 'LN', 'EXP'])}({one})",
+                f"POWER({one}, {self.draw.choice(['2', '-1', '0.5', other])})",
+                f"ROUND({one}, {self.draw.choice(['-2', '0', '3'])})",
+                f"LEAST(GREATEST({self.value('number', scope, depth)}, -2.5), 4)",
+                f"CAST({self.draw.choice([one, self.value('text', scope, depth)])} AS DOUBLE)",
+                f"BIN({one}, {self.draw.choice(['0.5', '0.1'])})",
+                self.any_kind("number", scope, depth),
+            ]
+        )
+
+    def text(self, scope: Scope, depth: int) -> str:
+        one, other = self.value("text", scope, depth), self.value("text", scope, depth)
+        whole = self.value(self.draw.choice(["integer", "boolean", "date"]), scope, depth)
+        return self.draw.choice(
+            [
+                f"{self.draw.choice(['LOWER', 'UPPER', 'TRIM'])}({one})",
+                f"SUBSTRING({one}, {self.draw.choice(['1', '2', '99'])}, {self.draw.choice(['0', '1', '5'])})",
+                f"LEFT({one}, {self.draw.choice(['0', '1', '2'])})",
+                f"({one} || {other})",
+                f"CONCAT({one}, {other})",
+                f"CAST({whole} AS VARCHAR)",
+                self.any_kind("text", scope, depth),
+            ]
+        )
+
+    def boolean(self, scope: Scope, depth: int) -> str:
+        kind = self.draw.choice(["integer", "number", "text", "date", "timestamp", "boolean"])
+        one, other = self.value(kind, scope, depth), self.value(kind, scope, depth)
+        words = self.value("text", scope, depth)
+        sign = self.draw.choice(["=", "<>", "<", "<=", ">", ">="])
+        listed = ", ".join(self.constant("text" if kind not in {"integer", "number"} else "integer") for _ in range(3))
+        among = one if kind in {"integer", "number"} else words
+        pattern = self.draw.choice(["'%u%'", "'_'", "'%'", "''", "'u\\%' ESCAPE '\\'", "'%x%_%'"])
+        first, second = self.value("boolean", scope, depth), self.value("boolean", scope, depth)
+        return (
+            self.draw.choice(
+                [
+                    f"{one} {sign} {other}",
+                    f"{one} {sign} {other}",
+                    f"{one} IS {self.draw.choice(['', 'NOT '])}NULL",
+                    f"{among} {self.draw.choice(['', 'NOT '])}IN ({listed})",
+                    f"{words} {self.draw.choice(['', 'NOT '])}LIKE {pattern}",
+                    f"{one} BETWEEN {other} AND {self.value(kind, scope, depth)}",
+                    f"(({first}) {self.draw.choice(['AND', 'OR'])} ({second}))",
+                    f"NOT ({first})",
+                    f"({first}) IS {self.draw.choice(['TRUE', 'FALSE', 'NOT TRUE'])}",
+                    f"{self.draw.choice(['STARTS_WITH', 'CONTAINS'])}({words}, {self.value('text', scope, depth)})",
+                    f"CAST({self.draw.choice([words, self.value('integer', scope, depth)])} AS BOOLEAN)",
+                ]
+            )
+            if kind != "boolean"
+            else self.draw.choice([f"({first}) = ({second})", self.any_kind("boolean", scope, depth)])
+        )
+
+    def shifted(self, kind: str, one: str) -> str:
+        units = ["DAY", "WEEK", "MONTH", "QUARTER", "YEAR", *(["HOUR", "SECOND"] if kind == "timestamp" else [])]
+        amount = self.draw.choice(["1", "-1", "40", "99999", "999999999"])
+        return f"({one} {self.draw.choice('+-')} INTERVAL '{amount}' {self.draw.choice(units)})"
+
+    def date(self, scope: Scope, depth: int) -> str:
+        one = self.value("date", scope, depth)
+        other = self.value(self.draw.choice(["timestamp", "text"]), scope, depth)
+        unit = self.draw.choice(["day", "week", "month", "quarter", "year"])
+        return self.draw.choice(
+            [
+                self.shifted("date", one),
+                f"DATE_TRUNC('{unit}', {one})",
+                f"CAST({other} AS DATE)",
+                self.any_kind("date", scope, depth),
+            ]
+        )
+
+    def moment(self, scope: Scope, depth: int) -> str:
+        one = self.value("timestamp", scope, depth)
+        other = self.value(self.draw.choice(["date", "text"]), scope, depth)
+        unit = self.draw.choice(["second", "minute", "hour", "day", "week", "month", "year"])
+        return self.draw.choice(
+            [
+                self.shifted("timestamp", one),
+                f"DATE_TRUNC('{unit}', {one})",
+                f"CAST({other} AS TIMESTAMP)",
+                self.any_kind("timestamp", scope, depth),
+            ]
+        )
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def stored(self, name: str) -> Part:
+        schema = self.setting.tables[name]
+        columns = [(column, facts.kind) for column, facts in schema.columns.items()]
+        return Part(name, columns, unit_columns(schema.unit))
+
+    def part(self, depth: int) -> Part:
+        """Return private rows."""
+        if depth <= 0:
+            return self.stored(self.draw.choice(self.setting.private))
+        ways: list[Callable[[int], Part]] = [self.narrowed, self.with_public]
+        if not isinstance(self.setting.unit, Rows):
+            ways += [self.joined, self.joined, self.linked, self.grouped, self.distinct, self.ranked, self.united]
+        if isinstance(self.setting.unit, Person):
+            ways.append(self.members)
+        made = self.draw.choice(ways)(depth - 1)
+        if self.draw.random() < 0.2:
+            name = self.fresh("w")
+            self.ctes.append(f"{name} AS {made.sql}")
+            return Part(name, made.columns, made.unit)
+        return made
+
+    def under(self, alias: str, part: Part) -> Scope:
+        return [(f"{alias}.{name}", kind) for name, kind in part.columns]
+
+    def shown(
+        self, scope: Scope, unit: Sequence[str], names: Sequence[str] | None = None
+    ) -> tuple[str, Scope, tuple[str, ...]]:
+        """Return a SELECT list of the unit, some columns and something computed; and what it makes."""
+        called = tuple(names or (self.fresh("who") if self.draw.random() < 0.3 else one.split(".")[-1] for one in unit))
+        kinds = dict(scope)
+        listed = [f"{one} AS {name}" for one, name in zip(unit, called, strict=True)]
+        made = [(name, kinds[one]) for one, name in zip(unit, called, strict=True)]
+        others = [item for item in scope if item[0] not in unit]
+        for one, kind in self.draw.sample(others, min(len(others), 5)):
+            name = self.fresh("c")
+            listed.append(f"{one} AS {name}")
+            made.append((name, kind))
+        for _ in range(self.draw.choice([0, 1, 2])):
+            name, kind = self.fresh("e"), self.draw.choice(["integer", "number", "text", "boolean", "date"])
+            listed.append(f"{self.value(kind, scope, 2)} AS {name}")
+            made.append((name, kind))
+        return ", ".join(listed or ["1 AS one"]), made or [("one", "integer")], called
+
+    def where(self, scope: Scope, chance: float = 0.5) -> str:
+        return f" WHERE {self.value('boolean', scope, 2)}" if self.draw.random() < chance else ""
+
+    def selected(self, source: str, scope: Scope, unit: Sequence[str], more: str = "") -> Part:
+        listed, made, called = self.shown(scope, unit)
+        where = self.where(scope)
+        if more:
+            where = f"{where} AND {more}" if where else f" WHERE {more}"
+        return Part(f"(SELECT {listed} FROM {source}{where})", made, called)
+
+    def narrowed(self, depth: int) -> Part:
+        inner, t = self.part(depth), self.fresh("t")
+        return self.selected(f"{inner.sql} AS {t}", self.under(t, inner), [f"{t}.{one}" for one in inner.unit])
+
+    def with_public(self, depth: int) -> Part:
+        inner, t, o = self.part(depth), self.fresh("t"), self.fresh("o")
+        scope, unit = self.under(t, inner), [f"{t}.{one}" for one in inner.unit]
+        kind = self.draw.choice(["JOIN", "LEFT JOIN"])
+        if self.draw.random() < 0.4 and not isinstance(self.setting.unit, Rows):
+            public = self.stored("bands")
+            x = self.whole_or_not(scope, 1)
+            on = f"{o}.least <= {x} AND {x} < {o}.most"
+        else:
+            public = self.stored("areas")
+            on = f"{self.value('text', scope, 1)} = {o}.place"
+        source = f"{inner.sql} AS {t} {kind} {public.sql} AS {o} ON {on}"
+        return self.selected(source, scope + self.under(o, public), unit)
+
+    def joined(self, depth: int) -> Part:
+        left, right = self.part(depth), self.part(self.draw.randint(0, depth))
+        a, b = self.fresh("t"), self.fresh("t")
+        scope = self.under(a, left) + self.under(b, right)
+        on = " AND ".join(f"{a}.{one} = {b}.{other}" for one, other in zip(left.unit, right.unit, strict=True))
+        if self.draw.random() < 0.4:
+            on += f" AND {self.value('boolean', scope, 1)}"
+        kind = self.draw.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"])
+        kept = b if kind == "RIGHT JOIN" else a
+        unit = [f"{kept}.{one}" for one in (right if kept == b else left).unit]
+        return self.selected(f"{left.sql} AS {a} {kind} {right.sql} AS {b} ON {on}", scope, unit)
+
+    def linked(self, depth: int) -> Part:
+        left, right = self.stored("drugs"), self.stored("visits")
+        a, b = self.fresh("t"), self.fresh("t")
+        kind = self.draw.choice(["JOIN", "LEFT JOIN"])
+        source = f"drugs AS {a} {kind} visits AS {b} ON {a}.visit = {b}.id"
+        return self.selected(source, self.under(a, left) + self.under(b, right), [f"{a}.{one}" for one in left.unit])
+
+    def within(self, scope: Scope) -> tuple[str, str]:
+        """Return an aggregate of one person's rows, and its kind."""
+        kind = self.draw.choice(["integer", "number"])
+        x, kept = self.value(kind, scope, 1), self.where(scope, 0.3)
+        function = self.draw.choice(["COUNT(*)", "COUNT", "COUNT(DISTINCT", "SUM", "AVG", "MIN", "MAX"])
+        form = function if function == "COUNT(*)" else f"{function}{' ' if '(' in function else '('}{x})"
+        made = "integer" if function.startswith("COUNT") else "number" if function == "AVG" else kind
+        return form + (f" FILTER ({kept.strip()})" if kept else ""), made
+
+    def grouped(self, depth: int) -> Part:
+        inner, t = self.part(depth), self.fresh("t")
+        scope, unit = self.under(t, inner), [f"{t}.{one}" for one in inner.unit]
+        kinds = dict(scope)
+        keys, made = list(unit), [(one, kinds[f"{t}.{one}"]) for one in inner.unit]
+        listed = [f"{one} AS {name}" for one, (name, _) in zip(unit, made, strict=True)]
+        if self.draw.random() < 0.4:
+            name, kind = self.fresh("k"), self.draw.choice(["integer", "text", "boolean"])
+            key = self.value(kind, scope, 1)
+            if key not in keys and any(one in key for one, _ in scope):
+                keys.append(key)
+                listed.append(f"{key} AS {name}")
+                made.append((name, kind))
+        for _ in range(self.draw.choice([1, 2, 3])):
+            (sql, kind), name = self.within(scope), self.fresh("a")
+            listed.append(f"{sql} AS {name}")
+            made.append((name, kind))
+        having = f" HAVING {self.within(scope)[0]} > {self.draw.choice('013')}" if self.draw.random() < 0.3 else ""
+        sql = (
+            f"SELECT {', '.join(listed)} FROM {inner.sql} AS {t}{self.where(scope)} GROUP BY {', '.join(keys)}{having}"
+        )
+        return Part(f"({sql})", made, inner.unit)
+
+    def distinct(self, depth: int) -> Part:
+        made = self.narrowed(depth)
+        return Part(made.sql.replace("(SELECT ", "(SELECT DISTINCT ", 1), made.columns, made.unit)
+
+    def ranked(self, depth: int) -> Part:
+        inner, t = self.part(depth), self.fresh("t")
+        scope, unit = self.under(t, inner), [f"{t}.{one}" for one in inner.unit]
+        listed, made, called = self.shown(scope, unit)
+        name, over = self.fresh("r"), self.draw.choice(scope)
+        function, kind = self.draw.choice(
+            [("ROW_NUMBER()", "integer"), ("RANK()", "integer"), ("DENSE_RANK()", "integer")]
+            + [(f"{way}({over[0]}{more})", over[1]) for way in ("LAG", "LEAD") for more in ("", ", 2")]
+        )
+        partition = [*unit, *([self.draw.choice(scope)[0]] if self.draw.random() < 0.3 else [])]
+        order = f"{self.draw.choice(scope)[0]}{self.draw.choice(['', ' DESC', ' DESC NULLS LAST'])}"
+        window = f"{function} OVER (PARTITION BY {', '.join(partition)} ORDER BY {order}) AS {name}"
+        return Part(
+            f"(SELECT {listed}, {window} FROM {inner.sql} AS {t}{self.where(scope)})", [*made, (name, kind)], called
+        )
+
+    def united(self, depth: int) -> Part:
+        kinds = [self.draw.choice(["integer", "number", "text", "boolean", "date"]) for _ in range(3)]
+        parts, first = [], ()
+        for _ in range(self.draw.choice([2, 2, 3])):
+            inner, t = self.part(self.draw.randint(0, depth)), self.fresh("t")
+            scope, called = self.under(t, inner), first or inner.unit
+            listed = [f"{t}.{one} AS {name}" for one, name in zip(inner.unit, called, strict=True)]
+            listed += [f"{self.value(kind, scope, 1)} AS u{place}" for place, kind in enumerate(kinds)]
+            parts.append(f"SELECT {', '.join(listed)} FROM {inner.sql} AS {t}{self.where(scope, 0.3)}")
+            first, own = called, dict(scope)
+            units = [(name, own[f"{t}.{one}"]) for one, name in zip(inner.unit, called, strict=True)]
+        made = [*units, *((f"u{place}", kind) for place, kind in enumerate(kinds))]
+        return Part(f"({' UNION ALL '.join(parts)})", made, first)
+
+    def members(self, depth: int) -> Part:
+        inner, other, t, s = self.part(depth), self.part(self.draw.randint(0, depth)), self.fresh("t"), self.fresh("t")
+        chosen = f"(SELECT {s}.{other.unit[0]} FROM {other.sql} AS {s}{self.where(self.under(s, other))})"
+        more = f"{t}.{inner.unit[0]} IN {chosen}"
+        return self.selected(f"{inner.sql} AS {t}", self.under(t, inner), [f"{t}.{inner.unit[0]}"], more)
+
+    # --- questions --------------------------------------------------------------------------------------------------
+
+    def aggregate(self, scope: Scope, unit: Sequence[str]) -> str:
+        x = self.bounded(scope)
+        kept = self.where(scope, 0.25)
+        some = self.value(self.draw.choice(["integer", "text", "number", "date", "boolean"]), scope, 1)
+        several = ["COUNT(*)", f"COUNT({some})", f"SUM({x})", f"SUM({x})", f"AVG({x})", f"VAR_POP({x})", f"STDDEV({x})"]
+        several += [
+            f"COVAR_POP({x}, {self.bounded(scope)})",
+            f"COUNT(DISTINCT {some})",
+            f"CORR({self.bounded(scope)}, {x})",
+        ]
+        several += [f"MEDIAN({x})", f"QUANTILE({x}, {self.draw.choice(['0.1', '0.9'])})", f"MAX({x})", f"MIN({x})"]
+        if unit and isinstance(self.setting.unit, Person):
+            several += [f"COUNT(DISTINCT {unit[0]})"] * 2
+        return self.draw.choice(several) + (f" FILTER ({kept.strip()})" if kept else "")
+
+    def bounded(self, scope: Scope) -> str:
+        x = self.whole_or_not(scope, self.draw.choice([0, 1, 2]))
+        ends = self.draw.choice([(0, 5), (-4, 3), (2, 9)])
+        return x if self.draw.random() < 0.4 else f"LEAST(GREATEST({x}, {ends[0]}), {ends[1]})"
+
+    def key(self, scope: Scope) -> str:
+        kind = self.draw.choice(["boolean", "integer", "text", "text", "date"])
+        own = self.of(scope, kind)
+        if own and self.draw.random() < 0.6:
+            return own
+        if kind == "integer":
+            return self.draw.choice(
+                [f"BIN({self.bounded(scope)}, 2)", f"LEAST(GREATEST({self.value(kind, scope, 1)}, 0), 3)"]
+            )
+        if kind == "date":
+            return f"EXTRACT(month FROM {self.value('date', scope, 1)})"
+        return self.value(kind, scope, 1)
+
+    def question(self) -> str:
+        """Return one question."""
+        self.ctes = []
+        inner, t = self.part(self.draw.choice([0, 1, 1, 2, 2, 3])), self.fresh("t")
+        scope, unit = self.under(t, inner), [f"{t}.{one}" for one in inner.unit]
+        plain = [item for item in scope if item[0] not in unit] or scope
+        keys = {self.fresh("k"): self.key(plain) for _ in range(self.draw.choice([0, 0, 1, 1, 2]))}
+        asked = [f"{key} AS {name}" for name, key in keys.items()]
+        asked += [f"{self.aggregate(scope, unit)} AS {self.fresh('a')}" for _ in range(self.draw.choice([1, 2, 3]))]
+        sql = f"SELECT {', '.join(asked)} FROM {inner.sql} AS {t}{self.where(scope)}"
+        if keys:
+            sql += f" GROUP BY {', '.join(self.draw.choice([name, key]) for name, key in keys.items())}"
+            sql += " HAVING COUNT(*) > 1" if self.draw.random() < 0.1 else ""
+        return f"WITH {', '.join(self.ctes)} {sql}" if self.ctes else sql

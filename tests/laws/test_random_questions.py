@@ -1,0 +1,206 @@
+"""Random questions over random schemas and data: no unit moves what is released beyond the plan, and nothing fails.
+
+The SQL that is generated for a plan is run on a small world and on its neighbours. `PRIVET_SOAK` says how many more
+settings are tried: `make soak`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from privet.core.errors import RequestError
+from privet.core.scan import Scan
+from privet.core.schema import Contribution
+from privet.engines.links import linked_view
+from privet.engines.places import as_counts, counting
+from privet.engines.relations import relation_sql
+from privet.engines.sql import statement
+from privet.mechanisms.rank_tree import RankTree
+from privet.planner.make import make_plan
+from privet.planner.plan import Pass, Plan, Spend
+from privet.planner.selections import norm_of, span_of
+from privet.planner.stability import key_sensitivity, sensitivity_of
+from privet.planner.verify import verify
+from privet.query.sql import parse
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from random_sql import Writer
+from random_tables import ENGINE, PUBLIC, Setting, World, some_family, some_setting
+
+SECRET = 0x0123_4567_89AB_CDEF_FEDC_BA98_7654_3210
+SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
+FIRST = int(os.environ.get("PRIVET_SOAK_FIRST", "0") or 0)
+QUESTIONS = 6
+"""So many questions are asked of each setting."""
+
+Groups = dict[tuple[Any, ...], tuple[int, ...]]
+
+
+class Bench:
+    """One connection that holds every world of a setting's tables."""
+
+    def __init__(self, setting: Setting, worlds: list[World]) -> None:
+        self.setting = setting
+        self.connection = duckdb.connect(":memory:", config={"threads": 1})
+        self.names: dict[str, str] = {}
+        for index, name in enumerate(setting.tables):
+            kinds = [ENGINE[column.kind] for column in setting.declared[name].columns.values()]
+            columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
+            self.connection.execute(f"CREATE TABLE t{index}(world BIGINT, {columns})")
+            given: list[list[Any]] = [[] for _ in range(len(kinds) + 1)]
+            for number, world in enumerate(worlds):
+                for row in {**world, **PUBLIC}[name]:
+                    values = (number, *(row[one] for one in setting.declared[name].columns))
+                    for column, value in zip(given, values, strict=True):
+                        column.append(value)
+            texts = {"DATE", "TIMESTAMP"}
+            sent = [
+                f"unnest(${i}::{'VARCHAR' if kind in texts else kind}[])::{kind}"
+                for i, kind in enumerate(("BIGINT", *kinds), 1)
+            ]
+            self.connection.execute(f"INSERT INTO t{index} SELECT {', '.join(sent)}", given)
+            shown = ", ".join(f"c{place}" for place in range(len(kinds)))
+            own = f"SELECT {shown} FROM t{index} WHERE world = $world"
+            self.names[name] = f"({linked_view(own, name, setting.tables, self.names)})"
+        self.worlds = len(worlds)
+
+    def scan(self, scan: Scan) -> list[Any]:
+        """Return what a scan gives in each world: sums by group, or counts by place."""
+        relation = relation_sql(scan.table, self.setting.tables, self.names)
+        asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
+        found = []
+        if asked.parameters:
+            several = (
+                self.connection.execute(asked.sql, {"world": one, **asked.parameters}).fetchall()
+                for one in range(self.worlds)
+            )
+        else:
+            self.connection.execute("PRAGMA disable_optimizer")  # which takes most of the time and changes no result
+            self.connection.execute(f"PREPARE scan AS {asked.sql}")
+            self.connection.execute("PRAGMA enable_optimizer")
+            several = (
+                self.connection.execute(f"EXECUTE scan(world := {one})").fetchall() for one in range(self.worlds)
+            )
+        for rows in several:
+            found.append(
+                as_counts(rows, asked.keys)
+                if scan.places is not None
+                else {row[: asked.keys]: row[asked.keys :] for row in rows}
+            )
+        if not asked.parameters:
+            self.connection.execute("DEALLOCATE scan")
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def moved(one: Groups, other: Groups, place: int) -> tuple[int, int]:
+    none = (0,) * 99
+    moves = [abs(one.get(cell, none)[place] - other.get(cell, none)[place]) for cell in one.keys() | other.keys()]
+    return sum(moves), sum(move * move for move in moves)
+
+
+def check_sums(one: Pass, first: Groups, other: Groups) -> None:
+    """No sum moves beyond its claim, in either norm; nor do the weights of keys that are found."""
+    if one.scan.discovery is not None:
+        claim = key_sensitivity(one.scan)
+        l1, l2_squared = moved(first, other, -1)
+        assert l1 <= claim.l1
+        assert l2_squared <= claim.l2_squared
+        most = one.scan.discovery.most * one.scan.schema.unit.touches
+        assert len(first.keys() - other.keys()) <= most
+        assert len(other.keys() - first.keys()) <= (most if one.scan.schema.moves == "change-one" else 0)
+        # what only these units hold is hidden by the rule for keys
+        common = first.keys() & other.keys()
+        first, other = ({cell: groups[cell] for cell in common} for groups in (first, other))
+    for place, measure in enumerate(one.measures):
+        assert measure.sensitivity == sensitivity_of(measure.sum, one.scan)
+        l1, l2_squared = moved(first, other, place)
+        assert l1 <= measure.sensitivity.l1, measure.sum
+        assert l2_squared <= measure.sensitivity.l2_squared, measure.sum
+
+
+def check_places(one: Pass, first: Any, other: Any) -> None:
+    """No unit moves the weights of places beyond the norm, nor ranks off their aim beyond the span."""
+    grids = [{cell: dict(zip(*counts, strict=True)) for cell, counts in world.items()} for world in (first, other)]
+    cells = grids[0].keys() | grids[1].keys()
+    sides = {cell: [grid.get(cell, {}) for grid in grids] for cell in cells}
+    change = sum(abs(a.get(p, 0) - b.get(p, 0)) for a, b in sides.values() for p in a.keys() | b.keys())
+    assert change <= norm_of(one.scan)
+    last = one.scan.places.high
+    for draw in one.selection.draws:
+        shares = draw.shares if isinstance(draw, RankTree) else (draw.share,)
+        for share in shares:
+            ranges = Fraction(0)
+            for a, b in sides.values():
+                found = sorted({0, last, *(min(max(p + d, 0), last) for p in a.keys() | b.keys() for d in (-1, 0, 1))})
+                moves = [off(b, share, p) - off(a, share, p) for p in found]
+                ranges += max(*moves, 0) - min(*moves, 0)
+            assert ranges <= span_of(share, one.scan)
+
+
+def off(grid: dict[int, int], share: Fraction, place: int) -> Fraction:
+    below = sum(weight for p, weight in grid.items() if p < place)
+    upto = below + grid.get(place, 0)
+    aim = share * sum(grid.values())
+    return max(below - aim, aim - upto, Fraction(0))
+
+
+def some_plan(draw: random.Random, sql: str, setting: Setting) -> Plan:
+    keys = draw.choice([Fraction(1, 100), Fraction(1, 100), Fraction(0)])
+    spend = draw.choice([Spend(Fraction(1), Fraction(0), None, keys), Spend(None, Fraction(0), Fraction(1), keys)])
+    typical = draw.choice([None, None, Contribution(groups=draw.choice([1, 2]), rows=draw.choice([1, 3]))])
+    query = parse(sql, setting.tables)
+    return make_plan(
+        query, setting.tables, spend=spend, bound=draw.choice(["norm", "norm", "groups"]), contribution=typical
+    )
+
+
+def try_setting(seed: int) -> Counter[str]:
+    """Ask some questions of one setting, and return how many were answered and refused."""
+    draw = random.Random(seed)
+    setting = some_setting(draw)
+    bench = Bench(setting, some_family(draw, setting))
+    told: Counter[str] = Counter()
+    try:
+        for _ in range(QUESTIONS):
+            sql = Writer(draw, setting).question()
+            try:
+                plan = some_plan(draw, sql, setting)
+                verify(plan, setting.tables)
+            except RequestError as refused:
+                told["refused"] += 1
+                told[f"refused: {type(refused).__name__} {str(refused)[:70]}"] += 1
+                continue
+            told["answered"] += 1
+            for one in plan.passes:
+                try:
+                    base, *others = bench.scan(one.scan)
+                    for other in others:
+                        (check_sums if one.selection is None else check_places)(one, base, other)
+                except RequestError:
+                    told["too large"] += 1
+                except Exception as wrong:
+                    raise AssertionError(f"seed {seed}, {setting.unit}, {setting.neighbors}: {sql}") from wrong
+    finally:
+        bench.close()
+    return told
+
+
+@pytest.mark.parametrize("start", range(FIRST, FIRST + (SOAK or 60), 10))
+def test_no_unit_moves_a_random_question_beyond_its_plan_and_none_fails(start: int) -> None:
+    told: Counter[str] = Counter()
+    for seed in range(start, start + 10):
+        told += try_setting(seed)
+    assert told["answered"] >= told["refused"] / 2, told
