@@ -200,7 +200,7 @@ def main() -> int:
     if unknown := set(options.names) - set(names):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
 
-    console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 230, highlight=False)
     benchmarks = [load(name) for name in options.names or names]
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}
