@@ -212,6 +212,7 @@ class Session(Several):
             largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
             largest_rho=low if name == "rho" else None,
             error=_in_words(at(low)) if low else "",
+            countable=refused.countable,
         )
 
 

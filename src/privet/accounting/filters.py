@@ -149,7 +149,8 @@ class RenyiFilter:
         if after.spent_delta > self.keys_delta:
             raise self._out_of_delta(event)
         requested = event.rdp(self.order)
-        raise _refusal(event, f"Renyi divergence of order {self.order:g}", requested, self.remaining())
+        measure = f"Renyi divergence of order {self.order:g}"
+        raise _refusal(event, measure, requested, self.remaining(), countable=False)
 
     def _after(self, event: Event) -> RenyiFilter:
         return replace(
@@ -209,7 +210,9 @@ def best_filter_order(budget: Approximate, keys_share: Fraction) -> float:
     return best_order(lambda order: rho * order, rest)[1]
 
 
-def _refusal(event: Event, measure: str, requested: Exact, left: Remaining) -> RequestError | BudgetExceeded:
+def _refusal(
+    event: Event, measure: str, requested: Exact, left: Remaining, *, countable: bool = True
+) -> RequestError | BudgetExceeded:
     if event.slack() > 0 and left.delta == 0:
         return Unsupported(
             "this has a delta, and the account promises an epsilon or a rho without exception; "
@@ -223,6 +226,7 @@ def _refusal(event: Event, measure: str, requested: Exact, left: Remaining) -> R
         remaining=float_down(left.amount),
         largest_epsilon=left.largest_epsilon,
         largest_rho=float_down(left.amount) if measure == "rho" else None,
+        countable=countable,
     )
 
 

@@ -136,7 +136,10 @@ class BudgetError(PrivetError):
 
 
 class BudgetExceeded(BudgetError):
-    """A charge does not fit into what is left; all of its fields are public."""
+    """A charge does not fit into what is left; all of its fields are public.
+
+    The amounts are told unless `countable` says that people do not count in such a measure (a divergence).
+    """
 
     code = "budget.exceeded"
 
@@ -149,6 +152,7 @@ class BudgetExceeded(BudgetError):
         largest_epsilon: float,
         largest_rho: float | None = None,
         error: str = "",
+        countable: bool = True,
     ) -> None:
         self.measure = measure
         self.requested = requested
@@ -162,7 +166,9 @@ class BudgetExceeded(BudgetError):
             if largest > 0
             else "nothing that costs anything fits any more"
         )
-        super().__init__(f"this costs {requested:.6g} of {measure}, and {remaining:.6g} is left; {advice}")
+        self.countable = countable
+        amounts = f"{requested:.6g} of {measure}, and {remaining:.6g} is left"
+        super().__init__(f"this costs {amounts if countable else 'more than is left of the budget'}; {advice}")
 
 
 class LedgerError(PrivetError):

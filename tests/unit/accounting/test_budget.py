@@ -45,5 +45,8 @@ def test_running_out_says_what_was_asked_what_is_left_and_what_fits() -> None:
         "largest_epsilon": 0.7,
         "largest_rho": None,
         "error": "",
+        "countable": True,
     }
+    other = BudgetExceeded(measure="divergence", requested=0.5, remaining=0, largest_epsilon=0.7, countable=False)
+    assert str(other) == "this costs more than is left of the budget; the largest epsilon that still fits is 0.7"
     assert "nothing" in str(BudgetExceeded(measure="rho", requested=1, remaining=0, largest_epsilon=0))
