@@ -185,7 +185,7 @@ class _Bars:
     def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
         """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
 
-        Its ends are places, and stand for what is half a step away, unless every value is a place.
+        Its ends are places, or several taken together, and stand for all that is counted there.
         """
         import numpy as np
 
@@ -193,13 +193,20 @@ class _Bars:
         bottom, top = (np.full_like(value, end) for end in ranked.ends)
         if 1 - self.tail > float(SURE):
             return Bars(bottom, top, nothing)
-        place = reading.places[0]
-        grid = None if isinstance(place, Known) else self.plan.passes[place[0]].scan.places
-        half = float(grid.step) / 2 if grid is not None and ranked.rounds(grid) else 0.0
-        low, high = (value, value) if ranked.extreme else (np.minimum(parts[1], value), np.maximum(parts[2], value))
-        low = bottom if ranked.share == 0 else np.maximum(bottom, low - half)
-        high = top if ranked.share == 1 else np.minimum(top, high + half)
+        ends = (parts[0], parts[0]) if ranked.extreme else (parts[1], parts[2])
+        half = self._half_of(reading, ranked)
+        low = bottom if ranked.share == 0 else np.maximum(bottom, np.minimum(ends[0] - half, value))
+        high = top if ranked.share == 1 else np.minimum(top, np.maximum(ends[1] + half, value))
         return Bars(low, high, nothing)
+
+    def _half_of(self, reading: Reading, ranked: Ranked) -> float:
+        place = reading.places[-1]
+        if isinstance(place, Known):
+            return 0.0
+        one = self.plan.passes[place[0]]
+        if one.scan.places is None or one.selection is None:
+            return 0.0
+        return float(one.selection.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
 
     def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
         """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.

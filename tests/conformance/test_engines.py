@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privet.core import schema
 from privet.core.expression import Call, Column, Literal
-from privet.core.scan import Discovery, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Discovery, GroupKey, Near, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb import DuckDB
 from privet.engines.memory import Memory
@@ -203,6 +203,44 @@ def test_duckdb_counts_by_place_what_the_oracle_counts(rows, asked, placed):
                 for found in (engine, oracle)
             )
             assert got == expected, scan
+
+
+def taken_together(places: list[int], weights: list[int], near: Near) -> tuple[list[int], list[int]]:
+    """Counts as `Near` allows an engine to give them: all of a block at its first place, unless it is looked into."""
+    found: dict[int, int] = {}
+    total = sum(weights)
+    for place, weight in zip(places, weights, strict=True):
+        block = place >> near.bits
+        before = sum(n for at, n in zip(places, weights, strict=True) if at >> near.bits < block)
+        through = sum(n for at, n in zip(places, weights, strict=True) if at >> near.bits <= block)
+        far = before >= near.share * total + near.above or through <= near.share * total - near.below
+        at = block << near.bits if far else place
+        found[at] = found.get(at, 0) + weight
+    return list(found), list(found.values())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=ROWS,
+    asked=st.lists(scans(), min_size=3, max_size=6),
+    placed=st.sampled_from([total for total in SUMS if total.low >= 0]),
+    share=st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)]),
+    window=st.tuples(st.integers(-1, 4), st.integers(-1, 4), st.integers(1, 3)),
+    weight=st.sampled_from([1, 2**SHIFT]),
+)
+def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(rows, asked, placed, share, window, weight):
+    places = replace(placed, null_as=None, power=1, offset=0)
+    below, above, bits = window
+    near = Near(share, max(1, below * weight), max(1, above * weight), bits)
+    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
+    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
+        oracle = Memory({"t": schema.Table(rows, **keep)})
+        for one in asked:
+            bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
+            scan = replace(one, sums=(), discovery=None, distinct=False, bounding=bounding, places=places, near=near)
+            got = {cell: (list(at), list(n)) for cell, (at, n) in engine.scan(scan)._places.items()}
+            exact = {cell: (list(at), list(n)) for cell, (at, n) in oracle.scan(scan)._places.items()}
+            assert got == {cell: taken_together(*counts, near) for cell, counts in exact.items()}, scan
 
 
 @pytest.mark.parametrize("make", [DuckDB, Memory])

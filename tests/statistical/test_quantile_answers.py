@@ -83,10 +83,29 @@ def test_a_median_is_no_more_ranks_off_than_the_exponential_mechanism():
     values = np.sort(np.random.default_rng(7).normal(0, 5, 1000))
     at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
     where, counts = np.unique(at, return_counts=True)
-    (chosen,) = draw.release([(where.tolist(), counts.tolist())] * 300)
+    chosen = draw.release([(where.tolist(), counts.tolist())] * 300)
     (slot, *_) = plan.passes[0].selection.slots
     off = np.abs(np.searchsorted(values, [float(slot.value(one, grid)) for one in chosen]) - 500)
     assert off.mean() < 2.2
+
+
+def test_a_median_of_millions_is_as_many_ranks_off_as_the_mechanism_on_the_values_themselves():
+    facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
+    plan = make_plan(parse("SELECT MEDIAN(x) FROM t", {"t": facts}), {"t": facts}, spend=PURE)
+    grid, draw = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
+    values = np.sort(np.random.default_rng(7).normal(0, 5, 2_000_000))
+    at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
+    chosen = draw.release([np.unique(at, return_counts=True)] * 400)
+    (slot, *_) = plan.passes[0].selection.slots
+    off = np.abs(np.searchsorted(values, [float(slot.value(one, grid)) for one in chosen]) - 1_000_000)
+    ranks = np.arange(-300, 301)
+    odds = np.diff(values[1_000_000 + ranks[0] - 1 : 1_000_000 + ranks[-1] + 1]) * np.exp(
+        -float(draw.rate) * abs(ranks)
+    )
+    mean = np.average(abs(ranks), weights=odds)
+    deviation = math.sqrt(np.average((abs(ranks) - mean) ** 2, weights=odds) / 400)
+    assert mean < 3
+    assert abs(off.mean() - mean) < FALSE_ALARMS * deviation + 0.1  # a tenth for what shares a place
 
 
 def test_nine_quantiles_are_off_by_no_more_ranks_than_the_best_listed_recursion():

@@ -182,6 +182,21 @@ def test_a_plan_whose_tree_is_for_less_than_a_unit_weighs_is_not_run():
             s.run(replace(plan, passes=(tampered,)))
 
 
+@pytest.mark.parametrize("change", [{"below": -(2**40)}, {"above": -(2**40)}, {"share": Fraction(1, 3)}])
+def test_a_plan_whose_scan_tells_too_little_apart_is_not_run(change):
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT city, MEDIAN(pay) FROM t GROUP BY city", epsilon=1)
+        (one,) = plan.passes
+        assert one.scan.near is not None
+        tampered = replace(one, scan=replace(one.scan, near=replace(one.scan.near, **change)))
+        with pytest.raises(InvariantError, match="tell apart"):
+            s.run(replace(plan, passes=(tampered,)))
+        several = s.plan("SELECT MEDIAN(pay), QUANTILE(pay, 0.9) FROM t", epsilon=1).passes[0]
+        tampered = replace(several, scan=replace(several.scan, near=one.scan.near))
+        with pytest.raises(InvariantError, match="tell apart"):
+            s.run(replace(plan, passes=(tampered,)))
+
+
 def test_a_plan_tells_its_ranks_in_words():
     with session(privet.Rows()) as s:
         plan = s.plan("SELECT MEDIAN(age), MAX(age) FROM t", epsilon=1)

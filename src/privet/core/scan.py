@@ -111,6 +111,21 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class Near:
+    """Which ranks are looked at closely where places are counted: `share` * n - `below` to `share` * n + `above`.
+
+    n is what a group weighs in all. The rows in a block of 2**bits places, the first of which starts at place 0, may
+    all be counted at its first place, if the weight before the block is share * n + above or more, or the weight
+    through it is share * n - below or less.
+    """
+
+    share: Fraction
+    below: int
+    above: int
+    bits: int
+
+
+@dataclass(frozen=True)
 class Scan:
     """A question for an engine. Public: it may be printed, hashed and logged.
 
@@ -131,6 +146,8 @@ class Scan:
 
     It is a plain sum, of power 1 and without an offset; a row to which it gives nothing is not there at all.
     """
+    near: Near | None = field(default=None, metadata={"later": True})
+    """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
 
 
 def asks(scan: Scan) -> bool:

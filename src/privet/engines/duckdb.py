@@ -10,8 +10,8 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError
 from privet.core.exact import positive, whole
@@ -27,6 +27,11 @@ from .relations import relation_sql
 from .sources import Opened, open_source, view_of
 from .sql import statement
 from .text import quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Result = TypeVar("Result")
 
 MEMORY_LIMIT = "4GB"
 TIMEOUT = 600
@@ -76,7 +81,7 @@ class DuckDB:
         relation = relation_sql(scan.table, self._tables, self._relations)
         if scan.places is not None:
             counted = counting(scan, relation, secrets.randbits(128))
-            return Exact({}, as_counts(self._fetch(counted.sql, counted.parameters), counted.keys))
+            return Exact({}, as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds))
         asked = statement(scan, relation, secrets.randbits(128))
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
@@ -131,11 +136,19 @@ class DuckDB:
         self._fetch("SET lock_configuration = true")
 
     def _fetch(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        return self._run(sql, parameters, lambda result: result.fetchall())
+
+    def _fetch_arrays(self, sql: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        return self._run(sql, parameters, lambda result: result.fetchnumpy())
+
+    def _run(
+        self, sql: str, parameters: dict[str, Any] | None, fetch: Callable[[DuckDBPyConnection], Result]
+    ) -> Result:
         import duckdb
 
         with self._lock, self._deadline.running():
             try:
-                return self._connection.execute(sql, parameters or None).fetchall()
+                return fetch(self._connection.execute(sql, parameters or None))
             except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
                 with contextlib.suppress(Exception):
                     self._connection.abort()

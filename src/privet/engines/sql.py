@@ -13,7 +13,7 @@ from math import isqrt
 
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import GroupKey, Norm, Once, Pairs, Scan, Truncate
-from privet.core.schema import Key
+from privet.core.schema import Key, Kind
 from privet.core.unit import Rows
 from privet.query.functions import mentions
 
@@ -39,6 +39,8 @@ class Statement:
     sql: str
     keys: int
     parameters: dict[str, list[Key]] = field(default_factory=dict)
+    kinds: tuple[Kind | None, ...] = ()
+    """What the keys are, where the result has them as arrays."""
 
 
 def statement(scan: Scan, relation: str, secret: int) -> Statement:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -17,18 +17,21 @@ import numpy as np
 from privet import noise
 from privet.core.errors import BadParameter, RequestError
 from privet.core.rounding import float_up, inflate
-from privet.core.scan import Counts
+from privet.core.scan import Counts, Near
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
 from .tally import Counted
 
-_REACH = 100
-"""What lies further off than this many times 1 / rate is taken together: all of it weighs next to nothing."""
+REACH = 48
+"""Nothing counts as further off than this many times 1 / rate: 2**62 places there weigh less than one that is right.
+
+So what lies there need not be told apart, in the draw or by the engine.
+"""
 
 _ROOM = 60
-"""Ranks off, times the denominator of the share, are kept below 2**60; what is further off is drawn by rejection."""
+"""Ranks off, times the denominator of the share, are kept below 2**60."""
 
 _LARGEST_DENOMINATOR = 2**20
 
@@ -37,15 +40,19 @@ _LARGEST_DENOMINATOR = 2**20
 class RankChoice(Mechanism):
     """Choose in each group the place whose rank is near q n + offset, of the places 0 to `last`.
 
-    With weight L below a place and T at or below it, it is off by max(0, L - q n - offset, q n + offset - T), and is
-    chosen with probability proportional to exp(-rate * off). Where there is an offset, as much weight as it is lies on
-    one more place before the first and on one after the last, which stand for the first and the last: an aim beyond
-    all numbers then finds the bounds.
+    With weight L below a place and T at or below it, it is off by max(0, L - q n - offset, q n + offset - T), or by
+    `reach` if that is less, and is chosen with probability proportional to exp(-rate * off). Where there is an offset,
+    as much weight as it is lies on one more place before the first and on one after the last, which stand for the
+    first and the last: an aim beyond all numbers then finds the bounds. Places that are counted more finely are taken
+    2**shift together first.
 
     Guarantee: the choices in all groups together are epsilon-DP for epsilon = rate * span, with a privacy loss of that
     range, if between neighbours the moves of `off` at all places of a group lie in a range of length r, and the r of
     all groups add up to at most `span`: a product of choices with ranges rate * r has the sum as its range. `offset`
-    and what is added for it are constants, and move nothing. That `span` holds is proven where scans are planned.
+    and what is added for it are constants, and move nothing; the least of `off` and a constant moves towards where
+    `off` moves and no further, so within the same range. That `span` holds is proven where scans are planned. Weight
+    that lies in a block of places, all of them off by `reach` or more on one side, may lie anywhere in that block: no
+    place's `off` changes by it. So what `near` allows an engine to take together leaves the law as it is.
     Cites: [Smi11, Alg. 2], [MT07, Thm 6], [DDR20, Lemma 3.2].
     """
 
@@ -54,6 +61,7 @@ class RankChoice(Mechanism):
     last: int
     span: Fraction
     rate: Fraction
+    shift: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1 or self.share.denominator > _LARGEST_DENOMINATOR:
@@ -70,7 +78,7 @@ class RankChoice(Mechanism):
 
     @classmethod
     def end(
-        cls, share: Fraction, side: int, *, last: int, span: Fraction, epsilon: Fraction, tail: float
+        cls, share: Fraction, side: int, *, last: int, span: Fraction, epsilon: Fraction, tail: float, shift: int = 0
     ) -> RankChoice:
         """Return the choice of an end of the quantile's interval: below it for side -1, above it for side 1.
 
@@ -81,7 +89,18 @@ class RankChoice(Mechanism):
         """
         rate = epsilon / span
         deep = Fraction(inflate(math.log(last + 3) - math.log(tail)))
-        return cls(share, side * math.ceil(deep / rate), last, span, rate)
+        if deep > REACH:
+            raise BadParameter("tail", tail, "so large that the aim lies within reach")
+        return cls(share, side * math.ceil(deep / rate), last, span, rate, shift)
+
+    @property
+    def reach(self) -> int:
+        """What every place that is off by as much or more counts as off by."""
+        return math.ceil(REACH / self.rate)
+
+    def near(self, bits: int) -> Near:
+        """Return what an engine must tell apart for this choice, where it may take 2**bits places together."""
+        return Near(self.share, self.reach - self.offset, self.reach + self.offset, bits)
 
     @cached_property
     def event(self) -> ExponentialEvent:
@@ -91,10 +110,12 @@ class RankChoice(Mechanism):
     def error(self, confidence: object = 0.95) -> float:
         """Return how much weight the choice is off by, at most, with this probability, for any data.
 
-        Guarantee: P[off >= (ln(places) + t) / rate] <= e^-t.
+        Guarantee: P[off >= (ln(places) + t) / rate] <= e^-t, as long as that is within reach; beyond, nothing is said.
         Cites: [DR14, Thm 3.11].
         """
         deep = math.log(self.last + 3) - math.log(tail_of(confidence))
+        if deep > REACH:
+            return math.inf
         return float_up(Fraction(inflate(deep)) / self.rate)
 
     def release(self, groups: Sequence[Counts]) -> list[int]:
@@ -103,6 +124,10 @@ class RankChoice(Mechanism):
 
     def _choose(self, places: Sequence[int], weights: Sequence[int]) -> int:
         where, weigh = np.array(places, dtype=np.int64), np.array(weights, dtype=np.int64)
+        if self.shift and where.size:
+            where >>= self.shift
+            starts = np.flatnonzero(np.diff(where, prepend=-1))
+            where, weigh = where[starts], np.add.reduceat(weigh, starts)
         pad = abs(self.offset)
         if pad:
             where = np.concatenate(([0], where + 1, [self.last + 2]))
@@ -119,40 +144,31 @@ class RankChoice(Mechanism):
 
 
 def choose_rank(found: Counted, aim: Fraction, denominator: int, rate: Fraction, *, last: int) -> int:
-    """Return a place from 0 to last with probability proportional to exp(-rate * ranks off the aim), exactly.
+    """Return a place from 0 to last with probability proportional to exp(-rate * min(off, reach)), exactly.
 
-    The options are the places that hold numbers, one by one, and the runs between them. What lies far off is one option
-    with the score of its best place, or has a score that was cut; what is drawn from it is kept with probability
-    exp(-rate * ranks further off), or all is drawn again. `denominator` is a multiple of that of the aim.
+    A place is off an aim by as many ranks as `RankChoice` says; the aim lies between 0 and all ranks. The options are
+    the places that hold numbers, one by one, and the runs between them; all that lies out of reach on one side is one
+    run, as all of it is equally likely. `denominator` is a multiple of that of the aim.
 
     Guarantee: exactly this distribution on all places, given a uniform operating system source.
-    Cites: [Smi11, Alg. 2], [Dev86, Sec. II.3] for rejection.
+    Cites: [Smi11, Alg. 2].
     """
-    base, reach = math.floor(aim), math.ceil(_REACH / rate)
+    base, reach = math.floor(aim), math.ceil(REACH / rate)
     rest = int((aim - base) * denominator)
+    # what is before these places has a rank of base - reach at most, unless there is nothing; what is behind likewise
     near = found.window(base - reach, base + 1 + reach)
     edges = np.concatenate(([-1], near.places, [last + 1]))
     widths = np.ones(2 * near.places.size + 1, dtype=np.int64)
     widths[::2] = np.diff(edges) - 1
-    most = 2**_ROOM // denominator
-    ranks = np.concatenate(([near.before], near.through)) - base
-    np.clip(ranks, -most, most, out=ranks)
+    most = reach + 1
+    ranks = np.clip(np.concatenate(([near.before], near.through)) - base, -most, most)
     ranks *= denominator
     ranks -= rest
     off = np.empty(widths.size, dtype=np.int64)
     np.abs(ranks, out=off[::2])
     off[1::2] = np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
-    while True:
-        chosen = noise.choose(widths, off, rate / denominator)
-        place = int(near.places[chosen // 2]) if chosen % 2 else int(edges[chosen // 2]) + 1
-        if not chosen % 2:
-            place += int(noise.uniform_below(int(widths[chosen])))
-        further = ranks_off(found, place, aim) - Fraction(int(off[chosen]), denominator)
-        if further == 0 or noise.bernoulli_exp(rate * further):
-            return place
-
-
-def ranks_off(found: Counted, place: int, aim: Fraction) -> Fraction:
-    """Return how many ranks a place is off an aim."""
-    below, through = found.ranks(place)
-    return max(Fraction(0), below - aim, aim - through)
+    np.minimum(off, reach * denominator, out=off)
+    chosen = noise.choose(widths, off, rate / denominator)
+    if chosen % 2:
+        return int(near.places[chosen // 2])
+    return int(edges[chosen // 2]) + 1 + int(noise.uniform_below(int(widths[chosen])))

@@ -116,11 +116,22 @@ class Slot(NamedTuple):
     offset: int
 
     def value(self, chosen: int, grid: Sum) -> Fraction:
-        """Return the value that what was chosen stands for: of a place, or of a part of what is rounded to a place."""
-        if not isinstance(self.draw, RankTree) or not self.draw.digits:
+        """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
+        the middle of several places that were taken together.
+        """
+        if isinstance(self.draw, RankChoice):
+            several = 2**self.draw.shift
+            place = min(Fraction(2 * several * chosen + several - 1, 2), Fraction(grid.high))
+            return grid.origin + place * grid.step
+        if not self.draw.digits:
             return grid.origin + chosen * grid.step
         inside = grid.step * (Fraction(2 * chosen + 1, 2 ** (self.draw.digits + 1)) - Fraction(1, 2))
         return min(max(grid.origin + inside, grid.origin), grid.origin + grid.high * grid.step)
+
+    def half(self, grid: Sum, *, rounds: bool) -> Fraction:
+        """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""
+        several = 2**self.draw.shift if isinstance(self.draw, RankChoice) else 1
+        return grid.step * (several - 1 + rounds) / 2
 
 
 @dataclass(frozen=True)

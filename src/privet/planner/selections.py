@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
-from privet.core.scan import Scan, Sum
+from privet.core.scan import Near, Scan, Sum
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_tree import BITS, RankTree
 
@@ -28,6 +28,17 @@ _MOST_PLACES = 2**16
 _MOST_CELLS = 2**19
 _FEWEST_PLACES = 2**8
 """How many places a grid has where the values have more: so many in a group, and in all groups together."""
+
+_FINEST = 30
+_ENDS = 16
+"""How many bits the number of a place has: of a quantile that is chosen by itself, and of the end of an interval."""
+
+_BLOCKS = 16
+_ALL_BLOCKS = 17
+_FEWEST_BLOCKS = 6
+_BLOCKS_OF_UNKNOWN = 10
+"""How many bits the number of a block has, in which rows are counted first: in a group, in all groups together, at
+least, and where it is not known how many groups there are."""
 
 
 def wanted_selections(aggregates: Mapping[str, object]) -> list[tuple[Ranked, ...]]:
@@ -80,6 +91,8 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass
     Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
     Cites: [DR14, Thm 3.16], [CR21, Thm 2].
     """
+    if len(quantiles) == 1:
+        return _alone(quantiles[0], scan, part)
     scan = replace(scan, places=places_of(quantiles[0], scan))
     rounds = scan.places is not None and quantiles[0].rounds(scan.places)
     wants = _wants([one.share for one in quantiles], squared=part.rho is not None)
@@ -97,6 +110,44 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass
         else:
             draws.append(RankChoice.middle(share, last=last, span=span_of(share, scan), epsilon=epsilon))
     return Pass(scan, (), None, Selection(tuple(draws)))
+
+
+def _alone(ranked: Ranked, scan: Scan, part: Spend) -> Pass:
+    """Return the pass that chooses one quantile on a fine grid, of which rows are told apart only near its rank.
+
+    Guarantee: as `selection_pass`; that this leaves the law of the choices as it is, is shown at `RankChoice`.
+    """
+    places = ranked.places(2 ** (_ENDS if ranked.extreme else _FINEST) - 1)
+    last, span = places.high, span_of(ranked.share, scan)
+    shift = max(0, last.bit_length() - _ENDS)
+    wants = _wants([ranked.share], squared=part.rho is not None)
+    unit = _unit(wants, part)
+    tail = float(1 - SURE) / (1 if ranked.extreme else 2)
+    draws = []
+    for want in wants:
+        epsilon = unit * want.size
+        if want.side:
+            coarse = {"last": last >> shift, "shift": shift}
+            draws.append(RankChoice.end(ranked.share, want.side, span=span, epsilon=epsilon, tail=tail, **coarse))
+        else:
+            draws.append(RankChoice.middle(ranked.share, last=last, span=span, epsilon=epsilon))
+    scan = replace(scan, places=places, near=_near(draws, max(0, last.bit_length() - _blocks(scan))))
+    return Pass(scan, (), None, Selection(tuple(draws)))
+
+
+def _blocks(scan: Scan) -> int:
+    """Return how many bits the number of a block has, from how many groups there are."""
+    if any(key.values is None for key in scan.keys):
+        return _BLOCKS_OF_UNKNOWN
+    return max(_FEWEST_BLOCKS, min(_BLOCKS, _ALL_BLOCKS - (count_cells(scan.keys) - 1).bit_length()))
+
+
+def _near(draws: Sequence[RankChoice], bits: int) -> Near | None:
+    """Return what all choices of one share need to be told apart, where blocks of 2**bits places are counted first."""
+    needed = [draw.near(bits) for draw in draws if draw.shift < bits]
+    if not needed:
+        return None
+    return replace(needed[0], below=max(one.below for one in needed), above=max(one.above for one in needed))
 
 
 def places_in(selection: Selection, index: int, ranked: Ranked) -> tuple[Place, ...]:

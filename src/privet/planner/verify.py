@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import Discovery, Norm
+from privet.core.scan import Discovery, Near, Norm
 from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
+from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_tree import RankTree
 
 from .discover import threshold_of
@@ -68,11 +69,23 @@ def _verify_selection(one: Pass) -> None:
         raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
     for draw in one.selection.draws:
         if isinstance(draw, RankTree):
-            enough = draw.norm >= norm_of(one.scan)
+            enough, last = draw.norm >= norm_of(one.scan), places.high
         else:
-            enough = draw.span >= span_of(draw.share, one.scan)
-        if not enough or draw.last != places.high:
+            enough, last = draw.span >= span_of(draw.share, one.scan), places.high >> draw.shift
+        if not enough or draw.last != last:
             raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
+        if one.scan.near is not None and not _close_enough(draw, one.scan.near):
+            raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
+
+
+def _close_enough(draw: RankChoice | RankTree, near: Near) -> bool:
+    """Return whether a scan tells apart all that a choice does."""
+    if isinstance(draw, RankTree):
+        return False
+    if draw.shift >= near.bits:
+        return True
+    least = draw.near(near.bits)
+    return near.share == least.share and near.below >= least.below and near.above >= least.above
 
 
 def _verify_keys(one: Pass) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
 from privet.core.errors import RequestError
+from privet.core.scan import Near
 from privet.mechanisms import rank_choice
-from privet.mechanisms.rank_choice import RankChoice, choose_rank, ranks_off
+from privet.mechanisms.rank_choice import RankChoice, choose_rank
 from privet.mechanisms.tally import Counted
 
 HALF = Fraction(1, 2)
@@ -22,12 +25,12 @@ def tally(weights: dict[int, int]) -> Counted:
     return Counted(np.array(places, dtype=np.int64), np.cumsum([weights[place] for place in places], dtype=np.int64))
 
 
-def law(weights: dict[int, int], aim: Fraction, rate: Fraction, last: int) -> list[float]:
+def law(weights: dict[int, int], aim: Fraction, rate: Fraction, last: int, reach: float = math.inf) -> list[float]:
     off = []
     for place in range(last + 1):
         below = sum(n for at, n in weights.items() if at < place)
         through = sum(n for at, n in weights.items() if at <= place)
-        off.append(max(0, float(below - aim), float(aim - through)))
+        off.append(min(reach, max(0, float(below - aim), float(aim - through))))
     raw = [math.exp(-float(rate) * one) for one in off]
     return [one / sum(raw) for one in raw]
 
@@ -66,17 +69,9 @@ def test_the_cost_is_the_rate_times_the_span():
     assert one.event.pure() == Fraction(1, 4) == one.rate * one.span
 
 
-def test_ranks_off_are_those_between_the_place_and_the_aim():
-    found = tally({1: 2, 4: 3})
-    assert [ranks_off(found, place, Fraction(5, 2)) for place in range(6)] == [
-        *(Fraction(5, 2), HALF, HALF, HALF, 0, Fraction(5, 2))
-    ]
-
-
 def test_errors_hold_what_they_claim():
     one = RankChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(1))
-    weights = {50: 200}
-    far = [ranks_off(tally(weights), place, Fraction(100)) for place in one.release([([50], [200])] * 2000)]
+    far = [0 if place == 50 else 100 for place in one.release([([50], [200])] * 2000)]
     assert sum(off > one.error(0.95) for off in far) <= 2000 * 0.05 + 6 * math.sqrt(2000 * 0.05)
 
 
@@ -95,10 +90,47 @@ def test_no_repr_tells_of_data():
     assert "places=10" in repr(RankChoice.middle(HALF, last=9, span=Fraction(1), epsilon=Fraction(1)))
 
 
-def test_what_is_gathered_far_off_keeps_its_probabilities(monkeypatch):
-    monkeypatch.setattr(rank_choice, "_REACH", 0)  # so that nearly everything is far off
+def test_beyond_reach_all_places_are_alike(monkeypatch):
+    monkeypatch.setattr(rank_choice, "REACH", 1)  # so that much is far off
     weights, aim = {0: 3, 1: 1, 4: 2}, Fraction(7, 2)
-    expected = law(weights, aim, HALF, 5)
+    expected = law(weights, aim, HALF, 5, reach=2)
     seen = np.bincount([choose_rank(tally(weights), aim, 2, HALF, last=5) for _ in range(DRAWS)], minlength=6)
     for count, p in zip(seen.tolist(), expected, strict=True):
         assert abs(count - DRAWS * p) <= 6 * math.sqrt(DRAWS * p * (1 - p)) + 1
+
+
+def test_places_that_are_taken_together_are_chosen_together():
+    fine = RankChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2), shift=2)
+    coarse = RankChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2))
+    seen = [
+        np.bincount(draw.release([counts] * DRAWS), minlength=4)
+        for draw, counts in ((fine, ([1, 2, 8, 11, 15], [3, 2, 4, 1, 2])), (coarse, ([0, 2, 3], [5, 5, 2])))
+    ]
+    for one, other in zip(*seen, strict=True):
+        assert abs(one - other) <= 6 * math.sqrt(one + other) + 1
+
+
+def test_what_is_not_told_apart_leaves_every_rank_off_as_it_is():
+    # exhaustively: whatever lies where, a block that may be taken together can be, and no place's score changes
+    draw = replace(RankChoice.middle(HALF, last=5, span=Fraction(1), epsilon=Fraction(1)), rate=Fraction(48, 2))
+    assert draw.reach == 2
+    for weights in product(range(4), repeat=6):
+        gathered = taken_together(weights, draw.near(1))
+        assert sum(gathered) == sum(weights)
+        assert capped(gathered, draw.reach) == capped(weights, draw.reach)
+
+
+def capped(weights, reach: int) -> list[Fraction]:
+    aim = HALF * sum(weights)
+    off = [max(0, sum(weights[:at]) - aim, aim - sum(weights[: at + 1])) for at in range(len(weights))]
+    return [min(reach, one) for one in off]
+
+
+def taken_together(weights: tuple[int, ...], near: Near) -> list[int]:
+    """What an engine may make of counts: all of a block at its first place, unless it is looked into."""
+    size, total, found = 2**near.bits, sum(weights), []
+    for start in range(0, len(weights), size):
+        block, before = weights[start : start + size], sum(weights[:start])
+        far = before >= near.share * total + near.above or before + sum(block) <= near.share * total - near.below
+        found += [sum(block), *[0] * (len(block) - 1)] if far else list(block)
+    return found
