@@ -42,6 +42,12 @@ SELECT city, sum(n), sum(s) FROM (
     SELECT person, city, count(*) AS n, sum(amount) AS s FROM visits GROUP BY person, city
 ) GROUP BY city
 """
+PEOPLE = {
+    "different": "SELECT count(DISTINCT amount) FROM visits",
+    "different by age": "SELECT age, count(DISTINCT city) FROM visits GROUP BY age",
+    "correlation": "SELECT corr(amount, age) FROM visits",
+    "correlation by age": "SELECT age, corr(amount, age) FROM visits GROUP BY age",
+}
 
 
 JOINED = {
@@ -92,6 +98,16 @@ def by_person(rows: int, bound: str = "truncated") -> Callable[[], Any]:
     return call
 
 
+def of_people(question: str, rows: int) -> Callable[[], Any]:
+    connection, sql = _connect(rows), PEOPLE[question]
+
+    def call() -> dict[str, Any]:
+        connection.execute(sql).fetchall()
+        return {}
+
+    return call
+
+
 def joined(rows: int, bound: str) -> Callable[[], Any]:
     connection, sql = _connect(rows), JOINED[bound]
     connection.execute(sql).fetchall()
@@ -128,6 +144,7 @@ if __name__ == "__main__":
         "duckdb",
         {
             "by_row": by_row,
+            "of_people": of_people,
             "by_person": by_person,
             "joined": joined,
             "by_person_noisy": by_person_noisy,

@@ -23,6 +23,13 @@ ROW_LEVEL = {
 }
 PERSON_LEVEL = "SELECT city, COUNT(*) AS n, AVG(amount) AS mean FROM visits GROUP BY city"
 
+PEOPLE = {
+    "different": "SELECT COUNT(DISTINCT amount) AS k FROM visits",
+    "different by age": "SELECT age, COUNT(DISTINCT city) AS k FROM visits GROUP BY age",
+    "correlation": "SELECT CORR(amount, age) AS r FROM visits",
+    "correlation by age": "SELECT age, CORR(amount, age) AS r FROM visits GROUP BY age",
+}
+
 
 def open_session(rows: int, *, people: bool) -> Any:
     """Return a session: people with unknown cities and a declared contribution, or rows with public cities."""
@@ -55,6 +62,17 @@ def by_person(rows: int) -> Callable[[], Any]:
 
     def call() -> dict[str, Any]:
         session.ask(PERSON_LEVEL, epsilon=1)
+        return {}
+
+    return call
+
+
+def of_people(question: str, rows: int) -> Callable[[], Any]:
+    session = open_session(rows, people=True)
+    session.plan(PEOPLE[question], epsilon=2)
+
+    def call() -> dict[str, Any]:
+        session.ask(PEOPLE[question], epsilon=1)
         return {}
 
     return call
@@ -132,6 +150,7 @@ def first_ask(rows: int) -> Callable[[], Any]:
 QUERIES: dict[str, Task] = {
     "by_row": by_row,
     "by_person": by_person,
+    "of_people": of_people,
     "joined": joined,
     "by_person_noisy": by_person_noisy,
     "ask_again": ask_again,

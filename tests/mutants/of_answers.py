@@ -62,8 +62,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines/sql.py",
         "laws/test_different_values.py",
-        ("nth_least('h', pairs.most + 1)", "nth_least('h', pairs.most + 2)"),
-        ("HAVING count(*) > {pairs.most}", "HAVING count(*) > {pairs.most + 1}"),
+        ("WHERE i <= {pairs.most}", "WHERE i <= {pairs.most + 1}"),
+        ("PARTITION BY u ORDER BY {', '.join(['h', *names])}", "PARTITION BY u, v ORDER BY {', '.join(['h', *names])}"),
     ),
     *of(
         "planner/batch.py",

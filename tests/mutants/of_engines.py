@@ -13,6 +13,17 @@ MUTANTS: list[Mutant] = [
         ("return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "return True"),
     ),
     *of(
+        "engines/values.py",
+        "unit/engines/test_shared_grids.py",
+        ("null_as=None, power=1, offset=0)", "null_as=None, power=1, offset=0, step=Fraction(1))"),
+        ('condition = None if found.condition is None else f"b{index}"', "condition = found.condition"),
+    ),
+    *of(
+        "engines/sql.py",
+        "laws/test_scan_sensitivity.py",
+        ("sum({self._square(norm)}) AS q FROM ({cells})", "max({self._square(norm)}) AS q FROM ({cells})"),
+    ),
+    *of(
         "engines/deadline.py",
         "unit/engines/test_deadline.py",
         ("            with self._changing:\n                self._until = None\n", "            pass\n"),

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import isqrt
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.scan import GroupKey, Norm, Once, Pairs, Scan, Truncate
+from privet.core.scan import GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Kind
 from privet.core.unit import Rows
 from privet.query.functions import mentions
@@ -20,11 +20,14 @@ from privet.query.functions import mentions
 from .expressions import Rendered, Renderer
 from .owners import owner_of
 from .text import INT64, TYPES, constant, whole
-from .values import LARGEST, RAW, clamped, given, physical, sources
+from .values import LARGEST, RAW, clamped, given, grid_of, physical, sources
 from .weights import nth_least, with_share, with_weight
 
 _INLINE = 16
 """As many public keys are written into the text; more are bound as a list, which is parsed faster."""
+
+_FEW_SUMS = 3
+"""So many sums of each unit in each group are kept while its weight is found; for more, rows are read again."""
 
 _LONGEST_SHIFT = 30
 
@@ -67,7 +70,11 @@ class Writer:
         renderer = Renderer(sources(scan.schema))
         self.where = None if scan.where is None else renderer.render(scan.where).sql
         self.keys = [renderer.render(key.expression) for key in scan.keys]
-        self.given = [given(total, index, renderer, stored=True) for index, total in enumerate(scan.sums)]
+        grids: dict[Sum, int] = {}
+        self.given = [
+            given(total, index, renderer, stored=True, like=grids.setdefault(grid_of(total), index))
+            for index, total in enumerate(scan.sums)
+        ]
         self.k = [f"k{index}" for index in range(len(self.keys))]
         of = scan.bounding.of if isinstance(scan.bounding, Pairs) else None
         self.value = [] if of is None else [f"{_key_sql(renderer.render(of))} AS v"]
@@ -173,7 +180,8 @@ class Writer:
         if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
             raise Unsupported("the bound on what one person gives does not fit into 128 bits")
         plain = not self.scan.distinct and self.scan.discovery is None
-        if norm.order == 1 and self.k and plain and isinstance(self.scan.table, str):  # this reads its rows twice
+        twice = norm.order == 1 or len(self.given) > _FEW_SUMS
+        if twice and self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_rows(norm)
         size = "n" if norm.order == 1 else self._square(norm)
         cells, names = self._cells(norm)
@@ -185,9 +193,15 @@ class Writer:
         return self._summed_cells(cells, f"SELECT u, c, w FROM ({with_weight(units, norm)})", totals)
 
     def _norm_of_rows(self, norm: Norm) -> str:
-        """Return the form for order 1, whose weight needs only each unit's number of rows."""
+        """Return the form that reads rows twice: for order 1 a weight needs only each unit's number of rows.
+
+        For order 2 it needs the numbers in each group, but not the sums there, which may be many.
+        """
         rows = self._rows(unit=True, values="now")
-        units = f"SELECT u, count(*) AS q FROM ({self._rows(unit=True, values='now')}) GROUP BY u"
+        units = f"SELECT u, count(*) AS q FROM ({rows}) GROUP BY u"
+        if norm.order == 2:
+            cells = f"SELECT u, count(*) AS n FROM ({rows}) GROUP BY {', '.join(['u', *self.k])}"
+            units = f"SELECT u, sum({self._square(norm)}) AS q FROM ({cells}) GROUP BY u"
         totals = self._weighted(norm, [f"v{index}" for index in range(len(self.given))])
         weights = f"SELECT u, w FROM ({with_weight(units, norm)})"
         summed = f"SELECT {_listed([*self.k, *totals])} FROM ({rows}) JOIN w USING (u){self._group_by()}"
@@ -291,12 +305,12 @@ class Writer:
         rows = f"SELECT * FROM ({self._rows(unit=not alone, values='later')}) WHERE v IS NOT NULL{counts}"
         if alone:
             return self._different(f"SELECT {_listed(names)} FROM ({rows})")
-        each = f"SELECT u, {_listed(names)} FROM ({rows}) GROUP BY u, {', '.join(names)}"
-        cells = f"SELECT *, {self._hash(['u', *names])} AS h FROM ({each})"
-        # no more than `most` pairs lie strictly below the next one, even if two hashes are equal
-        cut = f"SELECT u, {nth_least('h', pairs.most + 1)} AS t FROM g GROUP BY u HAVING count(*) > {pairs.most}"
-        held = f"SELECT {_listed(names)} FROM g LEFT JOIN o USING (u) WHERE o.t IS NULL OR g.h < o.t"
-        return f"WITH g AS MATERIALIZED ({cells}), o AS ({cut}) {self._different(held)}"
+        # rows that hold the same pair have one rank, so that pairs are ranked without finding the different ones first;
+        # pairs whose hashes are equal are told apart by what they hold
+        hashed = f"SELECT *, {self._hash(['u', *names])} AS h FROM ({rows})"
+        rank = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(['h', *names])})"
+        ranked = f"SELECT {_listed(names)}, {rank} AS i FROM ({hashed})"
+        return self._different(f"SELECT {_listed(names)} FROM ({ranked}) WHERE i <= {pairs.most}")
 
     def _different(self, held: str) -> str:
         different = f"SELECT DISTINCT {_listed([*self.k, 'v'])} FROM ({held})"

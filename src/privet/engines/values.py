@@ -5,7 +5,7 @@ The columns that are read here are the table's own, under generated names, alrea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, Unsupported
@@ -104,11 +104,21 @@ class Given:
         return f"sum({self.value})" if self.condition is None else f"sum({self.value}) FILTER (WHERE {self.condition})"
 
 
-def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False) -> Given:
+def grid_of(total: Sum) -> Sum:
+    """Return a sum over the same grid, alike for all that read the same numbers from a row: x, and x squared."""
+    return replace(total, where=None, null_as=None, power=1, offset=0)
+
+
+def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, like: int | None = None) -> Given:
     """Return what a row gives to a sum; refuses what cannot be proven to fit into 128 bits.
 
-    With `stored`, columns can also be read as they are stored, under names that end in `RAW`.
+    With `stored`, columns can also be read as they are stored, under names that end in `RAW`. A sum over the same grid
+    as an earlier one reads x and y of that one: they are computed once.
     """
+    if like is not None and like != index:
+        found = given(total, like, renderer, stored=stored)
+        condition = None if found.condition is None else f"b{index}"
+        return replace(found, x=None, y=None, condition=condition)
     corners = [total.low, total.high, total.low**total.power, total.high**total.power, *total.ends, total.offset]
     widest = max(abs(corner) for corner in corners)
     if widest >= LARGEST:

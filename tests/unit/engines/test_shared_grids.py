@@ -1,0 +1,79 @@
+"""Sums that read the same numbers from a row compute them once, and each still gives what it gives alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import duckdb
+import pytest
+
+from privet.core.expression import Call, Column, Literal
+from privet.core.scan import GroupKey, Norm, Once, Scan, Sum
+from privet.core.schema import Contribution, Schema, boolean, category, integer, number
+from privet.core.unit import Person, Rows
+from privet.engines.sql import statement
+
+COLUMNS = {
+    "u": integer(),
+    "g": category(["a", "b"]),
+    "x": number(-100, 100, nullable=True),
+    "n": integer(0, 200, nullable=True),
+    "b": boolean(nullable=True),
+}
+ROWS = [
+    (i % 7, "ab"[i % 3 == 0], (i * 37 % 230) - 110.0 if i % 5 else None, i * 11 % 250, [True, False, None][i % 3])
+    for i in range(60)
+]
+X, B = Column("x"), Column("b")
+OF_X = Sum(X, -100, 100)
+SUMS = (
+    OF_X,
+    replace(OF_X, low=-10, high=10),
+    replace(OF_X, where=B),
+    replace(OF_X, where=Call("not", (B,))),
+    replace(OF_X, null_as=-100),
+    replace(OF_X, power=2, offset=5000),
+    replace(OF_X, low=-20, high=20, origin=Fraction(50), step=Fraction(5)),
+    replace(OF_X, step=Fraction(5)),
+    Sum(Column("n"), 0, 200),
+    Sum(Column("n"), 0, 200, where=Call("greater", (X, Literal(0)))),
+    Sum(None, 1, 1),
+    Sum(None, 1, 1, where=B),
+)
+
+
+def summed(sums: tuple[Sum, ...], person: bool) -> dict[Any, tuple[int, ...]]:
+    schema = Schema(
+        unit=Person("u") if person else Rows(), columns=COLUMNS, contribution=Contribution(groups=2, rows=9)
+    )
+    bounding = Norm(2, 9, 10) if person else Once()
+    keys = (GroupKey(Column("g"), ("a", "b"), False),)
+    asked = statement(Scan("d", schema, None, keys, sums, bounding), "d", 2**100 + 7)
+    return {row[0]: row[1:] for row in stored().execute(asked.sql, asked.parameters or None).fetchall()}
+
+
+@cache
+def stored() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("CREATE TABLE d(c0 BIGINT, c1 VARCHAR, c2 DOUBLE, c3 BIGINT, c4 BOOLEAN)")
+    connection.executemany("INSERT INTO d VALUES (?, ?, ?, ?, ?)", ROWS)
+    return connection
+
+
+@pytest.mark.parametrize("person", [True, False], ids=["people", "rows"])
+def test_sums_over_one_grid_together_are_those_of_each_alone(person: bool) -> None:
+    alone = [summed((one,), person) for one in SUMS]
+    together = summed(SUMS, person)
+    for group, values in together.items():
+        assert values == tuple(one[group][0] for one in alone)
+
+
+@pytest.mark.parametrize("pair", list(combinations(range(len(SUMS)), 2)), ids=str)
+def test_no_sum_depends_on_which_came_before_it(pair: tuple[int, int]) -> None:
+    first, second = (SUMS[place] for place in pair)
+    forward, back = summed((first, second), False), summed((second, first), False)
+    assert forward == {group: values[::-1] for group, values in back.items()}
