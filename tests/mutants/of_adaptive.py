@@ -112,7 +112,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms/average.py",
         ADAPTIVE,
-        ("self.laplace.release(n * last - above)", "(n * last - above)"),
+        (
+            "return self._read(n, *map(self.laplace.release, sums))",
+            "return self._read(n, self.laplace.release(sums[0]), *sums[1:])",
+        ),
         ("Laplace(sensitivity=self.ruler.last, epsilon=width)", "Laplace(sensitivity=1, epsilon=width)"),
         ("<< 21) + int(", "<< 20) + int("),
     ),
@@ -125,7 +128,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms/propose_test.py",
         ADAPTIVE,
-        ("distance = sum(entry <= self.laplace.sensitivity for entry in entries)", "distance = len(entries)"),
+        ("return answer, sum(entry <= self.laplace.sensitivity for entry in entries)", "return answer, len(entries)"),
         ("math.ceil(log_up(odds) / self.test_epsilon) - 1)", "math.ceil(log_up(odds) / self.test_epsilon) - 2)"),
         (
             "return ThresholdEvent(Composed((test, self.laplace.event)), self.delta)",

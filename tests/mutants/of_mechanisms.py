@@ -68,8 +68,8 @@ MUTANTS: list[Mutant] = [
         "mechanisms/gaussian.py",
         "statistical/test_mechanism_draws.py",
         (
-            "drawn = noise.discrete_gaussian(self.sigma_squared, numbers.shape)",
-            "drawn = noise.discrete_gaussian(self.sigma_squared / 2, numbers.shape)",
+            "return 0, self.sigma_squared",
+            "return 0, self.sigma_squared / 2",
         ),
         (
             "drawn = noise.discrete_gaussian(variance, numbers.shape)",

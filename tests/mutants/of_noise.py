@@ -63,7 +63,11 @@ MUTANTS: list[Mutant] = [
             "return None if longest is None else behind - longest, behind - shortest",
             "return behind + shortest, None if longest is None else behind + longest",
         ),
-        ("sure = ahead.size == count and", "sure = True or"),
+        (
+            "sure = np.count_nonzero(ahead, axis=1) == count",
+            "sure = np.count_nonzero(ahead, axis=1) == np.count_nonzero(ahead, axis=1)[0]",
+        ),
+        ("sure[sure] = (highs[:, :-1] < lows[:, 1:]).all(axis=1)", "pass"),
         (
             "least, most = (next_low - high) // unit, (next_high - low) // unit",
             "least = most = (next_high - low) // unit + 1",

@@ -5,5 +5,19 @@ from __future__ import annotations
 from .bits import audit_bits, low_bits
 from .blackbox import Report, audit
 from .bounds import Counts, power, rate_high, rate_low
+from .exact import Curve, exact_curve, exact_delta, exact_epsilon
 
-__all__ = ["Counts", "Report", "audit", "audit_bits", "low_bits", "power", "rate_high", "rate_low"]
+__all__ = [
+    "Counts",
+    "Curve",
+    "Report",
+    "audit",
+    "audit_bits",
+    "exact_curve",
+    "exact_delta",
+    "exact_epsilon",
+    "low_bits",
+    "power",
+    "rate_high",
+    "rate_low",
+]

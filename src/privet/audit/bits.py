@@ -41,7 +41,7 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
 
 
 def audit_bits(
-    draw: Draw, claimed: object, samples: int = 50_000, *, pairs: tuple[tuple[float, float], ...] = PAIRS
+    draw: Draw, claimed: object, samples: int = 50_000, *, pairs: tuple[tuple[Any, Any], ...] = PAIRS
 ) -> Report:
     """Return the most telling of the audits of the low bits of what a sampler of doubles releases.
 
@@ -50,7 +50,8 @@ def audit_bits(
     """
 
     def bits(value: Any, count: int) -> NDArray[np.int64]:
-        return low_bits(draw(value, count))
+        drawn = np.asarray(draw(value, count))
+        return low_bits(drawn).reshape(drawn.shape)
 
     alarm = ALARM / len(pairs)
     reports = [audit(bits, pair, claimed, samples, batched=True, alarm=alarm) for pair in pairs]

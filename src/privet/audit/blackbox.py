@@ -20,6 +20,7 @@ from privet.core.rounding import float_up
 from privet.mechanisms import Mechanism
 
 from .bounds import Counts, power
+from .exact import Curve
 from .witness import Outputs, Witness, find_witness, prepared
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
             points += [(epsilon_of(claimed, delta), delta) for delta in DELTAS]
             known = [(epsilon, delta) for epsilon, delta in points if math.isfinite(epsilon)]
             return tuple(known) or ((math.inf, 0.0),)
+        case Curve(points=points):
+            return points or ((math.inf, 0.0),)
         case (epsilon, delta):
             return ((float_up(nonnegative(epsilon, "epsilon")), float(failure_probability(delta, "delta"))),)
         case int() | float() | Fraction():
@@ -146,7 +149,7 @@ def _points(scores: Sequence[Floats]) -> tuple[tuple[float, float], ...]:
 
 def _drawer(mechanism: object, batched: bool) -> Draw:
     if isinstance(mechanism, Mechanism):
-        return lambda value, count: [mechanism.release(value) for _ in range(count)]
+        return mechanism.simulate
     if not callable(mechanism):
         raise BadParameter("mechanism", type(mechanism).__name__, "a mechanism, or a function of an input")
     if batched:

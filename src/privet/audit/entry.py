@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from privet.core.event import Event
 from privet.core.exact import whole
+from privet.mechanisms import Mechanism
 
 from .bits import audit_bits
-from .blackbox import Draw, Report, audit
+from .blackbox import DELTAS, Draw, Report, audit
+from .exact import Curve, Law, exact_curve
 
 TENTH = Fraction(11, 10)
 """A fault that leaks a tenth more than is claimed."""
+
+_INTEGRATED = 1 + 1e-7
+"""Room for laws that were integrated in floating point."""
+
+_STEP, _GROWTH, _MOST_LEAK = Fraction(1, 128), Fraction(21, 20), 8
+"""How closely the fault that is planted is sought, in which steps, and up to how many times the epsilon."""
+
+Made = TypeVar("Made", bound=Mechanism)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +32,9 @@ class Entry:
     """A mechanism, neighbours that come close to its claim, and how to draw many releases.
 
     `make(leak)` returns the draws of a mechanism made for `leak` times the epsilon that is claimed: 1 for the honest
-    one, more for the planted fault. `pairs` are the values between which the low bits of doubles are compared.
+    one, more for the planted fault, which leaks `fault` times what is claimed. `claimed` is what is put to the test:
+    what the mechanism states, or the exact curve of this very pair, where that is less than the `stated` epsilon.
+    `pairs` are the values between which the low bits of doubles are compared.
     """
 
     name: str
@@ -29,9 +42,14 @@ class Entry:
     make: Callable[[Fraction], Draw]
     neighbours: tuple[Any, Any]
     claimed: object
+    stated: float | None = None
+    event: Event | None = None
+    """What the mechanism says that a release costs, where the claim is an exact curve."""
+    loss: Callable[[Fraction], float] | None = None
+    """The exact loss of the pair where a mechanism is made for so many times the epsilon, if it is known."""
     samples: int = 1_000_000
     fault: Fraction = TENTH
-    pairs: tuple[tuple[float, float], ...] = ()
+    pairs: tuple[tuple[Any, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,7 @@ class Verdict:
         """Return the verdict as plain data."""
         return {
             "name": self.entry.name,
+            "stated": self.entry.stated,
             "epsilon": self.report.epsilon,
             "delta": self.report.delta,
             "found": self.report.found,
@@ -66,13 +85,73 @@ class Verdict:
         }
 
 
+def simulated(make: Callable[[Fraction], Mechanism], look: Callable[[Any], Any] | None = None) -> Any:
+    """Return the draws of a mechanism that simulates its releases, of which `look` may keep a part."""
+
+    def made(leak: Fraction) -> Draw:
+        mechanism = make(leak)
+        if look is None:
+            return mechanism.simulate
+        return lambda value, count: look(mechanism.simulate(value, count))
+
+    return made
+
+
+def known(
+    name: str,
+    make: Callable[[Fraction], Made],
+    law: Callable[[Made, Any], Law],
+    neighbours: tuple[Any, Any],
+    *,
+    stated: float,
+    look: Callable[[Any], Any] | None = None,
+    samples: int = 1_000_000,
+    room: float = _INTEGRATED,
+) -> Entry:
+    """Return the entry of a mechanism whose exact law is known: the claim is the exact curve of this pair.
+
+    `look` must map releases to what `law` gives the chances of; `room` raises the claim where the law is rounded.
+    """
+
+    def curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
+        mechanism = make(leak)
+        return exact_curve(law(mechanism, neighbours[0]), law(mechanism, neighbours[1]), deltas)
+
+    honest, exact = make(Fraction(1)), curve(Fraction(1), (0.0, *DELTAS))
+    return Entry(
+        name=name,
+        mechanism=type(honest),
+        make=simulated(make, look),
+        neighbours=neighbours,
+        claimed=Curve(tuple((epsilon * room, delta) for epsilon, delta in exact.points if epsilon > 0)),
+        stated=stated,
+        event=honest.event,
+        loss=lambda leak: curve(leak, (0.0,)).points[0][0],
+        samples=samples,
+    )
+
+
+def planted(entry: Entry, fault: Fraction) -> Fraction:
+    """Return how many times the epsilon makes the pair leak `fault` times what it should: the exact loss, if known."""
+    if entry.loss is None:
+        return fault
+    aim = float(fault) * entry.loss(Fraction(1))
+    low, high = Fraction(1), Fraction(1) + _STEP
+    while entry.loss(high) < aim and high < _MOST_LEAK:
+        low, high = high, high * _GROWTH
+    while high - low > _STEP:
+        middle = (low + high) / 2
+        low, high = (low, middle) if entry.loss(middle) >= aim else (middle, high)
+    return high
+
+
 def judge(entry: Entry, *, samples: int | None = None, fault: Fraction | None = None) -> Verdict:
     """Return the verdict on an entry, with as many releases as it asks for, or fewer, and its fault or a larger one."""
     size = entry.samples if samples is None else min(entry.samples, whole(samples, "samples", least=100, most=10**9))
-    honest = entry.make(Fraction(1))
+    honest, faulty = entry.make(Fraction(1)), entry.make(planted(entry, max(entry.fault, fault or entry.fault)))
     return Verdict(
         entry,
         audit(honest, entry.neighbours, entry.claimed, size, batched=True),
-        audit(entry.make(max(entry.fault, fault or entry.fault)), entry.neighbours, entry.claimed, size, batched=True),
+        audit(faulty, entry.neighbours, entry.claimed, size, batched=True),
         audit_bits(honest, entry.claimed, min(size, 50_000), pairs=entry.pairs) if entry.pairs else None,
     )

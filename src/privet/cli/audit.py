@@ -65,15 +65,19 @@ def verdict_table(verdicts: list[Verdict]) -> Table:
     """Return the table of verdicts: claimed, found, power, and whether the planted fault was caught."""
     from rich.table import Table
 
-    caption = "power: the chance to catch an epsilon understated by 10%; fault: planted, and must be caught"
+    caption = (
+        "claim: what the tested pair may leak, exactly where that is less than stated; "
+        "power: the chance to catch one understated by 10%; fault: planted, and must be caught"
+    )
     table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
-    for heading in ("mechanism", "claim", "delta", "found", "power", "fault", "caught", "verdict"):
+    for heading in ("mechanism", "stated", "claim", "delta", "found", "power", "fault", "caught", "verdict"):
         side: Literal["left", "right"] = "left" if heading in ("mechanism", "verdict") else "right"
         table.add_column(heading, justify=side, no_wrap=True)
     for verdict in verdicts:
         report = verdict.report
         table.add_row(
             verdict.entry.name,
+            f"{report.epsilon if verdict.entry.stated is None else verdict.entry.stated:.3g}",
             f"{report.epsilon:.3g}",
             f"{report.delta:g}",
             f"{report.found:.3g}",

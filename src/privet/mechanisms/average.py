@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet.core.errors import BadValue
 from privet.core.exact import positive, rational, whole
@@ -20,7 +21,7 @@ from privet.core.rounding import float_up
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .laplace import DiscreteLaplaceEvent, Laplace
-from .mechanism import Mechanism, shown
+from .mechanism import Mechanism, read_times, shown
 from .ruler import Ruler, read_ruler
 
 
@@ -63,15 +64,31 @@ class Average(Mechanism):
 
     def release(self, values: Any) -> float:
         """Return the average of a list or one-dimensional array, within the bounds."""
+        n, sums = self._sums(values)
+        return self._read(n, *map(self.laplace.release, sums))
+
+    def simulate(self, values: Any, times: int) -> NDArray[np.float64]:
+        """Return so many releases of the same values. Each costs the event once more."""
+        n, sums = self._sums(values)
+        noisy = [self.laplace.simulate(each, read_times(times)).tolist() for each in sums]
+        return np.array([self._read(n, *drawn) for drawn in zip(*noisy, strict=True)], dtype=np.float64)
+
+    def _sums(self, values: Any) -> tuple[int, tuple[int, ...]]:
+        """Return the number of rows and the sums that get noise: from low, and from high where the number is private.
+
+        Under change-one neighbours the number of rows is public.
+        """
         places = self.ruler.place(values)
-        n, last = int(places.size), self.ruler.last
-        above = _sum(places)
-        if self.neighbors == "change-one":
-            if n == 0:
-                raise BadValue("values", "an empty list", "a list with at least one number; its length is public")
-            share = Fraction(self.laplace.release(above), n * last)
-        else:
-            share = _share(self.laplace.release(above), self.laplace.release(n * last - above))
+        n, above = int(places.size), _sum(places)
+        if self.neighbors == "add-remove":
+            return n, (above, n * self.ruler.last - above)
+        if n == 0:
+            raise BadValue("values", "an empty list", "a list with at least one number; its length is public")
+        return n, (above,)
+
+    def _read(self, n: int, *noisy: int) -> float:
+        last = self.ruler.last
+        share = _share(*noisy) if len(noisy) == 2 else Fraction(noisy[0], n * last)
         answer = self.ruler.low + min(max(share, Fraction(0)), Fraction(1)) * last * self.ruler.step
         return float(answer)
 

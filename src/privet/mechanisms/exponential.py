@@ -17,6 +17,7 @@ from privet.core.rounding import float_up
 
 from . import selection_odds as odds
 from .lattice import tail_of
+from .mechanism import read_times
 from .selection import Selection, read_scores
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ class Exponential(Selection):
     def release(self, scores: Any) -> int:
         """Return the index of the option that was chosen."""
         return cast(int, noise.race(read_scores(scores), self.rate))
+
+    def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
+        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        return cast("NDArray[np.int64]", noise.race(read_scores(scores), self.rate, size=read_times(times)))
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""

@@ -19,7 +19,7 @@ from privet.core.event import Atom, Exact
 from privet.core.exact import nonnegative, rational, whole
 from privet.core.rounding import exp_down, float_up, log_up
 
-from .mechanism import Mechanism
+from .mechanism import Mechanism, read_times
 from .reading import read_numbers
 
 if TYPE_CHECKING:
@@ -148,6 +148,13 @@ class FiniteMechanism(Mechanism):
         drawn = noise.uniform_below(denominator, array.shape)
         outputs = [bisect_right(ladders[i], u) for i, u in zip(array.flat, drawn.flat, strict=True)]
         return outputs[0] if numbers.shape is None else np.array(outputs, dtype=np.int64).reshape(array.shape)
+
+    def simulate(self, inputs: Any, times: int) -> Any:
+        """Return so many outputs for the same input, along a first axis. Each costs the event once more."""
+        import numpy as np
+
+        array = np.asarray(read_numbers(inputs, "inputs").values)
+        return self.release(np.repeat(array[np.newaxis], read_times(times), axis=0))
 
     def compose(self, other: FiniteMechanism) -> FiniteMechanism:
         """Return both mechanisms on the same input; output a of this and b of the other is number a * columns + b."""

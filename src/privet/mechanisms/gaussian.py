@@ -31,8 +31,8 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism, shown
-from .reading import read_numbers
+from .mechanism import Mechanism, read_times, shown
+from .reading import Numbers, read_numbers, repeated
 
 _BLUR = Fraction(1, 2**24)
 _FINE_BITS = 24
@@ -167,12 +167,21 @@ class Gaussian(Mechanism):
     def release(self, value: Any) -> Any:
         """Return the value plus fresh noise: whole numbers stay whole, reals become floats."""
         numbers = read_numbers(value)
+        return self._noisy(numbers, *self._grid(numbers))
+
+    def simulate(self, value: Any, times: int) -> Any:
+        """Return so many releases of the same value, along a first axis. Each costs the event once more."""
+        one = read_numbers(value)
+        return self._noisy(repeated(one, read_times(times)), *self._grid(one))
+
+    def _grid(self, numbers: Numbers) -> tuple[int, Fraction]:
         if self.grid == "whole":
             if numbers.size != 1 or not numbers.whole:
                 raise BadValue("value", "another kind of value", "one whole number when the grid is 'whole'")
-            drawn = noise.discrete_gaussian(self.sigma_squared, numbers.shape)
-            return from_grid(add(to_grid(numbers, 0), drawn), 0, like=numbers)
-        exponent, variance = self._fine_one if numbers.shape is None else self._fine(max(numbers.size, 1))
+            return 0, self.sigma_squared
+        return self._fine_one if numbers.shape is None else self._fine(max(numbers.size, 1))
+
+    def _noisy(self, numbers: Numbers, exponent: int, variance: Fraction) -> Any:
         drawn = noise.discrete_gaussian(variance, numbers.shape)
         return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
 

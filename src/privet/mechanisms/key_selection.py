@@ -14,7 +14,7 @@ from privet.core.errors import BadParameter, BadValue
 from privet.core.exact import open_probability, whole
 from privet.core.sensitivity import Neighbors, read_neighbors
 
-from .mechanism import Mechanism
+from .mechanism import Mechanism, read_times
 from .reading import Numbers, read_numbers
 
 if TYPE_CHECKING:
@@ -56,6 +56,15 @@ class KeySelection(Mechanism):
         numbers = _read(counts)
         shown = self._decide(numbers)
         return bool(shown[0]) if numbers.shape is None else shown.reshape(numbers.shape)
+
+    def simulate(self, counts: Any, times: int) -> Any:
+        """Return so many decisions about a key that so many people hold. Each costs the event once more."""
+        numbers = _read(counts)
+        if numbers.shape is not None:
+            return super().simulate(counts, times)
+        import numpy as np
+
+        return self.release(np.full(read_times(times), numbers.values))
 
     def people(self, probability: object = 0.5) -> int:
         """Return the least number of people with which a key is shown with at least this probability."""

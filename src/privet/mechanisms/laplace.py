@@ -33,8 +33,8 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism, shown
-from .reading import read_numbers
+from .mechanism import Mechanism, read_times, shown
+from .reading import Numbers, read_numbers, repeated
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
@@ -195,10 +195,21 @@ class Laplace(Mechanism):
     def release(self, value: Any) -> Any:
         """Return the value plus fresh noise: whole numbers stay whole, reals become floats."""
         numbers = read_numbers(value)
+        return self._noisy(numbers, *self._grid(numbers))
+
+    def simulate(self, value: Any, times: int) -> Any:
+        """Return so many releases of the same value, along a first axis. Each costs the event once more."""
+        one = read_numbers(value)
+        return self._noisy(repeated(one, read_times(times)), *self._grid(one))
+
+    def _grid(self, numbers: Numbers) -> tuple[int, Fraction]:
         if numbers.whole and self.grid == "whole":
             exponent, scale = 0, self.scale
         else:
             exponent, scale = self._fine_one if numbers.shape is None else self._fine(numbers.size)
+        return exponent, scale
+
+    def _noisy(self, numbers: Numbers, exponent: int, scale: Fraction) -> Any:
         drawn = noise.discrete_laplace(scale, numbers.shape)
         return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
 

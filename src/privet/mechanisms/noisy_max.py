@@ -16,6 +16,7 @@ from privet.noise.contest import Law
 from . import selection_odds as odds
 from .exponential import ExponentialEvent
 from .lattice import tail_of
+from .mechanism import read_times
 from .selection import Selection, read_scores
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class PermuteAndFlip(Selection):
     def release(self, scores: Any) -> int:
         """Return the index of the option that was chosen."""
         return cast(int, noise.noisy_max(read_scores(scores), self.rate, law="exponential"))
+
+    def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
+        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        drawn = noise.noisy_max(read_scores(scores), self.rate, law="exponential", size=read_times(times))
+        return cast("NDArray[np.int64]", drawn)
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""
@@ -95,6 +101,11 @@ class NoisyMax(Selection):
     def release(self, scores: Any) -> int:
         """Return the index of the option whose noisy score is largest."""
         return cast(int, noise.noisy_max(read_scores(scores), self.rate, law=self.law))
+
+    def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
+        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        drawn = noise.noisy_max(read_scores(scores), self.rate, law=self.law, size=read_times(times))
+        return cast("NDArray[np.int64]", drawn)
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""

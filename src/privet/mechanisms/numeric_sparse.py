@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.core.event import Composed, Event, Repeated
 from privet.core.exact import failure_probability, open_probability, positive
@@ -14,9 +14,14 @@ from privet.core.rounding import float_up, sqrt_up
 from . import sparse_budget as budget
 from .laplace import Laplace
 from .lattice import Grid, to_grid
+from .mechanism import read_times
 from .reading import Numbers
 from .sparse_answers import Above, Crossings, improve
 from .sparse_vector import Sparse
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -101,6 +106,21 @@ class NumericSparse(Sparse):
         values = tuple(self._value(numbers.values[place], numbers.whole) for place in places)
         shown = tuple(map(self._number, gaps))
         return Crossings(answered, run.left == 0, tuple(places), shown, values, self.improved(values, shown))
+
+    def simulate(self, queries: Any, times: int) -> NDArray[np.float64]:
+        """Return so many runs over the same queries, as `Sparse` does, with a column for each crossing's number."""
+        import numpy as np
+
+        numbers = self._read_all(queries)
+        rows = self._crossings(numbers, read_times(times))
+        places = rows[:, : rows.shape[1] // 2]
+        values = np.full(places.shape, np.nan)
+        for place in np.unique(places[places >= 0]).astype(int).tolist():
+            exact = numbers.values[place]
+            values[places == place] = self.measure.simulate(
+                int(exact) if numbers.whole else exact, int(np.count_nonzero(places == place))
+            )
+        return np.hstack([rows, values])
 
     def improved(self, values: tuple[int | float, ...], gaps: tuple[float, ...]) -> tuple[float, ...]:
         """Return the values of one run's crossings improved by their gaps, as the best linear unbiased estimates do."""

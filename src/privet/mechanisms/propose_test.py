@@ -20,7 +20,7 @@ from privet.core.rounding import exp_down, log_up
 
 from .laplace import DiscreteLaplaceEvent, Laplace
 from .local_sensitivity import read_local
-from .mechanism import Mechanism, shown
+from .mechanism import Mechanism, read_times, shown
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -67,11 +67,21 @@ class ProposeTestRelease(Mechanism):
 
     def release(self, value: Any) -> Any:
         """Return the answer of a `Local` with noise, or None where its sensitivity is not surely within the bound."""
-        answer, entries = read_local(value)
-        distance = sum(entry <= self.laplace.sensitivity for entry in entries)
+        answer, distance = self._measure(value)
         released = self.laplace.release(answer)  # drawn in either case
         passed = distance + noise.discrete_laplace(1 / self.test_epsilon) > self.threshold
         return released if passed else None
+
+    def simulate(self, value: Any, times: int) -> list[Any]:
+        """Return so many releases of the same `Local`. Each costs the event once more."""
+        answer, distance = self._measure(value)
+        released = self.laplace.simulate(answer, read_times(times)).tolist()
+        passed = distance + noise.discrete_laplace(1 / self.test_epsilon, len(released)) > self.threshold
+        return [number if shown_ else None for number, shown_ in zip(released, passed.tolist(), strict=True)]
+
+    def _measure(self, value: Any) -> tuple[int | float | Fraction, int]:
+        answer, entries = read_local(value)
+        return answer, sum(entry <= self.laplace.sensitivity for entry in entries)
 
     def error(self, confidence: object = 0.95) -> float:
         """Return a half-width that the noise of an answer stays within with this probability, where one comes out."""

@@ -25,7 +25,7 @@ from privet.noise.coins import Below
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
-from .mechanism import Mechanism, shown
+from .mechanism import Mechanism, read_times, shown
 from .ruler import Ruler, read_ruler
 from .tally import Places, Tally, Window, count_places, list_places
 
@@ -84,6 +84,12 @@ class Quantile(Mechanism):
         """Return the quantile of a list or one-dimensional array: an int where every place is whole, else a float."""
         return self._answer(list_places(self.ruler.place(values)))
 
+    def simulate(self, values: Any, times: int) -> NDArray[Any]:
+        """Return so many releases of the same values. Each costs the event once more."""
+        found = list_places(self.ruler.place(values))
+        places, where = np.unique(self._places(found, read_times(times)), return_inverse=True)
+        return np.asarray(self.ruler.at(places.tolist()))[where]
+
     def release_counts(self, counts: Any) -> Any:
         """Return the quantile of numbers of which only the counts at each place of the grid are given."""
         return self._answer(count_places(counts, self.ruler.last))
@@ -113,6 +119,9 @@ class Quantile(Mechanism):
             right = max(1, math.floor(positive(width, "width") / self.ruler.step))
         deep = max(0.0, math.log(self.ruler.last + 1) - math.log(right)) - math.log(tail_of(confidence))
         return float_up(Fraction(inflate(deep)) / self.rate)
+
+    def _places(self, found: Tally, times: int) -> Places:
+        return choose_places(found, self.q, self.rate, first=0, last=self.ruler.last, size=times)
 
     def _answer(self, found: Tally) -> Any:
         place = choose_place(found, self.q, self.rate, first=0, last=self.ruler.last)
@@ -162,10 +171,7 @@ def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last:
     Guarantee: exactly this distribution on all places, given a uniform operating system source.
     Cites: [Smi11, Alg. 2], [Dev86, Sec. II.3] for rejection.
     """
-    target, steepness = q * found.total, rate / q.denominator
-    reach = math.ceil(_REACH / rate)
-    near = found.window(math.floor(target) - reach, math.ceil(target) + reach)
-    widths, off = options(near, q, found.total, first=first, last=last)
+    steepness, near, widths, off = _near(found, q, rate, first, last)
     while True:
         chosen = noise.choose(widths, off, steepness)
         if chosen % 2:
@@ -177,6 +183,34 @@ def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last:
         further = _off(*found.ranks(place), q, found.total) - int(off[chosen])
         if accepts(Fraction(1), steepness * further):
             return place
+
+
+def choose_places(found: Tally, q: Fraction, rate: Fraction, *, first: int, last: int, size: int) -> Places:
+    """Return so many independent choices of `choose_place`: the same options, drawn and kept or refused together."""
+    steepness, near, widths, off = _near(found, q, rate, first, last)
+    chosen = noise.choose(widths, off, steepness, size)
+    places = np.empty(size, dtype=np.int64)
+    odd = chosen % 2 == 1
+    places[odd] = near.places[chosen[odd] // 2]
+    for option in np.unique(chosen[~odd]).tolist():
+        lanes = np.flatnonzero(chosen == option)
+        start = int(near.places[option // 2 - 1]) + 1 if option else first
+        places[lanes] = start + noise.uniform_below(int(widths[option]), lanes.size)
+        if 0 < option < widths.size - 1:
+            continue
+        for place in np.unique(places[lanes]).tolist():
+            further = _off(*found.ranks(place), q, found.total) - int(off[option])
+            for lane in lanes[places[lanes] == place].tolist() if further else ():
+                if not accepts(Fraction(1), steepness * further):
+                    places[lane] = choose_place(found, q, rate, first=first, last=last)  # all is drawn again
+    return places
+
+
+def _near(found: Tally, q: Fraction, rate: Fraction, first: int, last: int) -> tuple[Fraction, Window, Places, Places]:
+    target, steepness = q * found.total, rate / q.denominator
+    reach = math.ceil(_REACH / rate)
+    near = found.window(math.floor(target) - reach, math.ceil(target) + reach)
+    return steepness, near, *options(near, q, found.total, first=first, last=last)
 
 
 def options(near: Window, q: Fraction, total: int, *, first: int, last: int) -> tuple[Places, Places]:

@@ -23,7 +23,7 @@ from privet.core.pair import Pair
 from privet.core.rounding import exp_down, float_up, log_up
 
 from .lattice import tail_of
-from .mechanism import Mechanism
+from .mechanism import Mechanism, read_times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,6 +160,12 @@ class RandomizedResponse(Mechanism):
             lies = other + (other >= indices)
             reports = np.where(noise.bernoulli(self.p, size), indices, lies).astype(np.int64)
         return self._label(reports)
+
+    def simulate(self, answer: Any, times: int) -> Any:
+        """Return the reports of so many people with the same answer. For one person, each costs the event once more."""
+        import numpy as np
+
+        return self.release(np.full(read_times(times), answer))
 
     def estimate(self, reports: Any, *, of: Any = None, confidence: object = 0.95) -> Estimate:
         """Return the share of people whose true answer is `of` (by default the second category).

@@ -138,6 +138,18 @@ def _exact(value: object, parameter: str) -> Fraction:
     return exact
 
 
+def repeated(numbers: Numbers, times: int) -> Numbers:
+    """Return the same numbers so many times, along a first axis of their own."""
+    import numpy as np
+
+    if numbers.shape is None:
+        one: NDArray[Any] = read_numbers([numbers.values], wide=True).values
+        values = np.repeat(one, times)
+    else:
+        values = np.repeat(numbers.values[np.newaxis], times, axis=0)
+    return Numbers(values, values.shape, numbers.whole)
+
+
 def objects_of(items: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
     """Return Python objects as an array of that shape, each taken as one object."""
     import numpy as np

@@ -19,7 +19,7 @@ from privet.core.exact import open_probability, positive
 from privet.core.rounding import float_down, float_up, inflate
 
 from .local_sensitivity import read_local
-from .mechanism import Mechanism, shown
+from .mechanism import Mechanism, read_times, shown
 from .ruler import Ruler, read_ruler
 from .tails import LaplaceTail, PowerTail, StudentTail, Tail
 
@@ -92,19 +92,31 @@ class SmoothSensitivity(Mechanism):
 
     def release(self, value: Any) -> Any:
         """Return the answer of a `Local` with noise, within [low, high]: an int where every place is whole."""
+        return self.release_steps(*self._measure(value))
+
+    def simulate(self, value: Any, times: int) -> list[Any]:
+        """Return so many releases of the same `Local`. Each costs the event once more."""
+        return self.simulate_steps(*self._measure(value), times)
+
+    def _measure(self, value: Any) -> tuple[int, float]:
         answer, entries = read_local(value)
         steps = [min(math.ceil(entry / self.ruler.step), self.ruler.last) for entry in entries]
         bound = smooth_bound(steps, self.smooth_beta, most=self.ruler.last)
-        return self.release_steps(self.ruler.nearest(answer), bound)
+        return self.ruler.nearest(answer), bound
 
     def release_steps(self, place: int, bound: float) -> Any:
         """Return a place with noise in proportion to a smooth bound in steps, computed with `smooth_beta`.
 
         The bound may be up to 2**-38 too high, relatively, and must not be too low.
         """
+        return self.simulate_steps(place, bound, 1)[0]
+
+    def simulate_steps(self, place: int, bound: float, times: int) -> list[Any]:
+        """Return so many releases of a place with noise in proportion to a smooth bound in steps."""
         scale = self.rung(bound) / self.alpha
-        moved = place + self.noise.draw(scale)
-        return self.ruler.at([min(max(moved, 0), self.ruler.last)]).tolist()[0]
+        moved = [place + self.noise.draw(scale) for _ in range(read_times(times))]
+        at = {held: self.ruler.at([held]).tolist()[0] for held in {min(max(x, 0), self.ruler.last) for x in moved}}
+        return [at[min(max(x, 0), self.ruler.last)] for x in moved]
 
     def rung(self, bound: float) -> Fraction:
         """Return a bound in steps, or the least one, rounded up to as many binary digits as the ladder needs."""

@@ -71,6 +71,10 @@ class SmoothQuantile(Mechanism):
         place, bound = self._measure(values)
         return self.smooth.release_steps(place, bound)
 
+    def simulate(self, values: Any, times: int) -> list[Any]:
+        """Return so many releases of the same values. Each costs the event once more."""
+        return self.smooth.simulate_steps(*self._measure(values), times)
+
     def smooth_sensitivity(self, values: Any) -> float:
         """Return the smooth sensitivity that a release of these values would use. It is as private: not for release."""
         return float(self.smooth.rung(self._measure(values)[1]) * self.smooth.ruler.step)

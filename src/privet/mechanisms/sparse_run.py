@@ -7,9 +7,12 @@ last crossing is told by the answer itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from privet import noise
 
@@ -48,6 +51,19 @@ def make_steps(
     return Steps(exponent, bar, moves, threshold_scale * raised, query_scale * raised)
 
 
+def crossings_of_many(
+    steps: Steps, limit: int, values: Any, times: int, *, refresh: bool
+) -> Iterator[list[tuple[int, int]]]:
+    """Yield the crossings of so many runs over the same queries: runs as any other, whose noise is drawn together."""
+    rows = max(1, BLOCK // max(values.size, 1))
+    for start in range(0, times, rows):
+        count = min(rows, times - start)
+        bars = noise.discrete_laplace(steps.threshold_scale, count).tolist()
+        drawn = noise.discrete_laplace(steps.query_scale, (count, values.size))
+        for bar, noisy in zip(bars, add(np.repeat(values[np.newaxis], count, axis=0), drawn), strict=True):
+            yield Run(steps, limit, refresh=refresh, bar=steps.threshold + bar).cross(noisy)
+
+
 class Run:
     """The state of one run: the noisy bar, and how many crossings are left.
 
@@ -63,10 +79,10 @@ class Run:
     Cites: [LSL17, Alg. 7 and Sec. 4.3], [DWZK19, Alg. 2].
     """
 
-    def __init__(self, steps: Steps, limit: int, *, refresh: bool) -> None:
+    def __init__(self, steps: Steps, limit: int, *, refresh: bool, bar: int | None = None) -> None:
         self._steps = steps
         self._refresh = refresh
-        self._bar = self._draw_bar()
+        self._bar = self._draw_bar() if bar is None else bar
         self.left = limit
 
     def ask(self, value: int) -> int | None:
@@ -84,14 +100,15 @@ class Run:
         for start in range(0, values.size, BLOCK):
             block = values[start : start + BLOCK]
             noisy = add(block, noise.discrete_laplace(self._steps.query_scale, block.size))
-            for place, gap in self._cross(noisy):
+            for place, gap in self.cross(noisy):
                 places.append(start + place)
                 gaps.append(gap)
             if not self.left:
                 return places[-1] + 1, places, gaps
         return values.size, places, gaps
 
-    def _cross(self, noisy: Any) -> list[tuple[int, int]]:
+    def cross(self, noisy: Any) -> list[tuple[int, int]]:
+        """Return the place and the gap of each crossing, up to the last one that is left."""
         found: list[tuple[int, int]] = []
         if not self._refresh:
             for place in (noisy >= self._bar).nonzero()[0][: self.left].tolist():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadValue
@@ -20,10 +20,14 @@ from privet.core.rounding import float_up
 
 from . import sparse_budget as budget
 from .lattice import Grid, from_grid, step_of, to_grid
-from .mechanism import Mechanism, shown
+from .mechanism import Mechanism, read_times, shown
 from .reading import Numbers, read_numbers
 from .sparse_answers import Above, Crossings
-from .sparse_run import Run, Steps, make_steps
+from .sparse_run import Run, Steps, crossings_of_many, make_steps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _REAL = Numbers(None, None, False)
 
@@ -137,6 +141,25 @@ class Sparse(Mechanism):
         run = self._start()
         answered, places, gaps = run.ask_all(to_grid(self._read_all(queries), self._steps.exponent))
         return Crossings(answered, run.left == 0, tuple(places), tuple(map(self._number, gaps)))
+
+    def simulate(self, queries: Any, times: int) -> NDArray[np.float64]:
+        """Return so many runs over the same queries, a row for each: indices of crossings, then gaps.
+
+        There is a column of each for every crossing that a run can have, -1 and NaN where it had none. Each run costs
+        the event once more.
+        """
+        return self._crossings(self._read_all(queries), read_times(times))
+
+    def _crossings(self, numbers: Numbers, times: int) -> NDArray[np.float64]:
+        import numpy as np
+
+        width = min(self.limit, numbers.size)
+        rows = np.hstack([np.full((times, width), -1.0), np.full((times, width), np.nan)])
+        grid = to_grid(numbers, self._steps.exponent)
+        for row, found in enumerate(crossings_of_many(self._steps, self.limit, grid, times, refresh=self.refresh)):
+            for column, (place, gap) in enumerate(found):
+                rows[row, column], rows[row, width + column] = place, self._number(gap)
+        return rows
 
     def stream(self, queries: Iterable[Any]) -> Iterator[Above | None]:
         """Yield an answer for each query as it is asked: None where it came out below. Ends after `limit` crossings.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet import noise
 from privet.accounting.calibrate import calibrate
@@ -19,11 +19,15 @@ from privet.core.rounding import float_up
 
 from .exponential import ExponentialEvent
 from .lattice import exponent_below, from_grid, step_of, tail_of
-from .mechanism import shown
+from .mechanism import read_times, shown
 from .reading import Numbers, read_numbers
 from .selection import Selection, read_scores
 from .selection_odds import gumbel_depth
 from .sparse_answers import improve
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MOST_WINNERS = 10**6
 _GAP_BITS = 20
@@ -68,9 +72,16 @@ class TopK(Selection):
 
     def release(self, scores: Any) -> tuple[int, ...]:
         """Return the indices of the k options that were chosen, the best one first."""
+        return tuple(self._top(scores).tolist())
+
+    def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
+        """Return so many releases for the same scores, a row for each. Each costs the event once more."""
+        return self._top(scores, size=read_times(times))
+
+    def _top(self, scores: Any, *, size: int | None = None) -> NDArray[np.int64]:
         values = read_scores(scores)
         _enough(values.size, self.k)
-        return tuple(noise.noisy_top(values, self.rate, law="gumbel", winners=self.k).tolist())
+        return noise.noisy_top(values, self.rate, law="gumbel", winners=self.k, size=size)
 
     def error(self, confidence: object = 0.95, *, size: int) -> float:
         """Return how far each choice stays below the best score among those left, at most, all k together.
@@ -128,13 +139,25 @@ class TopKWithGaps(Selection):
 
     def release(self, scores: Any) -> Ranking:
         """Return the indices of the k best noisy scores, and the gap of each to the next one."""
+        order, steps = self._top(scores)
+        return Ranking(tuple(order.tolist()), tuple(map(self._number, steps)))
+
+    def simulate(self, scores: Any, times: int) -> NDArray[np.float64]:
+        """Return so many releases for the same scores: rows of k indices and k gaps. Each costs the event once more."""
+        import numpy as np
+
+        orders, steps = self._top(scores, size=read_times(times))
+        gaps = np.array([[self._number(gap) for gap in several] for several in steps]).reshape(orders.shape)
+        return np.hstack([orders, gaps])
+
+    def _top(self, scores: Any, *, size: int | None = None) -> tuple[NDArray[np.int64], list[Any]]:
         values = read_scores(scores)
         _enough(values.size, self.k + 1)
-        order, steps = noise.noisy_top_with_gaps(
-            values, self.rate, law="laplace", winners=self.k, step=step_of(self._exponent)
-        )
-        gaps = tuple(float(from_grid(gap, self._exponent, like=_REAL)) for gap in steps)
-        return Ranking(tuple(order.tolist()), gaps)
+        step = step_of(self._exponent)
+        return noise.noisy_top_with_gaps(values, self.rate, law="laplace", winners=self.k, step=step, size=size)
+
+    def _number(self, gap: int) -> float:
+        return float(from_grid(gap, self._exponent, like=_REAL))
 
     def improve(self, ranking: Ranking, measured: Any, *, variance: object) -> tuple[float, ...]:
         """Return measured values of the winners, in their order, improved by the gaps between them.

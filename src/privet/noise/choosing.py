@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +36,21 @@ _SLACK = 2.0**-48
 _FAR = 2**40
 
 
-def choose(widths: Integers64, gaps: Integers64, rate: Fraction) -> int:
+@overload
+def choose(widths: Integers64, gaps: Integers64, rate: Fraction) -> int: ...
+@overload
+def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int) -> Integers64: ...
+def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int | None = None) -> int | Integers64:
     """Return index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
+
+    With a size, so many independent choices.
 
     Widths and gaps are int64 and not negative, below 2**62; some width is above zero.
 
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
     """
-    return choose_from(SYSTEM, widths, gaps, rate)
+    return choose_from(SYSTEM, widths, gaps, rate) if size is None else choose_many(SYSTEM, widths, gaps, rate, size)
 
 
 def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction) -> int:
@@ -52,10 +59,32 @@ def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Frac
     drawer = Below(int(bounds[-1]))
     while True:
         index = int(np.searchsorted(bounds, drawer.draw(source), side="right"))
-        bound = int(bounds[index]) - (int(bounds[index - 1]) if index else 0)
-        ratio = Fraction(int(widths[index]), bound) * Fraction(2) ** unit
+        ratio = _ratio(widths, bounds, unit, index)
         if accepts(ratio, rate * int(behind[index]), source=source):
             return index
+
+
+def choose_many(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction, size: int) -> Integers64:
+    """Return so many choices: draws by the same envelope, kept or drawn again by the same coins."""
+    bounds, behind, unit = envelope(widths, gaps, rate)
+    drawer = Below(int(bounds[-1]))
+    chosen = np.searchsorted(bounds, drawer.fill(size, source), side="right")
+    open_ = np.ones(size, dtype=np.bool_)
+    while open_.any():
+        refused = np.zeros(size, dtype=np.bool_)
+        for index in np.unique(chosen[open_]).tolist():
+            lanes = np.flatnonzero(open_ & (chosen == index))
+            kept = accepts_many(_ratio(widths, bounds, unit, index), rate * int(behind[index]), lanes.size, source)
+            refused[lanes[~kept]] = True
+        again = int(np.count_nonzero(refused))
+        chosen[refused] = np.searchsorted(bounds, drawer.fill(again, source), side="right")
+        open_ = refused
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def _ratio(widths: Integers64, bounds: Integers64, unit: int, index: int) -> Fraction:
+    bound = int(bounds[index]) - (int(bounds[index - 1]) if index else 0)
+    return Fraction(int(widths[index]), bound) * Fraction(2) ** unit
 
 
 def envelope(widths: Integers64, gaps: Integers64, rate: Fraction) -> tuple[Integers64, Integers64, int]:
@@ -96,6 +125,23 @@ def accepts(ratio: Fraction, x: Fraction, *, source: Source = SYSTEM) -> bool:
         if abs(excess) > 2.0**-42 + _SLACK * (16 + float(x) + abs(above) + abs(below)):
             return excess > 0.0
     return _reaches(LazyUniform(numerator, UNIFORM_BITS, source), ratio, x)
+
+
+def accepts_many(ratio: Fraction, x: Fraction, count: int, source: Source) -> NDArray[np.bool_]:
+    """Return so many tosses of `accepts`, by the same comparison and the same error, on whole arrays."""
+    numerators = source.words(count) & np.uint64(MASK)
+    uniform = numerators.view(np.int64) * ULP
+    answers, told = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    if x < _FAR:
+        above, below = math.log(ratio.numerator), math.log(ratio.denominator)
+        with np.errstate(divide="ignore"):
+            excess = -np.log(uniform) - (float(x) - above + below)
+        # NumPy's logarithm may be off by LOG_ACCURACY units of a value below 14, far less than the slack of 16 * 2**-48
+        told = (uniform > 2.0**-20) & (np.abs(excess) > 2.0**-42 + _SLACK * (16 + float(x) + abs(above) + abs(below)))
+        answers = told & (excess > 0.0)
+    for lane in np.flatnonzero(~told).tolist():
+        answers[lane] = _reaches(LazyUniform(int(numerators[lane]), UNIFORM_BITS, source), ratio, x)
+    return answers
 
 
 def _reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:

@@ -11,11 +11,10 @@ behind by 3 eps of itself, and the key is rounded once more: 4 eps (E + behind) 
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from privet.core.errors import BadParameter
 from privet.core.exact import Number, positive, whole
 
-from .exponential import LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
+from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .lazy import LazyUniform
 from .racing import CAP, EPS, Bounds, Race, fraction_of
 from .shape import Size, sample
@@ -32,6 +31,8 @@ from .source import SYSTEM, Source, Words
 Law = Literal["gumbel", "exponential", "laplace"]
 """The noise that is added to rate * score, of scale 1: by Gumbel noise it is the exponential mechanism."""
 
+_Drawn = tuple[Words, Floats, Floats, dict[int, dict[int, LazyUniform]]]
+_UNTOLD = -1
 _TOP_BIT = 1 << 63
 _AWAY = 2.0**-16
 """A distance this close to a whole number of units is read from more bits."""
@@ -47,28 +48,35 @@ def noisy_max(scores: object, rate: Number, *, law: Law, size: Size = None) -> i
     return sample(Contest(scores, positive(rate, "rate"), law), size)
 
 
-def noisy_top(scores: object, rate: Number, *, law: Law, winners: int) -> NDArray[np.int64]:
-    """Return the indices of the largest rate * score + noise, in order.
+def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int | None = None) -> NDArray[np.int64]:
+    """Return the indices of the largest rate * score + noise, in order. With a size, rows of so many contests.
 
     Guarantee: as for `noisy_max`. By Gumbel noise the law is that of choosing by the exponential mechanism again and
     again among those that are left.
     Cites: [DR19, Lemma 4.2].
     """
     contest = Contest(scores, positive(rate, "rate"), law)
-    return np.array(contest.leaders(whole(winners, "winners", least=1, most=contest.size)), dtype=np.int64)
+    count = whole(winners, "winners", least=1, most=contest.size)
+    if size is None:
+        return np.array(contest.leaders(count), dtype=np.int64)
+    return contest.fill_leaders(whole(size, "size"), count)
 
 
 def noisy_top_with_gaps(
-    scores: object, rate: Number, *, law: Law, winners: int, step: Fraction
-) -> tuple[NDArray[np.int64], list[int]]:
+    scores: object, rate: Number, *, law: Law, winners: int, step: Fraction, size: int | None = None
+) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the leaders in order, and the distance of each to the next one, in score units, as a number of steps.
+
+    With a size, a row of leaders and a list of distances for each of so many contests.
 
     Guarantee: as for `noisy_top`; each distance is that of the real noisy scores, rounded down to whole steps.
     """
     contest = Contest(scores, positive(rate, "rate"), law)
-    count = whole(winners, "winners", least=1, most=contest.size - 1)
-    order, gaps = contest.leaders_and_gaps(count, positive(step, "step"))
-    return np.array(order, dtype=np.int64), gaps
+    count, unit = whole(winners, "winners", least=1, most=contest.size - 1), positive(step, "step")
+    if size is None:
+        order, gaps = contest.leaders_and_gaps(count, unit)
+        return np.array(order, dtype=np.int64), gaps
+    return contest.fill_leaders_and_gaps(whole(size, "size"), count, unit)
 
 
 class Contest(Race):
@@ -83,23 +91,56 @@ class Contest(Race):
 
     def leaders(self, count: int, source: Source = SYSTEM) -> list[int]:
         """Return the indices of so many least keys, in order."""
-        words = source.words(self.size)
-        ahead, sure = _front(*self._keys(words), count)
-        return ahead if sure else self._sort(words, self._uniforms(words, ahead, source), count)
+        return [int(i) for i in self._lead(1, count, source)[0][0]]
 
     def leaders_and_gaps(self, count: int, step: Fraction, source: Source = SYSTEM) -> tuple[list[int], list[int]]:
         """Return so many leaders, and how many steps of score units lie between each and the next."""
-        words = source.words(self.size)
+        order, gaps = self._lead_with_gaps(1, count, step, source)
+        return order[0].tolist(), gaps[0]
+
+    def fill_leaders(self, contests: int, count: int) -> NDArray[np.int64]:
+        """Return the leaders of so many independent contests, a row for each."""
+        parts = [self._lead(rows, count, SYSTEM)[0] for rows in self._blocks(contests)]
+        return np.concatenate([np.empty((0, count), dtype=np.int64), *parts])
+
+    def fill_leaders_and_gaps(
+        self, contests: int, count: int, step: Fraction
+    ) -> tuple[NDArray[np.int64], list[list[int]]]:
+        """Return the leaders of so many independent contests, and the gaps behind each."""
+        parts = [self._lead_with_gaps(rows, count, step, SYSTEM) for rows in self._blocks(contests)]
+        orders = np.concatenate([np.empty((0, count), dtype=np.int64), *(order for order, _ in parts)])
+        return orders, [gaps for _, several in parts for gaps in several]
+
+    def _blocks(self, contests: int) -> list[int]:
+        most = max(1, BLOCK // self.size)
+        return [min(most, contests - start) for start in range(0, contests, most)]
+
+    def _lead(self, rows: int, count: int, source: Source) -> tuple[NDArray[np.int64], _Drawn]:
+        """Return the leaders of each row, and what was drawn: words, bounds of keys, bits that a row's order took."""
+        words = source.words(rows * self.size).reshape(rows, -1)
         low, high = self._keys(words)
-        ahead, sure = _front(low, high, count + 1)
-        uniforms = self._uniforms(words, ahead, source)
-        order = ahead if sure else self._sort(words, uniforms, count + 1)
+        order, sure = _fronts(low, high, count)
+        learnt: dict[int, dict[int, LazyUniform]] = {}
+        for row in np.flatnonzero(~sure).tolist():
+            learnt[row] = self._uniforms(words[row], _ahead(low[row], high[row], count), source)
+            order[row] = self._sort(words[row], learnt[row], count)
+        return order, (words, low, high, learnt)
+
+    def _lead_with_gaps(
+        self, rows: int, count: int, step: Fraction, source: Source
+    ) -> tuple[NDArray[np.int64], list[list[int]]]:
+        order, (words, low, high, learnt) = self._lead(rows, count + 1, source)
         unit = self._rate * step
-        gaps = []
-        for one, next_one in pairwise(order):
-            gap = _floor(low[next_one] - high[one], high[next_one] - low[one], float(unit)) if sure else None
-            gaps.append(self._gap(words, uniforms, (one, next_one), unit) if gap is None else gap)
-        return order[:count], gaps
+        lows, highs = np.take_along_axis(low, order, 1), np.take_along_axis(high, order, 1)
+        floors = _floors(lows[:, 1:] - highs[:, :-1], highs[:, 1:] - lows[:, :-1], float(unit))
+        floors[list(learnt)] = _UNTOLD
+        gaps: list[list[int]] = floors.tolist()
+        for row in np.flatnonzero((floors == _UNTOLD).any(axis=1)).tolist():
+            uniforms = learnt.get(row) or self._uniforms(words[row], order[row].tolist(), source)
+            for place, pair in enumerate(pairwise(order[row].tolist())):
+                if gaps[row][place] == _UNTOLD:
+                    gaps[row][place] = self._gap(words[row], uniforms, pair, unit)
+        return order[:, :count], gaps
 
     def _gap(self, words: Words, uniforms: dict[int, LazyUniform], pair: tuple[int, int], unit: Fraction) -> int:
         """Return the floor of the distance between two keys in units, learning as many bits as it takes."""
@@ -169,23 +210,37 @@ def _low(bounds: Bounds) -> Fraction:
     return bounds[0] if bounds[0] is not None else Fraction(0)
 
 
-def _front(low: Floats, high: Floats, count: int) -> tuple[list[int], bool]:
-    """Return all that may be among so many least keys, sorted, and whether it is sure that this is their order."""
+def _ahead(low: Floats, high: Floats, count: int) -> list[int]:
+    """Return all that may be among so many least keys of a row."""
     goal = np.partition(high, count - 1)[count - 1]
-    ahead = np.flatnonzero(low <= goal)
-    ahead = ahead[np.argsort(low[ahead], kind="stable")]
-    sure = ahead.size == count and bool((high[ahead[:-1]] < low[ahead[1:]]).all())
-    return ahead.tolist(), sure
+    found: list[int] = np.flatnonzero(low <= goal).tolist()
+    return found
 
 
-def _floor(least: float, most: float, unit: float) -> int | None:
-    """Return the floor of a distance in units from its computed bounds, or None where they do not tell.
+def _fronts(low: Floats, high: Floats, count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return so many least keys of each row, in order, and whether it is sure that this is their order."""
+    goal = np.partition(high, count - 1, axis=1)[:, count - 1 : count]
+    ahead = low <= goal
+    sure = np.count_nonzero(ahead, axis=1) == count
+    front = np.nonzero(ahead[sure])[1].reshape(-1, count)
+    front = np.take_along_axis(front, np.take_along_axis(low[sure], front, 1).argsort(axis=1), 1)
+    lows, highs = np.take_along_axis(low[sure], front, 1), np.take_along_axis(high[sure], front, 1)
+    order = np.zeros((low.shape[0], count), dtype=np.int64)
+    order[sure] = front
+    sure[sure] = (highs[:, :-1] < lows[:, 1:]).all(axis=1)
+    return order, sure
+
+
+def _floors(least: Floats, most: Floats, unit: float) -> NDArray[np.int64]:
+    """Return the floors of distances in units from their computed bounds, untold where they do not tell.
 
     A difference of two doubles is off by eps of itself, and unit and quotient by eps more each. Below 2**30 units that
     is less than 2**-21 of a unit, and ends this close to a whole number are left to `_gap`.
     """
-    if not (0.0 <= least <= most < 2.0**30 * unit and unit > 2.0**-900):
-        return None
-    low, high = least / unit, most / unit
-    whole_part = math.floor(low)
-    return whole_part if high < whole_part + 1 - _AWAY and low > whole_part + _AWAY else None
+    if not unit > 2.0**-900:
+        return np.full(least.shape, _UNTOLD, dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = least / unit, most / unit
+        whole_part = np.floor(low)
+        told = (least >= 0.0) & (most < 2.0**30 * unit) & (high < whole_part + 1 - _AWAY) & (low > whole_part + _AWAY)
+    return np.where(told, np.where(told, whole_part, 0.0), float(_UNTOLD)).astype(np.int64)

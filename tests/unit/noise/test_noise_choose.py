@@ -12,7 +12,7 @@ import pytest
 
 from privet.core.errors import InvariantError
 from privet.noise import choose, fair_heads
-from privet.noise.choosing import accepts, choose_from, envelope
+from privet.noise.choosing import accepts, accepts_many, choose_from, choose_many, envelope
 from privet.noise.coins import heads_from
 from privet.noise.exponential import MASK
 
@@ -68,6 +68,16 @@ def test_the_choice_has_exactly_the_weights_asked_for_even_with_a_poor_envelope(
     assert len(source.told) == 0
 
 
+def test_many_choices_are_tossed_for_and_drawn_again_as_one_is() -> None:
+    widths, gaps = np.array([1, 2**40]), np.array([0, 10**7])
+    assert set(choose(widths, gaps, Fraction(1), 50).tolist()) == {0}
+    top = int(envelope(widths, gaps, Fraction(1))[0][-1])
+    # three draws, of which the second is the far option; a toss for each, the near one's first; then one more of both
+    source = Script(0, top - 1, 1, *[MASK // 2] * 3, 2, MASK // 2)
+    assert choose_many(source, widths, gaps, Fraction(1), 3).tolist() == [0, 0, 0]
+    assert len(source.told) == 0
+
+
 def test_options_without_width_are_never_chosen_and_do_not_count_as_the_best() -> None:
     widths, gaps = np.array([0, 3, 0]), np.array([0, 900, 5])
     assert {choose(widths, gaps, Fraction(5)) for _ in range(20)} == {1}
@@ -105,6 +115,15 @@ def test_a_toss_compares_the_uniform_number_with_the_probability_exactly(ratio: 
     if second > 1:
         assert accepts(ratio, x, source=Script(first, second - 1))
     assert not accepts(ratio, x, source=Script(first, second + 1))
+
+
+@pytest.mark.parametrize(("ratio", "x"), [(Fraction(1, 3), Fraction(0)), (Fraction(1000), Fraction(9))])
+def test_many_tosses_decide_as_one_does(ratio: Fraction, x: Fraction) -> None:
+    first = int(mpmath.mpf(ratio.numerator) / ratio.denominator * mpmath.exp(-int(x)) * 2**63)
+    words = [0, 1, 2**40, first // 2, first - 2**20, first + 2**22, MASK // 2, MASK]
+    alone = [accepts(ratio, x, source=Script(word)) for word in words]
+    assert set(alone) == {True, False}
+    assert accepts_many(ratio, x, len(words), Script(*words)).tolist() == alone
 
 
 def test_a_certain_toss_is_certain() -> None:

@@ -1,0 +1,16 @@
+"""Every mechanism with its audit. A mechanism without one fails the build."""
+
+from __future__ import annotations
+
+from privet.audit.entry import Entry
+
+from .adaptive import ADAPTIVE
+from .keys import KEYS
+from .numbers import NUMBERS
+from .quantiles import QUANTILES
+from .selections import SELECTIONS
+from .sparse import SPARSE
+
+AUDITS: tuple[Entry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE)
+
+__all__ = ["AUDITS"]

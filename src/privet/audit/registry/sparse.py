@@ -1,0 +1,104 @@
+"""Audits of sparse vectors against their exact loss, which no pair of short lists of queries brings to epsilon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privet.audit.entry import Entry, known
+from privet.audit.laws import SparseLaw, integers
+from privet.mechanisms import AboveThreshold, NumericSparse, Sparse
+
+_FIRST = ([0, 0, 0, 1], [1, 1, 1, 0])
+"""What comes out below moves up, and what crosses moves down."""
+
+_TWO = ([0, 0, 1, 1], [1, 1, 0, 0])
+_SHOWN = 6
+"""Gaps and numbers beyond this are looked at together."""
+
+
+def _law(mechanism: Sparse, queries: Any) -> dict[Any, float]:
+    """Return the law of where the queries crossed."""
+    return _sparse(mechanism).law(tuple(queries), threshold=int(mechanism.threshold))
+
+
+def _gap_law(mechanism: Sparse, queries: Any) -> dict[Any, float]:
+    """Return the law of where a query crossed first, and of its gap, larger ones together."""
+    sparse, many = _sparse(mechanism, shows="gap"), tuple(range(120))
+    found: dict[Any, float] = {}
+    for pattern, chance in sparse.law(tuple(queries), threshold=int(mechanism.threshold), shown=many).items():
+        gap = pattern[-1] if pattern else None
+        label = None if gap is None else (len(pattern), min(gap, _SHOWN))
+        found[label] = found.get(label, 0.0) + chance
+    return found
+
+
+def _measured_law(mechanism: NumericSparse, queries: Any) -> dict[Any, float]:
+    """Return the law of where a query crossed first, and of the number that was measured there by other noise."""
+    found: dict[Any, float] = {}
+    for pattern, chance in _law(mechanism, queries).items():
+        if pattern[-1] is None:
+            found[None] = found.get(None, 0.0) + chance
+            continue
+        for drawn, part in integers(float(mechanism.measure.scale)).items():
+            number = min(max(queries[len(pattern) - 1] + drawn, -_SHOWN), _SHOWN)
+            found[len(pattern), number] = found.get((len(pattern), number), 0.0) + chance * part
+    return found
+
+
+def _sparse(mechanism: Sparse, shows: str = "crossing") -> SparseLaw:
+    scales = float(mechanism.threshold_scale), float(mechanism.query_scale)
+    return SparseLaw(*scales, limit=mechanism.limit, refresh=mechanism.refresh, shows=shows)
+
+
+def _places(limit: int) -> Any:
+    return lambda rows: rows[:, :limit] @ (10.0 ** np.arange(limit))
+
+
+def _place_and_gap(rows: Any) -> Any:
+    return 100 * rows[:, 0] + np.minimum(np.nan_to_num(rows[:, 1], nan=0.0), _SHOWN)
+
+
+def _place_and_number(rows: Any) -> Any:
+    return 100 * rows[:, 0] + np.clip(np.nan_to_num(rows[:, 2], nan=0.0), -_SHOWN, _SHOWN)
+
+
+SPARSE: tuple[Entry, ...] = (
+    known(
+        "Above threshold",
+        lambda leak: AboveThreshold(threshold=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _law,
+        _FIRST,
+        stated=3,
+        look=_places(1),
+        samples=300_000,
+    ),
+    known(
+        "Above threshold, gaps",
+        lambda leak: AboveThreshold(threshold=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _gap_law,
+        _FIRST,
+        stated=3,
+        look=_place_and_gap,
+        samples=300_000,
+    ),
+    known(
+        "Sparse vector",
+        lambda leak: Sparse(threshold=1, limit=2, sensitivity=1, epsilon=4 * leak, grid="whole"),
+        _law,
+        _TWO,
+        stated=4,
+        look=_places(2),
+        samples=300_000,
+    ),
+    known(
+        "Sparse vector, measured",
+        lambda leak: NumericSparse(threshold=1, limit=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _measured_law,
+        ([0, 0, 1], [1, 1, 0]),
+        stated=3,
+        look=_place_and_number,
+        samples=300_000,
+    ),
+)

@@ -1,0 +1,85 @@
+"""Breakages of audits, and of what is simulated for them: a tool that finds nothing must not pass for a proof."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+SIMULATED = "statistical/test_simulated_draws.py"
+REGISTRY = "adversarial/test_registry_audit.py"
+MUTANTS: list[Mutant] = [
+    *of(
+        "audit/bounds.py",
+        "unit/audit/test_bounds.py",
+        ("trials - np.maximum(hits, 1) + 1, alarm)", "trials - np.maximum(hits, 1), alarm)"),
+        ("found = betainccinv(hits + 1, np.maximum(trials - hits, 1), alarm)", "found = hits / trials"),
+        ("over = np.maximum(p_low - delta, 0.0)", "over = np.maximum(p_low, 0.0)"),
+        ("low = rate_low(self.one, self.trials, alarm / 2)", "low = self.one / self.trials"),
+        (
+            "leaked = other * (other / (chance - delta)) ** more",
+            "leaked = other * (other / (chance - delta)) ** (2 * more)",
+        ),
+    ),
+    *of(
+        "audit/blackbox.py",
+        "unit/audit/test_blackbox.py",
+        ("return self.found > self.epsilon", "return self.found > 2 * self.epsilon"),
+        ("tested = [prepared(draw(value, trials)) for value in neighbours]", "tested = [guesses[0], guesses[0]]"),
+        ("tested[:: -1 if witness.flipped else 1]", "tested[::1]"),
+        ("found=counts.epsilon(witness.delta, alarm),", "found=counts.epsilon(0.0, alarm),"),
+    ),
+    *of(
+        "audit/exact.py",
+        "unit/audit/test_exact.py",
+        ("best = max(best, (above - delta) / below)", "best = max(best, above / below)"),
+        ("reverse=True):", "reverse=False):"),
+        ("elif above > delta:", "elif above > 1:"),
+        ("for each in (pairs, _turned(pairs)))", "for each in (pairs,))"),
+    ),
+    *of(
+        "audit/laws.py",
+        REGISTRY,
+        (
+            "chance *= 1 - tail(bars - query, self.query_scale)",
+            "chance *= 1 - tail(bars - query, self.query_scale / 2)",
+        ),
+        (
+            "below = 0.5 + np.arctan((edges - centre) / scale) / math.pi",
+            "below = 0.5 + np.arctan((edges - centre) / (2 * scale)) / math.pi",
+        ),
+    ),
+    *of(
+        "audit/entry.py",
+        REGISTRY,
+        ("entry.make(planted(entry, max(entry.fault, fault or entry.fault)))", "entry.make(Fraction(1))"),
+        ("aim = float(fault) * entry.loss(Fraction(1))", "aim = entry.loss(Fraction(1))"),
+    ),
+    *of(
+        "noise/choosing.py",
+        "unit/noise/test_noise_choose.py",
+        ("refused[lanes[~kept]] = True", "refused[lanes[~kept]] = False"),
+        ("told & (excess > 0.0)", "told & (excess > 1.0)"),
+    ),
+    *of(
+        "mechanisms/quantile_one.py",
+        SIMULATED,
+        ("if not accepts(Fraction(1), steepness * further):", "if False:"),
+        (
+            "start + noise.uniform_below(int(widths[option]), lanes.size)",
+            "start + noise.uniform_below(int(widths[option]))",
+        ),
+    ),
+    *of(
+        "mechanisms/sparse_run.py",
+        SIMULATED,
+        ("bar=steps.threshold + bar)", "bar=steps.threshold)"),
+        (
+            "drawn = noise.discrete_laplace(steps.query_scale, (count, values.size))",
+            "drawn = noise.discrete_laplace(steps.query_scale / 2, (count, values.size))",
+        ),
+    ),
+    *of(
+        "mechanisms/numeric_sparse.py",
+        SIMULATED,
+        ("values[places == place] = self.measure.simulate(", "values[places == place] = (lambda exact, _: exact)("),
+    ),
+]
