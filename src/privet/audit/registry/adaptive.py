@@ -70,9 +70,9 @@ ADAPTIVE: tuple[Entry, ...] = (
     ),
     known(
         "Smooth quantile",
-        lambda leak: SmoothQuantile(q=0.5, low=0, high=20, step=1, epsilon=4 * leak),
+        lambda leak: SmoothQuantile(q=0.5, low=0, high=100, step=1, epsilon=4 * leak),
         _smooth_quantile,
-        ([10, 10, 11], [10, 10, 20]),
+        ([49, 50, 50], [50, 50, 100]),
         stated=4,
         samples=200_000,
     ),
