@@ -65,7 +65,9 @@ class Answer:
 
     @property
     def value(self) -> Any:
-        """The one released number of a one-row answer."""
+        """The one released number of a one-row answer, or the one value that it has."""
+        if len(self) == 1 and len(self.series) == 1:
+            return self.series[0].values[0]
         return self._only().values[0]
 
     @property

@@ -54,7 +54,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
 
 def _as_asked(released: Released, plan: Plan) -> Released:
     """Return what was released with its keys, and its rows, in the order in which the question names the keys."""
-    places, keys = plan.key_places, plan.passes[0].scan.keys
+    places, keys = plan.key_places, plan.passes[0].groups
     if places == tuple(range(len(keys))):
         return released
     ranks = [{value: rank for rank, value in enumerate(keys[place].values or ())} for place in places]
@@ -85,10 +85,15 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
             for drawn, slot in enumerate(one.selection.slots):
                 chosen = [float(slot.value(at, grid)) for at in released.sums[index][drawn]]
                 found[index, drawn] = np.array(chosen, dtype=np.float64)
+        if one.winners is not None:
+            for rank, values in enumerate(released.sums[index]):
+                found[index, rank] = np.array([*values, None], dtype=object)[:-1]
     for reading in plan.readings:
         for place in reading.places:
             if isinstance(place, Known):
                 found[place] = np.full(len(released.keys), float(place.value))
+            elif place not in found:  # beyond as many as there are values to choose from, there are none
+                found[place] = np.full(len(released.keys), None, dtype=object)
     return found
 
 
@@ -140,7 +145,7 @@ class _Bars:
         plain = _tidied(values)
         used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
         numeric = not {int, float}.isdisjoint(map(type, plain))
-        if not used or (plain and not numeric):
+        if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
             return Series(name, plain)
         if not plain:
             return Series(name, (), (), (), ())

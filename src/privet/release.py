@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from .core.errors import InvariantError
 from .core.receipt import Receipt
-from .core.scan import Exact, Scan
+from .core.scan import Exact, GroupKey
 from .core.schema import Key
 from .mechanisms.rank_tree import RankTree
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
+    from .mechanisms.frequent import Frequent
     from .planner.batch import Batch
     from .planner.plan import KeyRelease, Pass, Plan
 
@@ -29,10 +30,10 @@ _LEAST_BLOCK = 256
 
 @dataclass(frozen=True)
 class Released:
-    """What was released: the groups, and for each pass and measure or choice one integer per group."""
+    """What was released: the groups, and for each pass and measure or choice one integer or value per group."""
 
     keys: tuple[Cell, ...]
-    sums: tuple[tuple[tuple[int, ...], ...], ...]
+    sums: tuple[tuple[tuple[Any, ...], ...], ...]
 
 
 def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
@@ -67,14 +68,14 @@ def _drawn(exacts: Sequence[Exact], plan: Plan) -> Released:
 
 def _keys(exacts: Sequence[Exact], plan: Plan) -> tuple[Cell, ...]:
     for exact, one in zip(exacts, plan.passes, strict=True):
-        if one.keys is not None:
+        if one.keys is not None and one.finds_groups:
             return _discovered(exact, one, one.keys)
-    return public_cells(plan.passes[0].scan)
+    return public_cells(plan.passes[0].groups)
 
 
-def public_cells(scan: Scan) -> tuple[Cell, ...]:
-    """Return every combination of a scan's public keys: one, empty, for a scan without keys."""
-    return tuple(product(*(key.values or () for key in scan.keys)))
+def public_cells(keys: Sequence[GroupKey]) -> tuple[Cell, ...]:
+    """Return every combination of public keys: one, empty, where there are none."""
+    return tuple(product(*(key.values or () for key in keys)))
 
 
 def _discovered(exact: Exact, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
@@ -108,7 +109,9 @@ def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is None, 0 if value is None else value) for value in cell)
 
 
-def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, ...], ...]:
+def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
+    if one.winners is not None:
+        return _chosen(exact, one, one.winners, keys)
     if one.selection is not None:
         groups = [exact._places.get(cell, ((), ())) for cell in keys]
         chosen: list[tuple[int, ...]] = []
@@ -121,6 +124,26 @@ def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[int, 
     rows = [held.get(cell, nothing) for cell in keys]
     return tuple(
         tuple(_add_noise([row[index] for row in rows], measure.mechanism)) for index, measure in enumerate(one.measures)
+    )
+
+
+def _chosen(exact: Exact, one: Pass, draw: Frequent, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
+    """Return the values that are chosen in each group, rank by rank, from public ones or from those that are found."""
+    public = one.scan.keys[-1].values
+    options: dict[Cell, list[Key]] = {} if public is None else {cell: list(public) for cell in keys}
+    for *cell, value in _discovered(exact, one, one.keys) if one.keys is not None else ():
+        options.setdefault(tuple(cell), []).append(value)
+    listed = [options.get(cell, []) for cell in keys]
+    held, nothing = exact._groups, (0,)
+    scores = [
+        [held.get((*cell, value), nothing)[0] for value in values] for cell, values in zip(keys, listed, strict=True)
+    ]
+    drawn = draw.release(scores)
+    return tuple(
+        tuple(
+            None if (index := won[rank]) is None else values[index] for won, values in zip(drawn, listed, strict=True)
+        )
+        for rank in range(draw.k)
     )
 
 

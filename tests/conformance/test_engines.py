@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privet.core import schema
 from privet.core.expression import Call, Column, Literal
-from privet.core.scan import Discovery, GroupKey, Near, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb import DuckDB
 from privet.engines.memory import Memory
@@ -186,6 +186,18 @@ def test_duckdb_gives_what_the_oracle_gives(rows, asked):
                 got, expected = without_nothing(got), without_nothing(expected)
             assert got == expected, scan
             assert all(type(number) is int for sums in got.values() for number in sums)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6), limit=st.integers(1, 6))
+def test_duckdb_bounds_the_largest_cells_of_a_unit_as_the_oracle_does(rows, asked, limit):
+    keep = {"unit": Person("who"), "columns": COLUMNS}
+    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
+        oracle = Memory({"t": schema.Table(rows, **keep)})
+        for one in asked:
+            facts = replace(one.schema, unit=Person("who"))
+            scan = replace(one, schema=facts, bounding=Largest(limit, SHIFT), discovery=None)
+            assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan)), scan
 
 
 @settings(max_examples=40, deadline=None)

@@ -37,7 +37,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/make.py",
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
-        ("if discovers and not spend.keys:", "if False:"),
+        ("if hidden and not spend.keys:", "if False:"),
         ("return tuple(texts[text] for text in sorted(texts))", "return tuple(texts.values())"),
         ("+ len(values) + discovers", "+ len(values)"),
         ("whole = isinstance(query.table, str) and query.where is None", "whole = isinstance(query.table, str)"),
@@ -55,7 +55,7 @@ MUTANTS: list[Mutant] = [
         "laws/test_different_values.py",
         ("+ len(values) + discovers", "+ discovers"),
         (
-            "if isinstance(aggregates[asked.name], (CountValues, Ranked)):",
+            "if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode)):",
             "if isinstance(aggregates[asked.name], Ranked):",
         ),
     ),
@@ -70,7 +70,7 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_batches.py",
         ("measures = sum(weight * _measures(plan)", "measures = sum(_measures(plan)"),
         ("parts = measures + sum(weight * _selections(plan)", "parts = measures + sum(0 * _selections(plan)"),
-        ("keys=spend.keys / max(1, sum(plan.discovers for plan in alone))", "keys=spend.keys"),
+        ("keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone))", "keys=spend.keys"),
         (
             "for plan in self.releases for one in plan.passes for event in",
             "for plan in self.releases[:1] for one in plan.passes for event in",
@@ -80,7 +80,7 @@ MUTANTS: list[Mutant] = [
         "planner/make.py",
         "adversarial/test_batches.py",
         ("if self.family in (None, choice.family)]", "]"),
-        ("share = part_of(spend, Fraction(among.weight, among.parts))", "share = part_of(spend, Fraction(1, 1))"),
+        ("share = part_of(spend_each, Fraction(among.weight, among.parts))", "share = spend_each"),
     ),
     *of(
         "release.py",

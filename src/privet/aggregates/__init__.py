@@ -9,6 +9,7 @@ from .aggregate import Aggregate, Argument
 from .count import Count, CountRows, CountValues
 from .covariance import Covariance
 from .mean import Mean
+from .mode import Mode
 from .ranked import Ranked
 from .spread import Spread
 from .total import Total
@@ -42,6 +43,7 @@ __all__ = [
     "CountValues",
     "Covariance",
     "Mean",
+    "Mode",
     "Ranked",
     "Spread",
     "Total",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
+from privet.core.schema import Kind
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -88,6 +89,8 @@ class Aggregate(ABC):
     name: ClassVar[str]
     counts: ClassVar[bool] = False
     """Whether the answer is a number of rows or people, and is shown as a whole number."""
+    chosen: ClassVar[bool] = False
+    """Whether the answer is chosen from many by what it says, so that no interval goes with it."""
 
     @abstractmethod
     def sums(self) -> tuple[Sum, ...]:
@@ -105,6 +108,11 @@ class Aggregate(ABC):
     def linear(self) -> Fraction | None:
         """The factor that turns the one released sum into the answer, if that is all that reading does."""
         return None
+
+    @property
+    def kind(self) -> Kind:
+        """What the answer holds."""
+        return "integer" if self.counts else "number"
 
     @property
     def ends(self) -> tuple[float, float]:

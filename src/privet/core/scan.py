@@ -85,7 +85,19 @@ class Pairs:
     most: int
 
 
-Bounding = Norm | Truncate | Once | Pairs
+@dataclass(frozen=True)
+class Largest:
+    """One integer weight per unit, by its largest cell in each group: the largest w <= 2**shift within the limit.
+
+    The last key of the scan is what is chosen from, and the groups are those of the keys before it. With n(g, v) the
+    unit's rows in a cell: w * sum over g of max over v of n(g, v) <= limit * 2**shift. All in integers.
+    """
+
+    limit: int
+    shift: int
+
+
+Bounding = Norm | Truncate | Once | Pairs | Largest
 
 
 @dataclass(frozen=True)

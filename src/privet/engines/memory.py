@@ -10,7 +10,7 @@ from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.links import followed
-from privet.core.scan import Counts, Discovery, Exact, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Counts, Discovery, Exact, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Schema, Table
 from privet.query.functions import typed
 
@@ -163,6 +163,11 @@ def _kept(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> tuple[int,
             return 1, cells
         case Norm() as norm:
             return weight(norm, [len(rows) for rows in cells.values()]), cells
+        case Largest(limit=limit, shift=shift):
+            largest: dict[Cell, int] = defaultdict(int)
+            for cell, rows in cells.items():
+                largest[cell[:-1]] = max(largest[cell[:-1]], len(rows))
+            return weight(Norm(1, limit, shift), list(largest.values())), cells
         case Truncate(groups=groups, rows=most):
             return 1, {cell: _sample(cells[cell], most) for cell in _sample(cells, groups)}
     raise InvariantError("an unknown kind of bounding")

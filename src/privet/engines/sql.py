@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import isqrt
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.scan import GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Kind
 from privet.core.unit import Rows
 from privet.query.functions import mentions
@@ -53,7 +53,8 @@ def statement(scan: Scan, relation: str, secret: int) -> Statement:
 
     Guarantee: with `Norm`, each unit's integers for a sum of at most Y a row have norm (of the scan's order) at most
     Y * limit * 2**shift, or its square for order 2; with `Truncate` they are those of at most `rows` rows in each of at
-    most `groups` groups; with `Once`, one row's. They do not depend on the rows of other units. With `Pairs` they are
+    most `groups` groups; with `Once`, one row's; with `Largest`, its largest cells of all groups, by all keys but the
+    last, add up to at most limit * 2**shift. They do not depend on the rows of other units. With `Pairs` they are
     how many different values the units keep in a group, where each keeps at most `most` pairs of a group and a value.
     """
     return Writer(scan, relation, secret).write()
@@ -91,6 +92,8 @@ class Writer:
                 sql = self._truncate(truncate)
             case Pairs() as pairs:
                 sql = self._pairs(pairs)
+            case Largest() as largest:
+                sql = self._largest(Norm(1, largest.limit, largest.shift))
             case _:
                 raise InvariantError("an unknown kind of bounding")
         return Statement(sql, len(self.k), self.parameters)
@@ -177,8 +180,7 @@ class Writer:
     # --- one weight per unit ----------------------------------------------------------------------------------------
 
     def _norm(self, norm: Norm) -> str:
-        if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
-            raise Unsupported("the bound on what one person gives does not fit into 128 bits")
+        _check_norm(norm)
         plain = not self.scan.distinct and self.scan.discovery is None
         twice = norm.order == 1 or len(self.given) > _FEW_SUMS
         if twice and self.k and plain and isinstance(self.scan.table, str):
@@ -191,6 +193,16 @@ class Writer:
             return f"SELECT {_listed(totals)} FROM ({with_weight(weighed, norm)})"
         units = f"SELECT u, count(*) AS c, sum({size}) AS q FROM g GROUP BY u"
         return self._summed_cells(cells, f"SELECT u, c, w FROM ({with_weight(units, norm)})", totals)
+
+    def _largest(self, norm: Norm) -> str:
+        """Return the form where a unit's size is that of its largest cells, one in each group by all keys but one."""
+        _check_norm(norm)
+        cells, names = self._cells(norm)
+        group = ["u", *self.k[:-1]]
+        largest = f"SELECT {_listed([*group, 'max(n) AS m', 'count(*) AS c'])} FROM g GROUP BY {', '.join(group)}"
+        units = f"SELECT u, CAST(sum(c) AS BIGINT) AS c, sum(m) AS q FROM ({largest}) GROUP BY u"
+        weights = f"SELECT u, c, w FROM ({with_weight(units, norm)})"
+        return self._summed_cells(cells, weights, self._weighted(norm, names))
 
     def _norm_of_rows(self, norm: Norm) -> str:
         """Return the form that reads rows twice: for order 1 a weight needs only each unit's number of rows.
@@ -329,7 +341,7 @@ class Writer:
         """Refuse a scan whose sums are not proven, from declared facts, to fit into 128 bits."""
         rows = self.scan.schema.rows
         weight = 1
-        if isinstance(self.scan.bounding, Norm):
+        if isinstance(self.scan.bounding, (Norm, Largest)):
             weight = 2**self.scan.bounding.shift
         most = max((total.most for total in self.scan.sums), default=0)
         discovery = self.scan.discovery
@@ -340,6 +352,11 @@ class Writer:
                 f"with up to {rows:,} rows this sum may not fit into 128 bits; declare narrower bounds, a larger step "
                 f"or fewer rows"
             )
+
+
+def _check_norm(norm: Norm) -> None:
+    if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
+        raise Unsupported("the bound on what one person gives does not fit into 128 bits")
 
 
 def _mentioned(scan: Scan) -> frozenset[str]:

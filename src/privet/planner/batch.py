@@ -97,7 +97,7 @@ def make_batch(
     alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
     measures = sum(weight * _measures(plan) for plan, weight in zip(alone, heaviest, strict=True))
     parts = measures + sum(weight * _selections(plan) for plan, weight in zip(alone, heaviest, strict=True))
-    shared = replace(spend, keys=spend.keys / max(1, sum(plan.discovers for plan in alone)))
+    shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
     best: list[Plan] | None = None
     least = float("inf")
     families = choices(part_of(spend, Fraction(max(1, measures), max(1, parts))), max(1, measures))
@@ -153,8 +153,8 @@ def _reading(query: Query, made: Plan) -> Plan:
 
 
 def _measures(plan: Plan) -> int:
-    return sum(len(one.measures) + (one.keys is not None) for one in plan.passes)
+    return sum(len(one.measures) + one.finds_groups for one in plan.passes)
 
 
 def _selections(plan: Plan) -> int:
-    return sum(one.selection is not None for one in plan.passes)
+    return sum(one.selection is not None or one.winners is not None for one in plan.passes)

@@ -83,7 +83,7 @@ def kinds_of(plan: Plan) -> dict[str, Kind]:
     """Return what each key and aggregate of a plan holds, by declared facts: no row need be released to know it."""
     facts = plan.passes[0].scan.schema.columns
     found: dict[str, Kind] = {key.name: typed(key.expression, facts).kind or "number" for key in plan.query.keys}
-    return found | {one.name: "integer" if one.aggregate.counts else "number" for one in plan.readings}
+    return found | {one.name: one.aggregate.kind for one in plan.readings}
 
 
 def columns_of(expression: Expression) -> set[str]:

@@ -11,7 +11,7 @@ from privet import accounting
 from privet.core.event import Composed
 from privet.core.relation import tables_of
 from privet.core.rounding import float_up
-from privet.core.scan import Norm, Once, Pairs, Truncate
+from privet.core.scan import Largest, Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Rows, Window, person_column
 from privet.mechanisms import Laplace
 from privet.query.fanout import joins_of
@@ -22,13 +22,16 @@ from .derive import columns_of
 from .discover import other_way, people_needed
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
 from .target import reached
+from .winner_words import largest_in_words, winner_facts, winner_lines, winner_notes
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
-    notes = [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
+    only_chosen = all(one.winners is not None for one in plan.passes)
+    notes = [] if only_chosen else [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
+    notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes}
-    if Norm in kinds:
+    if kinds & {Norm, Largest}:
         notes.append("what people give beyond the declared contribution is scaled down, and not covered")
     if Truncate in kinds:
         notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
@@ -58,11 +61,15 @@ def facts(plan: Plan) -> dict[str, Any]:
         "releases": [
             told
             for one in plan.passes
-            for told in (*(release_facts(measure, one) for measure in one.measures), *choice_facts(one))
+            for told in (
+                *(release_facts(measure, one) for measure in one.measures),
+                *choice_facts(one),
+                *winner_facts(one),
+            )
         ],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
-        "group_by": [text(key.expression) for key in first.keys],
+        "group_by": [text(key.expression) for key in plan.passes[0].groups],
         "where": None if first.where is None else text(first.where),
         "cost": cost(plan),
     }
@@ -113,6 +120,7 @@ def explain(plan: Plan) -> str:
                 f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
             )
         lines.extend(choice_lines(one))
+        lines.extend(winner_lines(one))
     lines.append(_why(plan))
     if plan.target is not None:
         lines.append(_aim(plan, plan.target))
@@ -130,10 +138,11 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
         kept = f" ({who} in more than {most:,} count in {most:,} of them)" if most > 1 else ""
         how = f"the more {who} it has, the likelier it is shown{kept}: one in two at about {needs:.4g}"
     else:
-        parts = ", each counted in part where they are in several groups," if most > 1 else ""
+        parts = ", each counted in part where they are in several," if most > 1 else ""
         people = rule.threshold / 2**rule.shift
         how = f"one is shown if the noisy number of its {who}{parts} is above {people:.4g}"
-    told = f"The groups are found in the data: {how}."
+    what = "groups" if one.finds_groups else f"values of {text(one.scan.keys[-1].expression)}"
+    told = f"The {what} are found in the data: {how}."
     if other is None:
         return told
     name = "A Laplace threshold" if isinstance(rule, KeyRule) else "The optimal rule for keys"
@@ -143,7 +152,7 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
 
 def boundings(plan: Plan) -> list[str]:
     """Return what happens to whoever gives more than a plan allows: for its sums, and for each count of values."""
-    several = [one for one in plan.passes if isinstance(one.scan.bounding, Pairs)]
+    several = [one for one in plan.passes if isinstance(one.scan.bounding, (Pairs, Largest))]
     first = [] if plan.passes[0] in several else [plan.passes[0]]
     joined = _joined_in_words(plan.passes[0])
     return [*(bounding_in_words(one) for one in (*first, *several)), *([joined] if joined else [])]
@@ -188,6 +197,8 @@ def bounding_in_words(one: Pass) -> str:
             return f"Of each {who} at most {most} different values of {text(of)}{where} count, chosen at random."
         case Pairs(of=of):
             return f"Each row counts with its value of {text(of)}."
+        case Largest() as largest:
+            return largest_in_words(one, largest)
 
 
 def known_values(plan: Plan) -> list[int]:
@@ -222,9 +233,9 @@ def _version() -> str:
 
 def _keys(plan: Plan) -> str:
     for one in plan.passes:
-        if one.keys is not None:
+        if one.keys is not None and one.finds_groups:
             return "discovered by the optimal rule" if isinstance(one.keys, KeyRule) else "discovered above a threshold"
-    return "public" if plan.passes[0].scan.keys else "none"
+    return "public" if plan.passes[0].groups else "none"
 
 
 def _known(value: int) -> str:

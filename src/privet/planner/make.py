@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Ranked
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Mode, Ranked
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression
@@ -19,6 +19,7 @@ from privet.query.fanout import check_fanout
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
+from privet.query.normal import text
 from privet.query.shape import schema_of, typical_of
 from privet.query.typed import Typed
 
@@ -29,6 +30,7 @@ from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
+from .winners import option_key, place_of, wanted_winners, winners_pass
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def make_plan(
     groups: dict[bool, dict[str, Sum]] = {}
     values = different_values(aggregates)
     for asked in query.aggregates:
-        if isinstance(aggregates[asked.name], (CountValues, Ranked)):
+        if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode)):
             continue
         wanted = groups.setdefault(asked.function == "count_units", {})
         for total in aggregates[asked.name].sums():
@@ -83,36 +85,44 @@ def make_plan(
                 wanted[canonical(total)] = total
     ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
     discovers = any(key.values is None for key in keys)
-    if discovers and not spend.keys:
-        hidden = [key.expression for key in keys if key.values is None]
-        names = ", ".join(asked.name for asked in query.keys if asked.expression in hidden)
+    winners = wanted_winners(aggregates)
+    options = [option_key(mode, schema.columns) for mode in winners]
+    hidden = [key.expression for key in (*keys, *options) if key.values is None]
+    if hidden and not spend.keys:
+        named = [asked.name for asked in query.keys if asked.expression in hidden]
+        names = ", ".join([*named, *(text(key.expression) for key in options if key.values is None)])
         raise RequestError(
             f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
             f"declare them (category([...]), or low and high), or use a budget with a delta"
         )
+    # every pass that finds something has its own part of delta
+    spend_each = replace(spend, keys=spend.keys / max(1, discovers + sum(key.values is None for key in options)))
     if discovers and not ordered:
         ordered = {False: []}  # a pass that finds the keys, and sums nothing
     measures = sum(map(len, ordered.values())) + len(values) + discovers
     selections = wanted_selections(aggregates)
-    parts = max(1, measures + len(selections))
+    parts = max(1, measures + len(selections) + len(winners))
     noisy = ordered or values
     among = among or Among(max(1, measures), parts)
     found: list[tuple[Pass, ...]] = [] if noisy else [()]
     for choice in among.choices(spend) if noisy else ():
         passes = tuple(
-            _pass(query, schema, keys, tuple(sums), distinct, choice, spend, limits, find=discovers and index == 0)
+            _pass(query, schema, keys, tuple(sums), distinct, choice, spend_each, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
         found.append(passes + tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values))
     if not found:
         raise InvariantError("no noise fits the spend")
-    share = part_of(spend, Fraction(among.weight, among.parts))
+    share = part_of(spend_each, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (), bounding)
     chosen = tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
+    chosen += tuple(winners_pass(mode, scan, share, rule=bound, contribution=limits.contribution) for mode in winners)
     plans = []
     for passes in (one + chosen for one in found):
-        readings = tuple(_reading(asked, aggregates[asked.name], passes, known) for asked in query.aggregates)
+        readings = tuple(
+            _reading(asked, aggregates[asked.name], passes, known, query.where) for asked in query.aggregates
+        )
         plans.append(Plan(query, passes, readings, spend, target))
     groups_given = limits.contribution.groups
     return min(plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups_given)))
@@ -168,6 +178,10 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     if asked.function in ("count_rows", "count_units"):
         return CountRows(asked.where)
+    if asked.function == "mode" and asked.argument is not None:
+        chosen = dict(asked.options)
+        kind = typed(asked.argument, schema.columns).kind or "text"
+        return Mode(asked.argument, kind, asked.where, int(chosen["k"]), int(chosen["rank"]))
     if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
         both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
         first, second = (_argument(asked, one, schema, typical) for one in both)
@@ -176,7 +190,7 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         share = Fraction(dict(asked.options)["share"])
         return Ranked(_argument(asked, asked.argument, schema, typical), share)
     if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile"))
+        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode"))
     return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
 
 
@@ -270,7 +284,15 @@ def error_of(passes: tuple[Pass, ...], groups: int) -> float:
     return found
 
 
-def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> Reading:
+def _reading(
+    asked: Asked,
+    aggregate: Aggregate,
+    passes: tuple[Pass, ...],
+    known: Mapping[Sum, Known],
+    where: Expression | None,
+) -> Reading:
+    if isinstance(aggregate, Mode):
+        return Reading(asked.name, aggregate, (place_of(aggregate, passes, where),))
     if isinstance(aggregate, Ranked):
         for index, one in enumerate(passes):
             if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
@@ -280,7 +302,9 @@ def _reading(asked: Asked, aggregate: Aggregate, passes: tuple[Pass, ...], known
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
         return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     wanted = asked.function == "count_units"
-    others = [one.selection is not None or isinstance(one.scan.bounding, Pairs) for one in passes]
+    others = [
+        one.selection is not None or one.winners is not None or isinstance(one.scan.bounding, Pairs) for one in passes
+    ]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and not others[i])
     sums = passes[index].scan.sums
     return Reading(

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privet.accounting.events import ThresholdEvent
 from privet.aggregates import Aggregate
 from privet.core.event import Composed, Event
-from privet.core.scan import Scan, Sum
+from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
+from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_tree import RankTree
 from privet.query.nodes import Query
@@ -154,12 +155,26 @@ class Selection:
 
 @dataclass(frozen=True)
 class Pass:
-    """One scan with the noise for each of its sums, in the scan's order; or with the choices that are made from it."""
+    """One scan with the noise for each of its sums, in the scan's order; or with the choices that are made from it.
+
+    With `winners`, the scan counts the rows of each group by one key more, its last: the values that are chosen from.
+    """
 
     scan: Scan
     measures: tuple[Measure, ...]
     keys: KeyRelease | KeyRule | None
     selection: Selection | None = field(default=None, metadata={"later": True})
+    winners: Frequent | None = field(default=None, metadata={"later": True})
+
+    @property
+    def groups(self) -> tuple[GroupKey, ...]:
+        """The keys of the groups that are answered: those of the scan, without one that is inside each of them."""
+        return self.scan.keys if self.winners is None else self.scan.keys[:-1]
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether the pass discovers groups, and not values within them."""
+        return self.keys is not None and self.winners is None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -176,7 +191,8 @@ class Pass:
     @property
     def _drawn(self) -> tuple[Event, ...]:
         draws = self.selection.draws if self.selection else ()
-        return (*(measure.mechanism.event for measure in self.measures), *(draw.event for draw in draws))
+        won = (self.winners.event,) if self.winners else ()
+        return (*(measure.mechanism.event for measure in self.measures), *(draw.event for draw in draws), *won)
 
 
 @dataclass(frozen=True)
@@ -225,7 +241,7 @@ class Plan:
     @property
     def key_places(self) -> tuple[int, ...]:
         """Where each key of the question is among the keys that are released, which have an order of their own."""
-        expressions = [key.expression for key in self.passes[0].scan.keys]
+        expressions = [key.expression for key in self.passes[0].groups]
         return tuple(expressions.index(key.expression) for key in self.query.keys)
 
     @cached_property
@@ -237,8 +253,8 @@ class Plan:
 
     @property
     def discovers(self) -> bool:
-        """Whether some keys are not public."""
-        return any(one.keys for one in self.passes)
+        """Whether some groups are not public."""
+        return any(one.finds_groups for one in self.passes)
 
     def explain(self) -> str:
         """Return the plan in plain words: what is protected, what may be lost, what noise is added, what it costs."""

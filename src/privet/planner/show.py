@@ -9,6 +9,7 @@ from .choice_words import choice_rows
 from .explain import explain, release_facts
 from .plan import Plan
 from .widths import widths
+from .winner_words import winner_rows
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -73,5 +74,6 @@ def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
                 )
             )
         releases.extend(choice_rows(one))
+        releases.extend(winner_rows(one))
     columns: list[tuple[str, ...]] = [(width.column, width.words()) for width in widths(plan)]
     return [table for table in ((_RELEASES, releases), (_COLUMNS, columns)) if table[1]]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from privet.core.errors import InvariantError
-from privet.core.scan import Bounding, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.core.unit import Rows
@@ -151,4 +151,4 @@ def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
 
 def shift_of(bounding: Bounding) -> int:
     """Return the number of binary places in the weights by which a scan multiplies."""
-    return bounding.shift if isinstance(bounding, Norm) else 0
+    return bounding.shift if isinstance(bounding, (Norm, Largest)) else 0

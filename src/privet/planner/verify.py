@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Discovery, Near, Norm
 from privet.core.schema import Schema
@@ -18,6 +19,7 @@ from .make import private_schema
 from .plan import KeyRule, Measure, Noise, Pass, Plan
 from .selections import norm_of, span_of
 from .stability import key_sensitivity, sensitivity_of, shift_of
+from .winners import span_of_scores
 
 
 def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
@@ -33,16 +35,18 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
                 "this plan was made for other tables, or for other public facts about them; plan the question again"
             )
         _verify_selection(one)
-        if tuple(measure.sum for measure in one.measures) != one.scan.sums:
+        _verify_winners(one)
+        counted = one.scan.sums if one.winners is None else ()
+        if tuple(measure.sum for measure in one.measures) != counted:
             raise InvariantError("the measures of a plan are not the sums of its scan")
         for measure in one.measures:
             _verify_measure(measure, one)
         _verify_keys(one)
-    if any(one.scan.keys != plan.passes[0].scan.keys for one in plan.passes):
+    if any(one.groups != plan.passes[0].groups for one in plan.passes):
         raise InvariantError("the passes of a plan have different groups")
-    if {key.expression for key in plan.query.keys} != {key.expression for key in plan.passes[0].scan.keys}:
+    if {key.expression for key in plan.query.keys} != {key.expression for key in plan.passes[0].groups}:
         raise InvariantError("a plan has other groups than its question")
-    hidden = any(key.values is None for key in plan.passes[0].scan.keys)
+    hidden = any(key.values is None for key in plan.passes[0].groups)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
 
@@ -86,6 +90,17 @@ def _close_enough(draw: RankChoice | RankTree, near: Near) -> bool:
         return True
     least = draw.near(near.bits)
     return near.share == least.share and near.below >= least.below and near.above >= least.above
+
+
+def _verify_winners(one: Pass) -> None:
+    if one.winners is None:
+        return
+    if one.scan.sums != (rows(None),) or one.scan.places is not None or one.scan.distinct or not one.scan.keys:
+        raise InvariantError("values are chosen where the rows of each are counted, and nothing else is")
+    if one.scan.keys[-1].values is None and one.keys is None:
+        raise InvariantError("values that are not public are chosen from only once they are found")
+    if one.winners.span < span_of_scores(one.scan):
+        raise InvariantError("values are chosen for another sensitivity than their scan has")
 
 
 def _verify_keys(one: Pass) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from privet.aggregates import Covariance, Mean, Ranked, Spread
+from privet.aggregates import Covariance, Mean, Mode, Ranked, Spread
 from privet.core.errors import InvariantError
 from privet.core.expression import Column
 from privet.inference.laws import Law, half_width
@@ -17,6 +17,7 @@ from privet.mechanisms import Laplace
 from .derive import columns_of, meanings
 from .plan import Known, Measure, Place, Plan, Reading
 from .stability import shift_of
+from .winner_words import behind_in_words
 
 SIZES = (100, 1_000, 10_000, 100_000)
 """The numbers of rows in a group for which widths are given."""
@@ -107,6 +108,8 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if isinstance(reading.aggregate, Ranked):
         off = ranks_off(plan, reading.places[0])
         return Width(name, note=f"at most {off:,.4g} ranks off; its interval comes with the answer")
+    if isinstance(reading.aggregate, Mode) and not isinstance(reading.places[0], Known):
+        return Width(name, note=behind_in_words(plan.passes[reading.places[0][0]]))
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
         if isinstance(place, Known):

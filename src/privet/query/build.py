@@ -37,6 +37,7 @@ from .resolve import (
     as_facts,
     check_argument,
     check_key,
+    check_values,
     checked,
     condition,
     fitted,
@@ -88,7 +89,8 @@ def aggregated(source: Private, asked: Selection) -> Released:
         if marked not in found:
             name = distinct_name(label(marked), taken)
             found[marked] = replace(one, name=name)
-            facts[name] = released_facts(one.function)
+            values = None if one.function != "mode" or one.argument is None else typed(one.argument, columns)
+            facts[name] = released_facts(one.function, values)
         return Column(found[marked].name)
 
     def over_released(expression: Expression) -> Expression:
@@ -153,6 +155,13 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
         raise Unsupported("each row is a unit of its own in this table; write COUNT(*)")
     if function in {"count_rows", "count_units"}:
         return Aggregate("", function, None, kept)
+    if function == "top_k":
+        raise Unsupported("TOP_K makes several columns, such as top_1 and top_2; it stands alone in the SELECT list")
+    if function == "mode":
+        options = zip(
+            ("k", "rank"), (part.value for part in marked.arguments[2:] if isinstance(part, Literal)), strict=True
+        )
+        return Aggregate("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
     checked_one = check_argument(function, argument, source)
     if function in OVER_TWO:
         return Aggregate("", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source))

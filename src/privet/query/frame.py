@@ -22,6 +22,7 @@ from .nodes import Order, Query
 from .normal import call, conjunction
 from .relation import Private, Released, Selection, distinct_name
 from .resolve import substitute
+from .several import spread_out
 from .terms import (
     Descending,
     Term,
@@ -37,12 +38,14 @@ from .terms import (
     largest,
     mean,
     median,
+    mode,
     quantile,
     read,
     smallest,
     std,
     std_pop,
     sum,
+    top_k,
     var,
     var_pop,
     when,
@@ -63,12 +66,14 @@ __all__ = [
     "largest",
     "mean",
     "median",
+    "mode",
     "quantile",
     "smallest",
     "std",
     "std_pop",
     "sum",
     "table",
+    "top_k",
     "var",
     "var_pop",
     "when",
@@ -158,7 +163,7 @@ class Frame:
         """Return what is released: the groups' columns, and aggregates under their names."""
         if not unnamed and not named:
             raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
-        outputs = (*self._keys, *self._named(unnamed, named))
+        outputs = spread_out((*self._keys, *self._named(unnamed, named)))
         keys = tuple(expression for _, expression in self._keys)
         return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys))
 

@@ -127,6 +127,11 @@ def quantile(argument: Expression, share: Expression, where: Expression | None =
     return Call(MARK + "quantile", (argument, where or Literal(True), share))
 
 
+def mode(argument: Expression, where: Expression | None = None, *, k: int = 1, rank: int = 1) -> Call:
+    """Return a marked aggregate: the value at a rank among the k most frequent; of one, the mode."""
+    return Call(MARK + "mode", (argument, where or Literal(True), Literal(k), Literal(rank)))
+
+
 def is_aggregate(expression: Expression) -> bool:
     """Return whether an expression is itself a marked aggregate."""
     return isinstance(expression, Call) and expression.function.startswith(MARK)

@@ -138,6 +138,23 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
     return one
 
 
+def check_values(expression: Expression, source: Private) -> Expression:
+    """Return a checked argument of MODE or TOP_K, refusing what could be no key of a group either."""
+    one = checked(expression, source.schema.columns)
+    facts, shown = typed(one, source.schema.columns), text(one)
+    person = person_column(source.schema.unit)
+    if person in mentions(one):
+        raise Unsupported(f"the most frequent {shown} would be a person, for {person!r} says whose row it is")
+    if not mentions(one):
+        raise Unsupported(f"MODE of {shown} is the same for every row; leave it out")
+    if facts.kind == "number":
+        raise Unsupported(
+            f"{shown} is a decimal, and hardly any comes twice; take the most frequent of whole bins, such as "
+            f"MODE(FLOOR({shown} / 0.5)), or its MEDIAN"
+        )
+    return one
+
+
 def read_quantile(share: Expression) -> Fraction:
     """Return the share of the values that lie below a quantile, with a small denominator."""
     value = share.value if isinstance(share, Literal) else None
@@ -160,8 +177,10 @@ def _lacks_bounds(column: Facts) -> bool:
     return column.kind in {"integer", "number"} and column.low is None and column.values is None
 
 
-def released_facts(function: str) -> Facts:
-    """Return the kind of what an aggregate releases."""
+def released_facts(function: str, values: Typed | None = None) -> Facts:
+    """Return the kind of what an aggregate releases: that of `values` where it is one of them."""
+    if values is not None and values.kind is not None:
+        return Facts(kind=values.kind, nullable=True)
     counts = function in {"count_rows", "count", "count_units", "count_distinct"}
     return Facts(kind="integer" if counts else "number", nullable=not counts)
 

@@ -90,6 +90,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "trycast": ("this", "to", "safe"),
         # functions
         "median": ("this",),
+        "mode": ("this",),
         "quantile": ("this", "quantile"),
         "percentilecont": _PAIR,
         "percentiledisc": _PAIR,
@@ -159,7 +160,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
 }
 
 _LATERAL = "it looks at the rows of several people; write JOIN ... ON"
-_EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV, MEDIAN or HISTOGRAM"
+_EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV, MEDIAN, MODE, TOP_K or HISTOGRAM"
 _VOLATILE = "an answer may depend on nothing but the data and the query; write the value as a constant"
 _SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
 _OVER = "a window function needs OVER (PARTITION BY the person ORDER BY ...)"
@@ -255,7 +256,7 @@ VOLATILE = frozenset(
     {"now", "today", "random", "uuid", "gen_random_uuid", "setseed", "nextval", "currval", "getvariable"}
 )
 EXACT = frozenset(
-    {"list", "first", "last", "any_value", "mode", "mad", "entropy", "approx_top_k", "reservoir_quantile", "kurtosis"}
+    {"list", "first", "last", "any_value", "mad", "entropy", "approx_top_k", "reservoir_quantile", "kurtosis"}
     | {"skewness", "product", "bit_and", "bit_or", "bit_xor", "min_by", "max_by", "histogram_exact", "quantile_cont"}
 )
 

@@ -14,7 +14,8 @@ from privet.core.expression import Call, Column, Expression, Literal
 
 from .nodes import Order
 from .normal import call, conjunction
-from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, quantile, window
+from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, mode, quantile, window
+from .several import top_k
 from .sql_clauses import Node, part, parts, refusal, unknown_function
 from .sql_functions import NAMES, TRANSLATIONS, part_of_date
 
@@ -151,6 +152,10 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
         return call("bin", *arguments)
     if name == "histogram" and len(arguments) == 2:
         return histogram(arguments[0], arguments[1])
+    if name == "top_k" and len(arguments) == 2:
+        return top_k(arguments[0], arguments[1])
+    if name == "top_k":
+        raise WrongKind("TOP_K", "two arguments: TOP_K(x, 3)", (f"{len(arguments)} arguments",))
     if name in {"bin", "histogram"}:
         example = "BIN(age, 10)" if name == "bin" else "HISTOGRAM(age, 10)"
         raise WrongKind(name.upper(), f"two arguments: {example}", (f"{len(arguments)} arguments",))
@@ -209,8 +214,19 @@ def _quantile(node: Node, scope: Scope) -> Expression:
     return quantile(translate(argument, scope), translate(share, scope))
 
 
+def _mode(node: Node, scope: Scope) -> Expression:
+    argument = part(node, "this")
+    if argument is None or argument.key == "distinct":
+        raise Unsupported(
+            "MODE takes a column, such as MODE(x), and no DISTINCT: among different values all are as frequent"
+        )
+    return mode(translate(argument, scope))
+
+
 def _within_group(node: Node, scope: Scope) -> Expression:
     inner, order = part(node, "this"), parts(part(node, "expression"), "expressions")
+    if inner.key == "mode" and part(inner, "this") is None and len(order) == 1:
+        return mode(translate(part(order[0], "this"), scope))
     if inner.key not in {"percentilecont", "percentiledisc"} or part(inner, "expression") or len(order) != 1:
         raise Unsupported("WITHIN GROUP follows PERCENTILE_CONT(share), with one column: (ORDER BY x)")
     share = translate(part(inner, "this"), scope)
@@ -259,6 +275,7 @@ _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "countif": _count_if,
     "filter": _filter,
     "min": _extreme,
+    "mode": _mode,
     "max": _extreme,
     "window": _window,
     **dict.fromkeys(("median", "quantile", "percentilecont", "percentiledisc"), _quantile),

@@ -118,6 +118,7 @@ NAMES = (
         "MIN",
         "MINUTE",
         "MOD",
+        "MODE",
         "MONTH",
         "NULLIF",
     ),
@@ -135,7 +136,7 @@ NAMES = (
         "STDDEV_POP",
         "STDDEV_SAMP",
     ),
-    *("SUBSTRING", "SUM", "TRIM", "TRY_CAST", "UPPER", "VAR_POP", "VAR_SAMP", "VARIANCE", "WEEK", "YEAR"),
+    *("SUBSTRING", "SUM", "TOP_K", "TRIM", "TRY_CAST", "UPPER", "VAR_POP", "VAR_SAMP", "VARIANCE", "WEEK", "YEAR"),
 )
 """The functions that SQL may call, as it spells them."""
 

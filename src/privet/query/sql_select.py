@@ -19,6 +19,7 @@ from .join import kept_by, united
 from .nodes import Order, Query
 from .normal import conjunction
 from .relation import Private, Released, Selection, Standing, has_aggregate, has_window
+from .several import spread_out
 from .sql_clauses import Node, part, parts, refusal
 from .sql_expressions import Scope, find, translate
 from .sql_from import Places, read_from
@@ -144,7 +145,7 @@ def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], .
         else:
             expression = translate(item, scope)
             outputs.append((_own_name(item, scope), expression))
-    return tuple(outputs)
+    return spread_out(tuple(outputs))
 
 
 def _own_name(item: Node, scope: Scope) -> str | None:

@@ -19,7 +19,9 @@ from privet.core.expression import Column, Expression, Literal
 from .normal import call, text
 from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
+from .relation import mode as marked_mode
 from .relation import quantile as marked_quantile
+from .several import top_k as marked_top_k
 
 _INT64 = 2**63
 
@@ -296,6 +298,16 @@ def quantile(of: str | Term, share: object, *, where: Term | None = None) -> Ter
 def median(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the median."""
     return quantile(of, Fraction(1, 2), where=where)
+
+
+def mode(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the most frequent value other than NULL."""
+    return Term(marked_mode(read(of), _kept(where)))
+
+
+def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
+    """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given."""
+    return Term(marked_top_k(read(of), constant(k), _kept(where)))
 
 
 def smallest(of: str | Term, *, where: Term | None = None) -> Term:

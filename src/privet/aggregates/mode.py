@@ -1,0 +1,43 @@
+"""MODE(x) and TOP_K(x, k): the most frequent values of x. Not a sum: a selection among the values of a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privet.core.expression import Expression
+from privet.core.scan import Sum
+from privet.core.schema import Kind
+
+from .aggregate import Aggregate
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+
+@dataclass(frozen=True)
+class Mode(Aggregate):
+    """The value of x at a rank, from 1, among the k most frequent; NULL is none of them, and is what stands for none.
+
+    The mode is the first of one.
+    """
+
+    expression: Expression
+    values: Kind
+    where: Expression | None
+    k: int
+    rank: int
+    name = "mode"
+    chosen = True
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Return no sums: what is released is chosen."""
+        return ()
+
+    def read(self, *released: Floats) -> Floats:
+        """Return the values that were chosen."""
+        return released[0]
+
+    @property
+    def kind(self) -> Kind:
+        return self.values

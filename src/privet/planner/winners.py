@@ -1,0 +1,141 @@
+"""How the most frequent values are chosen: from what, how far one unit can move their counts, and for what spend.
+
+Everything here comes from public facts. Values that are not declared are found first, as keys are, for half the part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from privet.aggregates import Mode
+from privet.aggregates.aggregate import rows
+from privet.core.errors import InvariantError
+from privet.core.expression import Expression
+from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Truncate
+from privet.core.schema import Column as Facts
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import Rows
+from privet.mechanisms.frequent import Frequent
+from privet.query.normal import conjunction
+
+from .choose import Choice
+from .discover import discovered
+from .keys import count_cells, group_key
+from .plan import Pass, Place, Spend, canonical
+from .selections import part_of
+from .stability import SHIFT, Rule, shift_of
+
+_BITS = 2**64
+
+
+def wanted_winners(aggregates: Mapping[str, object]) -> list[Mode]:
+    """Return the choices of most frequent values that a query asks for: of the same values, the one of most."""
+    found: dict[str, Mode] = {}
+    for one in aggregates.values():
+        if isinstance(one, Mode):
+            text = canonical((one.expression, one.where))
+            if text not in found or one.k > found[text].k:
+                found[text] = one
+    return [found[text] for text in sorted(found)]
+
+
+def option_key(mode: Mode, columns: Mapping[str, Facts]) -> GroupKey:
+    """Return what is chosen from as a key: the values that public facts imply, or none known in advance; never NULL."""
+    key = group_key(mode.expression, columns)
+    values = None if key.values is None else tuple(value for value in key.values if value is not None)
+    return GroupKey(key.expression, values, False)
+
+
+def span_of_scores(scan: Scan) -> Fraction:
+    """Return a bound on the ranges in which one unit can move the counts of a group's values, added over all groups.
+
+    Guarantee: add-remove: a unit that comes or goes moves the counts of group g by 0 to m(g), its largest cell there,
+    all one way: a range of m(g). The m of all groups add up to at most B: limit * 2**shift (`Largest`), rows in each
+    of at most `groups` cells, or of one where there is one group (`Truncate`), 1 (`Once`). Change-one: what it gave
+    goes and what it gives comes, so that counts move by -m(g) to m'(g): 2 B in all. A group of k units is a chain of
+    k neighbours, and ranges add. A window of time changes each of the units that it touches.
+    Cites: [MT07, Thm 6], [DR14, Thm 3.12].
+    """
+    match scan.bounding:
+        case Largest(limit=limit, shift=shift):
+            most = limit * 2**shift
+        case Truncate(groups=groups, rows=kept):
+            most = kept * (groups if len(scan.keys) > 1 else 1)
+        case Once() if isinstance(scan.schema.unit, Rows):
+            most = 1
+        case _:
+            raise InvariantError("values are chosen where the largest cells of a unit are bounded")
+    double = 2 if scan.schema.moves == "change-one" else 1
+    return Fraction(most * double * scan.schema.unit.touches)
+
+
+def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contribution: Contribution) -> Pass:
+    """Return the pass that chooses the most frequent values of a column in every group, for a part of a spend.
+
+    `scan` has the groups and no sums. Values that are not public are found by half of the part, and `part.keys`.
+
+    Guarantee: the events of what finds values and of what chooses among them add up to the part.
+    Cites: [DR14, Thm 3.16].
+    """
+    option = option_key(mode, scan.schema.columns)
+    keys = (*scan.keys, option)
+    count_cells(keys)
+    bounding = _bounding(scan.schema, contribution, rule=rule, grouped=bool(scan.keys))
+    where = conjunction(scan.where, mode.where)
+    scan = replace(scan, keys=keys, where=where, sums=(rows(None),), bounding=bounding)
+    release, most = None, mode.k
+    if option.values is None:
+        part = part_of(part, Fraction(1, 2))
+        scan, release = discovered(scan, _finding(part), most=_kept(scan, contribution), delta=part.keys)
+    else:
+        most = min(mode.k, len(option.values))
+    span, one = span_of_scores(scan), 2 ** shift_of(scan.bounding)
+    if part.epsilon is not None and most == 1:
+        draw = Frequent(most, span, part.epsilon / span, "exponential", one)
+    else:
+        draw = Frequent(most, span, _each(part, most) / span, "gumbel", one)
+    return Pass(scan, (), release, winners=draw)
+
+
+def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> Place:
+    """Return where a value is among what a plan over the rows that meet a condition chooses."""
+    wanted = (mode.expression, conjunction(where, mode.where))
+    for index, one in enumerate(passes):
+        if one.winners is not None and (one.scan.keys[-1].expression, one.scan.where) == wanted:
+            return index, mode.rank - 1
+    raise InvariantError("the most frequent values have no pass")
+
+
+def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool) -> Bounding:
+    """Return how a unit is bounded: to the rows that it typically has of one value, or of one in each of its groups."""
+    if isinstance(schema.unit, Rows):
+        return Once()
+    if rule == "groups":
+        return Truncate(contribution.groups, contribution.rows)
+    return Largest(contribution.rows * (contribution.groups if grouped else 1), SHIFT)
+
+
+def _kept(scan: Scan, contribution: Contribution) -> int:
+    """Return for how many values a unit speaks where they are found: without groups, values are the groups."""
+    if isinstance(scan.schema.unit, Rows):
+        return 1
+    return contribution.groups * (contribution.rows if len(scan.keys) > 1 else 1)
+
+
+def _finding(part: Spend) -> Choice:
+    if part.epsilon is not None:
+        return Choice("laplace", part.epsilon)
+    if part.rho is None:
+        raise InvariantError("a spend is in epsilon or in rho")
+    return Choice("gaussian", part.rho)
+
+
+def _each(part: Spend, choices: int) -> Fraction:
+    """Return the range that each of so many choices may have: epsilons add up, or the squares over 8 to rho."""
+    if part.epsilon is not None:
+        return part.epsilon / choices
+    squared = 8 * (part.rho or Fraction(0)) / choices
+    return Fraction(math.isqrt(squared.numerator * _BITS**2 // squared.denominator), _BITS)

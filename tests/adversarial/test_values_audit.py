@@ -1,0 +1,55 @@
+"""Whoever sees nothing but what a question releases learns no more about a person than it claims."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from privet.audit import audit
+from privet.core.receipt import Receipt
+from privet.core.schema import Contribution, Schema, Table, category, integer
+from privet.core.unit import Person, Rows
+from privet.engines.memory import Memory
+from privet.planner.make import make_plan
+from privet.planner.plan import Plan, Spend
+from privet.query.sql import parse
+from privet.release import release
+
+COLUMNS = {"u": integer(), "g": category(["a", "b"]), "y": integer(0, 2)}
+SPEND = Spend(Fraction(2), Fraction(0), None, Fraction(0))
+SAMPLES = 5_000
+
+
+def drawn(plan: Plan, world: list[dict[str, Any]], count: int, schema: Schema) -> list[str]:
+    """Return many releases of one plan from one world, each as a text."""
+    memory = Memory({"d": Table(world, unit=schema.unit, columns=COLUMNS)})
+    exacts = [memory.scan(one.scan) for one in plan.passes]
+    receipt = Receipt(1, plan.digest, "somebody")
+    return [repr(release(exacts, plan, receipt).sums) for _ in range(count)]
+
+
+def world(*rows: tuple[int, str, int]) -> list[dict[str, Any]]:
+    return [{"u": who, "g": group, "y": value} for who, group, value in rows]
+
+
+OTHERS = [(1, "a", 0), (2, "a", 1), (3, "b", 1), (4, "b", 2)]
+CASES = {
+    "a row comes": ("SELECT MODE(y) FROM d", Rows(), "add-remove", (5, "a", 2)),
+    "a row changes": ("SELECT MODE(y) FROM d", Rows(), "change-one", (5, "a", 2)),
+    "a person comes": ("SELECT g, MODE(y) FROM d GROUP BY g", Person("u"), "add-remove", (5, "a", 2)),
+    "two of three": ("SELECT TOP_K(y, 2) FROM d", Person("u"), "add-remove", (5, "a", 2)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_released_tells_no_more_than_its_plan_claims(name: str) -> None:
+    sql, unit, neighbors, row = CASES[name]
+    schema = Schema(unit=unit, columns=COLUMNS, neighbors=neighbors, contribution=Contribution(groups=1, rows=1))
+    plan = make_plan(parse(sql, {"d": schema}), {"d": schema}, spend=SPEND)
+    other = [] if neighbors == "add-remove" else [(5, "a", 0)]
+    both = world(*OTHERS, row), world(*OTHERS, *other)
+    report = audit(lambda one, count: drawn(plan, one, count, schema), both, plan.event.pure(), SAMPLES, batched=True)
+    assert not report.refuted, str(report)
+    assert report.found > 0.2, str(report)  # the audit is no use if it finds nothing

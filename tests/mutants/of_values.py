@@ -1,0 +1,52 @@
+"""Breakages of what is chosen among values in queries."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "planner/winners.py",
+        "laws/test_frequent_values.py",
+        ("double = 2 if scan.schema.moves", "double = 1 if scan.schema.moves"),
+        ("return Fraction(most * double * scan.schema.unit.touches)", "return Fraction(most * double)"),
+        ("most = kept * (groups if len(scan.keys) > 1 else 1)", "most = kept"),
+        ("most = limit * 2**shift", "most = 2**shift"),
+        ("return part.epsilon / choices", "return part.epsilon"),
+    ),
+    *of(
+        "planner/winners.py",
+        "unit/test_frequent_road.py",
+        ("part = part_of(part, Fraction(1, 2))", "part = part_of(part, Fraction(1, 1))"),
+        ("most = min(mode.k, len(option.values))", "most = mode.k"),
+    ),
+    *of(
+        "mechanisms/frequent.py",
+        "laws/test_frequent_values.py",
+        ("return PureEvent(self.rate * self.span)", "return PureEvent(self.rate)"),
+        (
+            "return Repeated(ExponentialEvent(epsilon=self.rate * self.span), self.k)",
+            "return ExponentialEvent(epsilon=self.rate * self.span)",
+        ),
+        ("noise.noisy_top(doubled, self.rate / 2,", "noise.noisy_top(doubled, self.rate,"),
+    ),
+    *of(
+        "planner/verify.py",
+        "unit/test_frequent_road.py",
+        ("if one.winners.span < span_of_scores(one.scan):", "if False:"),
+        ("if one.scan.keys[-1].values is None and one.keys is None:", "if False:"),
+        ("if one.scan.sums != (rows(None),) or", "if"),
+    ),
+    *of(
+        "engines/sql.py",
+        "laws/test_frequent_values.py",
+        ("'max(n) AS m'", "'min(n) AS m'"),
+        ('group = ["u", *self.k[:-1]]', 'group = ["u", *self.k]'),
+    ),
+    *of(
+        "planner/make.py",
+        "unit/test_frequent_road.py",
+        ("measures + len(selections) + len(winners))", "measures + len(selections))"),
+        ("keys=spend.keys / max(1, discovers + sum(key.values is None for key in options))", "keys=spend.keys"),
+    ),
+]
