@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .core.errors import RequestError, UnknownName
 from .core.estimate import Estimate
 from .core.receipt import Receipt
+from .planner.achieved import Accuracy
 from .planner.plan import Plan
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Answer:
     plan: Plan
     receipt: Receipt
     notes: tuple[str, ...]
+    accuracy: Accuracy | None = None
+    """Whether a width that was asked for was reached, where that depends on the data."""
 
     def __len__(self) -> int:
         return len(self.series[0].values) if self.series else 0
@@ -142,6 +145,7 @@ class Answer:
             "digest": self.receipt.digest,
             "confidence": self.confidence,
             **facts(self.plan),
+            **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
             "notes": list(self.notes),
         }
 

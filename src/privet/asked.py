@@ -31,7 +31,7 @@ def read_question(question: Question, tables: Mapping[str, Schema], views: Mappi
     if isinstance(question, str):
         return parse_asked(question, tables, views)
     if isinstance(question, Result):
-        return question.query(), Wish()
+        return question.query(), question.wish
     if isinstance(question, Query):
         return question, Wish()
     raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")

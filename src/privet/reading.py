@@ -15,6 +15,7 @@ from .core.schema import Kind
 from .engines.post import evaluate, run_step
 from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
 from .inference.laws import Law
+from .planner.averaging import averaged_sums
 from .planner.derive import columns_of, kinds_of, linear_in, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan, Reading
@@ -35,7 +36,7 @@ _DOUBT = 2.0
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
     released = _as_asked(released, plan)
-    sums = _sums(released, plan)
+    sums = averaged_sums(_sums(released, plan), plan)
     base: dict[str, Any] = {_ROW: list(range(len(released.keys)))}
     for index, key in enumerate(plan.query.keys):
         base[key.name] = [cell[index] for cell in released.keys]
@@ -49,7 +50,22 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = _Bars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
-    return Answer(series, confidence, plan, receipt, coverage_notes(plan, confidence))
+    return Answer(series, confidence, plan, receipt, (*coverage_notes(plan, confidence), *outside_notes(series)))
+
+
+def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
+    """Return a note where a number lies outside its interval: it is kept as released, the interval is of what can be.
+
+    To cut the number off as well would bias it, and with it every sum of such numbers.
+    """
+    outside = [
+        one.name
+        for one in series
+        for value, low, high in zip(one.values, one.low or (), one.high or (), strict=False)
+        if isinstance(value, (int, float)) and (value < low or value > high)
+    ]
+    names = ", ".join(dict.fromkeys(outside))
+    return (f"{names}: beyond what is possible, as noise may be; kept so, for sums of such numbers",) if outside else ()
 
 
 def _as_asked(released: Released, plan: Plan) -> Released:
@@ -179,7 +195,7 @@ class _Bars:
         laws = [law_of(self.plan, place) for place in reading.places]
         if isinstance(reading.aggregate, Mean):
             step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
-            scaled = (laws[0].times(step), Law(laws[0].family, laws[1].scale, laws[1].step))
+            scaled = (laws[0].times(step), replace(laws[0], scale=laws[1].scale, step=laws[1].step))
             found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
             return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
         tails = self._tails(reading, parts, laws)
@@ -235,7 +251,12 @@ class _Bars:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""
         if isinstance(place, Known):
             return 0.0, 0.0
-        return noise_within(self.plan, place, 1 - self.tail), measure_at(self.plan, place).standard_deviation
+        error = (
+            law_of(self.plan, place).deviation
+            if self.plan.rounds > 1
+            else measure_at(self.plan, place).standard_deviation
+        )
+        return noise_within(self.plan, place, 1 - self.tail), error
 
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
         """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
@@ -264,7 +285,7 @@ class _Bars:
         every = {place for reading in used for place in reading.places}
         places = sorted(place for place in every if not isinstance(place, Known))
         chosen = np.array(self.chosen)
-        points = points_for(len(chosen))
+        points = points_for(len(chosen), self.tail)
         laws = [law_of(self.plan, place) for place in places]
         noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
         noise.update(zip(places, noise_points(laws, points), strict=True))

@@ -19,10 +19,11 @@ from .core.rounding import float_down
 from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
-from .planner.accuracy import cheapest
+from .planner.accuracy import plan_within
 from .planner.make import make_plan
 from .planner.options import Options, heeded
 from .planner.plan import Plan
+from .planner.rounds import make_rounds
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE, reached, read_target
 from .planner.verify import verify
@@ -30,13 +31,14 @@ from .planner.widths import widths
 from .query.frame import Frame
 from .query.frame import table as frame
 from .reading import read_answer
+from .rounds import InRounds
 from .several import Several
 
 _HALVINGS = 16
 """How often the range is halved in which the largest cost that fits is sought."""
 
 
-class Session(Several):
+class Session(Several, InRounds):
     """Ask questions about private tables under one budget.
 
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
@@ -106,17 +108,20 @@ class Session(Several):
         contribution: Contribution | None = None,
         within: object = None,
         confidence: object = None,
+        at_most: object = None,
     ) -> Plan:
         """Return every decision about an answer, and its price. Free; reads nothing.
 
         `within` says how wide intervals may be at a `confidence` (0.95 if left out), instead of what the answer may
-        cost: one half-width for all columns, or a mapping of some columns to theirs. The plan has the least price that
-        makes every cell so, by public facts alone.
+        cost: one half-width for all columns, or a mapping of some columns to theirs; a number, or a part such as "2%".
+        The plan has the least price that makes every cell so, where public facts alone say which. Otherwise it has
+        rounds that are carried out until every cell is so, and costs `at_most` so much: epsilon, or rho in an account
+        that counts rho; a tenth of the budget if left out.
 
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
         """
-        return self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution))[0]
+        return self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution, at_most))[0]
 
     def ask(
         self,
@@ -128,17 +133,18 @@ class Session(Several):
         contribution: Contribution | None = None,
         within: object = None,
         confidence: object = None,
+        at_most: object = None,
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, charged first; the same question again costs nothing.
 
-        Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within`, as for
-        `plan`, instead of what the answer may cost.
+        Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within` and
+        `at_most`, as for `plan`, instead of what the answer may cost.
         Trying again with the same `key` after a failure is charged once.
         """
         if confidence is not None:
             open_probability(confidence, "confidence")
-        plan, how = self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution))
+        plan, how = self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution, at_most))
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
@@ -151,6 +157,9 @@ class Session(Several):
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
+        if plan.rounds > 1:
+            verify(plan, self._schemas)
+            return self._run_rounds(plan, confidence=confidence, key=key)
         if confidence is None:
             confidence = plan.target.confidence if plan.target else CONFIDENCE
         level = float(open_probability(confidence, "confidence"))
@@ -176,11 +185,23 @@ class Session(Several):
         how = heeded(said, wish, query, self._schemas, delta=delta)
         spend, bound, contribution = spend_of(self._budget, how.epsilon, how.rho), how.bound, how.contribution
         if how.within is None:
+            if how.at_most is not None:
+                raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
             return make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution), how
         if how.epsilon is not None or how.rho is not None:
-            raise RequestError("say how wide the answer may be (within), or what it may cost (epsilon, rho), not both")
-        target = read_target(how.within, how.confidence)
-        plan = cheapest(query, self._schemas, spend=spend, target=target, bound=bound, contribution=contribution)
+            raise RequestError(
+                "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
+                "limits what a width may cost"
+            )
+        plan = plan_within(
+            query,
+            self._schemas,
+            spend=spend,
+            at_most=how.at_most,
+            target=read_target(how.within, how.confidence),
+            bound=bound,
+            contribution=contribution,
+        )
         return plan, how
 
     def _with_what_fits(self, refused: BudgetExceeded, plan: Plan, how: Options) -> BudgetExceeded:
@@ -188,15 +209,11 @@ class Session(Several):
         name = "rho" if plan.spend.epsilon is None else "epsilon"
 
         def at(amount: float) -> Plan:
-            spend = replace(plan.spend, **{name: Fraction(amount)})
-            return make_plan(
-                plan.query,
-                self._schemas,
-                spend=spend,
-                bound=how.bound,
-                contribution=how.contribution,
-                target=plan.target,
-            )
+            spend, bound, contribution = replace(plan.spend, **{name: Fraction(amount)}), how.bound, how.contribution
+            query, tables, target = plan.query, self._schemas, plan.target
+            if target is not None and plan.rounds > 1:
+                return make_rounds(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
+            return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, target=target)
 
         def fits(amount: float) -> bool:
             return self._ledger.admits(at(amount).event, account=self._account)
@@ -218,6 +235,6 @@ class Session(Several):
 
 def _in_words(plan: Plan) -> str:
     """Return how wide the columns of a plan will be, at the confidence that it was made for."""
-    if plan.target is not None:
+    if plan.target is not None and plan.rounds == 1:
         return ", ".join(one.words() for one in reached(plan, plan.target))
     return ", ".join(f"{one.column} {one.words()}" for one in widths(plan) if one.known)

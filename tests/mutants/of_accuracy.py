@@ -15,9 +15,9 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/target.py",
         "laws/test_accuracy_first.py",
-        ("factor = abs(line.factor) * reading.aggregate.linear", "factor = reading.aggregate.linear"),
+        ("* abs(line.factor) * reading.aggregate.linear", "* reading.aggregate.linear"),
         ("or reading.aggregate.linear is None:", "or False:"),
-        ("(half + _rounding(plan, reading)) * factor", "half * factor"),
+        ("(half + _rounding(plan, reading)) * abs", "half * abs"),
         ("return max(one.half_width / one.wanted", "return min(one.half_width / one.wanted"),
         ("float(target.confidence))", "0.95)"),
     ),

@@ -28,8 +28,9 @@ def command(
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
-    within: Fraction | None,
+    within: object,
     confidence: Fraction | None,
+    at_most: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
@@ -45,11 +46,18 @@ def command(
     Example:
       privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
       privet ask "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50 --confidence 0.99
+      privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
       privet ask --file question.sql --analyst ana --json
     """
     text = read_sql(sql, file)
     options = amounts(
-        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+        epsilon=epsilon,
+        rho=rho,
+        within=within,
+        confidence=confidence,
+        at_most=at_most,
+        bound=bound,
+        contribution=contribution,
     )
     with opened(config, analyst) as place:
         before = place.ledger.head()

@@ -21,6 +21,23 @@ def number(text: str) -> Fraction:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3") from None
 
 
+def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
+    """Return how far off an answer may be: a number, a percentage as text, or either for each column that is named."""
+    if "=" not in str(text):
+        return _one_width(str(text))
+    found: dict[str, Fraction | str] = {}
+    for part in str(text).split(","):
+        name, _, amount = part.rpartition("=")
+        if not name.strip() or name.strip() in found:
+            raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%")
+        found[name.strip()] = _one_width(amount.strip())
+    return found
+
+
+def _one_width(text: str) -> Fraction | str:
+    return text if text.rstrip().endswith("%") else number(text)
+
+
 def show_cost(cost: float, digits: int = 3) -> str:
     """Return a cost in a few significant digits, rounded up from the decimal that Python shows for it."""
     if not math.isfinite(cost):

@@ -23,8 +23,9 @@ def command(
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
-    within: Fraction | None,
+    within: object,
     confidence: Fraction | None,
+    at_most: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
@@ -39,15 +40,28 @@ def command(
     Example:
       privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
       privet plan "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50
+      privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
     """
+    from privet.core.event import Composed
+
     text = read_sql(sql, file)
     options = amounts(
-        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+        epsilon=epsilon,
+        rho=rho,
+        within=within,
+        confidence=confidence,
+        at_most=at_most,
+        bound=bound,
+        contribution=contribution,
     )
     with opened(config, analyst) as place:
         plan = place.session.plan(text, **options)
-        answered = place.ledger.find(plan.digest, place.session.account) is not None
-        fits = answered or place.ledger.admits(plan.event, account=place.session.account)
+        account = place.session.account
+        rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
+        waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
+        answered = not waiting
+        event = Composed(tuple(event for one in waiting for event in one.event.events))
+        fits = answered or place.ledger.admits(event, account=account)
     if as_json:
         print_json({**plan.to_dict(), "answered": answered, "fits": fits})
         return
@@ -58,7 +72,7 @@ _FITS = {True: "fits what is left of the budget", False: "does not fit what is l
 
 
 def _print(plan: Plan, fits: str) -> None:
-    from privet.planner.widths import widths
+    from privet.planner.widths import heading, widths
 
     for line in plan.explain().splitlines():
         print_text(printable(line))
@@ -66,4 +80,5 @@ def _print(plan: Plan, fits: str) -> None:
     print_facts([("now", fits)])
     print_text("")
     rows = [(printable(one.column), one.words().replace("; ", "\n")) for one in widths(plan)]
-    print_table(("column", "95% of the noise within"), rows)
+    heads = ("column", "95% of the noise within" if plan.rounds == 1 else heading(plan))
+    print_table(heads, rows)

@@ -23,8 +23,9 @@ def command(
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
-    within: Fraction | None,
+    within: object,
     confidence: Fraction | None,
+    at_most: Fraction | None,
     bound: str,
     contribution: str | None,
     analyst: str | None,
@@ -44,7 +45,13 @@ def command(
 
     text = read_sql(sql, file)
     options = amounts(
-        epsilon=epsilon, rho=rho, within=within, confidence=confidence, bound=bound, contribution=contribution
+        epsilon=epsilon,
+        rho=rho,
+        within=within,
+        confidence=confidence,
+        at_most=at_most,
+        bound=bound,
+        contribution=contribution,
     )
     with working("making up rows"), practice(config, analyst) as session:
         answer = session.ask(text, **options)

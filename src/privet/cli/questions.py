@@ -6,13 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .numbers import number
+from .numbers import number, width
 from .output import json_option
 from .places import analyst_option, config_option
 
@@ -28,8 +27,18 @@ _OPTIONS = (
     click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file."),
     click.option("--epsilon", type=number, help="What this answer may cost; a tenth of the budget if left out."),
     click.option("--rho", type=number, help="What it may cost, counted as rho."),
-    click.option("--within", type=number, help="How far off the answer may be, instead of what it may cost."),
+    click.option(
+        "--within",
+        type=width,
+        metavar="WIDTH",
+        help="How far off the answer may be, instead of what it may cost: 5, 2%, or by column: n=5,cost=2%.",
+    ),
     click.option("--confidence", type=number, help="How often an interval holds; 0.95 if left out."),
+    click.option(
+        "--at-most",
+        type=number,
+        help="The most that --within may cost, where that depends on the data; a tenth of the budget if left out.",
+    ),
     click.option(
         "--bound",
         type=click.Choice(["norm", "groups"]),
@@ -111,6 +120,6 @@ def opened(config: Path, analyst: str | None) -> Iterator[Opened]:
         yield Opened(session, ledger)
 
 
-def amounts(*, contribution: str | None, **plain: Fraction | str | None) -> dict[str, Any]:
+def amounts(*, contribution: str | None, **plain: object) -> dict[str, Any]:
     """Return the options of a question as a session takes them."""
     return {**plain, "contribution": read_contribution(contribution)}

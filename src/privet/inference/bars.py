@@ -19,6 +19,8 @@ POINTS = 4096
 """How many points simulate the noise."""
 
 _FEWEST, _MOST = 511, 1_000_000
+_USUAL = 0.05
+"""How few points there may be for this tail; for a smaller one it is more, so that as many lie beyond an end."""
 
 _HALVINGS = 45
 """How often the search for the end of an interval halves its range: to the last digits of a double."""
@@ -73,7 +75,7 @@ def simulated_bars(
     """
     import numpy as np
 
-    noise = noise_points(laws, points_for(len(tail)))
+    noise = noise_points(laws, points_for(len(tail), float(np.max(tail, initial=0.0))))
     low, high, error = (np.empty(len(tail)) for _ in range(3))
     for start in range(0, len(tail), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -85,9 +87,10 @@ def simulated_bars(
     return Bars(low, high, error)
 
 
-def points_for(rows: int) -> int:
-    """Return how many points simulate the noise of so many rows: fewer for many, and never few."""
-    return max(_FEWEST, min(POINTS, _MOST // max(1, rows)))
+def points_for(rows: int, tail: float) -> int:
+    """Return how many points simulate the noise of so many rows: fewer for many, and never few beyond an end."""
+    fewest = min(POINTS, int(_FEWEST * max(1.0, _USUAL / max(tail, 1e-9))))
+    return max(fewest, min(POINTS, _MOST // max(1, rows)))
 
 
 def quantile_of(values: Floats, share: Floats | float, size: NDArray[np.int64] | int | None = None) -> Floats:

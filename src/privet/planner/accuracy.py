@@ -1,4 +1,4 @@
-"""The least spend that makes every interval as narrow as is wanted, found from public facts alone."""
+"""How a width is reached: for the least spend, where public facts alone say which that is, or else in rounds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
+from privet.core.exact import positive
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
 from .make import make_plan
 from .plan import Plan, Spend, Target
+from .rounds import amount_of, check_reachable, make_rounds
 from .stability import Rule
-from .target import excess, reached
+from .target import excess, has_price, reached
 
 _DIGITS = 1000
 """Prices have four digits: whole numbers from this to ten times it, times a power of ten."""
@@ -30,6 +32,38 @@ def price(place: int) -> Fraction:
 
 PRICES = (_LARGEST - _LEAST) * 9 * _DIGITS + 1
 """How many prices there are; the last is a thousand."""
+
+
+def plan_within(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    at_most: object,
+    target: Target,
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Plan:
+    """Return the plan that reaches a target: of the least price where that is known before, or else of rounds.
+
+    Rounds cost no more than `at_most`, in the measure of `spend`, or than the spend where it is left out; a price that
+    is known before is refused where it is above `at_most`.
+    """
+    name = "rho" if spend.epsilon is None else "epsilon"
+    most = None if at_most is None else positive(at_most, "at_most")
+    limit = spend if most is None else replace(spend, **{name: most})
+    if has_price(make_plan(query, tables, spend=limit, bound=bound, contribution=contribution), target):
+        plan = cheapest(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
+        price = amount_of(plan.spend)
+        if most is not None and price > most:
+            raise RequestError(
+                f"so narrow an answer costs {name} {float(price):.4g}, more than at_most={float(most):.4g}; "
+                f"say more, or ask for a wider one"
+            )
+        return plan
+    plan = make_rounds(query, tables, spend=limit, target=target, bound=bound, contribution=contribution)
+    check_reachable(plan, target)
+    return plan
 
 
 def cheapest(

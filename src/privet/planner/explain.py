@@ -103,13 +103,17 @@ def cost_of(passes: Sequence[Pass], spend: Spend) -> dict[str, float]:
 
 def explain(plan: Plan) -> str:
     """Return the plan in plain words."""
+    if plan.rounds > 1:
+        from .round_words import explain_rounds
+
+        return explain_rounds(plan)
     first = plan.passes[0]
     schema = first.scan.schema
     lines = [
         f"Protects {schema.unit} of {' and '.join(tables_of(first.scan.table))} ({schema.neighbors} neighbours).",
         *boundings(plan),
     ]
-    lines.extend(f"{_known(value)}." for value in known_values(plan))
+    lines.extend(known_lines(plan))
     for one in plan.passes:
         if one.keys is not None:
             lines.append(_how_found(one, one.keys))
@@ -121,7 +125,7 @@ def explain(plan: Plan) -> str:
             )
         lines.extend(choice_lines(one))
         lines.extend(winner_lines(one))
-    lines.append(_why(plan))
+    lines.append(why(plan))
     if plan.target is not None:
         lines.append(_aim(plan, plan.target))
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
@@ -206,6 +210,11 @@ def known_values(plan: Plan) -> list[int]:
     return sorted({place.value for reading in plan.readings for place in reading.places if isinstance(place, Known)})
 
 
+def known_lines(plan: Plan) -> list[str]:
+    """Return in words which sums of a plan public facts fix."""
+    return [f"{_known(value)}." for value in known_values(plan)]
+
+
 def release_facts(measure: Measure, one: Pass) -> dict[str, Any]:
     """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
     step = float(measure.sum.step)
@@ -242,7 +251,8 @@ def _known(value: int) -> str:
     return f"The number of rows, {value:,}, is declared and public: it is exact and costs nothing"
 
 
-def _why(plan: Plan) -> str:
+def why(plan: Plan) -> str:
+    """Return why a plan has the noise that it has."""
     families = {isinstance(measure.mechanism, Laplace) for one in plan.passes for measure in one.measures}
     if not families:
         return ""

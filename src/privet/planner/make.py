@@ -42,7 +42,7 @@ class Among:
 
     measures: int
     parts: int
-    weight: int = 1
+    weight: int | Fraction = 1
     family: Family | None = None
 
     def choices(self, spend: Spend) -> list[Choice]:

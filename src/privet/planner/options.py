@@ -27,6 +27,7 @@ class Options:
     confidence: object = None
     bound: Rule = "norm"
     contribution: Contribution | None = None
+    at_most: object = None
 
 
 def heeded(said: Options, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction) -> Options:

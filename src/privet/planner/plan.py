@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,14 +42,25 @@ class Spend:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """How wide an interval may be to either side: so much, or so large a part of any number that it holds."""
+
+    amount: Fraction
+    relative: bool = False
+
+    def __str__(self) -> str:
+        return f"±{float(self.amount * 100):,.4g}%" if self.relative else f"±{float(self.amount):,.4g}"
+
+
+@dataclass(frozen=True)
 class Target:
     """How narrow intervals are to be: each half-width at most `within`, or at most its column's, at a confidence."""
 
-    within: Fraction | None
-    columns: tuple[tuple[str, Fraction], ...]
+    within: Limit | None
+    columns: tuple[tuple[str, Limit], ...]
     confidence: Fraction
 
-    def of(self, column: str) -> Fraction | None:
+    def of(self, column: str) -> Limit | None:
         """Return the half-width that a column may have, if it is limited."""
         return dict(self.columns).get(column, self.within)
 
@@ -219,7 +230,9 @@ class Reading:
 class Plan:
     """A query with every decision made. The passes are what is private; the rest reads what they release.
 
-    Print it for its words and a table of releases; `to_dict` has the same as plain data.
+    Print it for its words and a table of releases; `to_dict` has the same as plain data. Where there are several
+    `rounds`, the passes are those of one after the other, the same but for their noise; readings say where their sums
+    are in each round, and the event is that of all rounds: what the answer costs at most.
     """
 
     query: Query
@@ -227,6 +240,22 @@ class Plan:
     readings: tuple[Reading, ...]
     spend: Spend
     target: Target | None = None
+    rounds: int = 1
+
+    def round(self, index: int) -> Plan:
+        """Return one round as a plan of its own, with its own digest and event."""
+        size = len(self.passes) // self.rounds
+        return replace(self, passes=self.passes[index * size : (index + 1) * size], target=None, rounds=1)
+
+    def first_rounds(self, count: int) -> Plan:
+        """Return the plan of so many rounds: what was done where they were enough."""
+        size = len(self.passes) // self.rounds
+        return replace(self, passes=self.passes[: count * size], target=None, rounds=count)
+
+    def across(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """Return where a sum or a choice is in each round."""
+        size = len(self.passes) // self.rounds
+        return tuple((place[0] + size * index, place[1]) for index in range(self.rounds))
 
     @cached_property
     def event(self) -> Composed:

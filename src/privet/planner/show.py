@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from .choice_words import choice_rows
 from .explain import explain, release_facts
 from .plan import Plan
-from .widths import widths
+from .widths import heading, widths
 from .winner_words import winner_rows
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 _RELEASES = ("released sum", "noise", "sensitivity", "clamped to", "95% within")
-_COLUMNS = ("column", "95% half-width")
 
 
 def as_rich(plan: Plan) -> Group:
@@ -60,7 +59,7 @@ def _html(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
     releases: list[tuple[str, ...]] = []
-    for one in plan.passes:
+    for one in plan.passes if plan.rounds == 1 else ():  # of rounds, the words say it shorter
         for measure in one.measures:
             told = release_facts(measure, one)
             bounds = told["clamped_to"]
@@ -76,4 +75,4 @@ def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
         releases.extend(choice_rows(one))
         releases.extend(winner_rows(one))
     columns: list[tuple[str, ...]] = [(width.column, width.words()) for width in widths(plan)]
-    return [table for table in ((_RELEASES, releases), (_COLUMNS, columns)) if table[1]]
+    return [table for table in ((_RELEASES, releases), (("column", heading(plan)), columns)) if table[1]]

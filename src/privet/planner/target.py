@@ -1,20 +1,22 @@
 """How accurate an answer must be: the half-width that intervals may have, and how far a plan is from it.
 
-The noise of a column that is linear in one sum is the same whatever the data; only such columns can have a target.
+The noise of a column that is linear in one sum is the same whatever the data: so much of it has a price that is known
+before. How wide other columns are, and how wide all are beside their values, depends on the data; rounds find it out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
-from privet.core.exact import open_probability, positive
+from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
+from privet.core.exact import open_probability, positive, rational
 
 from .derive import columns_of, linear_in, meanings
-from .plan import Known, Plan, Reading, Target
+from .plan import Known, Limit, Plan, Reading, Target
 from .widths import measure_at, noise_within
 
 CONFIDENCE = Fraction(19, 20)
@@ -39,12 +41,62 @@ def read_target(within: object, confidence: object) -> Target:
     level = CONFIDENCE if confidence is None else open_probability(confidence, "confidence")
     if isinstance(within, Mapping):
         if not within or not all(isinstance(name, str) and name for name in within):
-            raise BadParameter("within", within, "a number, or numbers by column, such as {'n': 5}")
-        named = sorted((name, positive(width, f"within of {name!r}")) for name, width in within.items())
+            raise BadParameter("within", within, "a number, or numbers by column, such as {'n': 5, 'cost': '2%'}")
+        named = sorted((name, _limit(width, f"within of {name!r}")) for name, width in within.items())
         return Target(None, tuple(named), level)
-    if isinstance(within, str):
-        raise Unsupported(f"within={within!r} is not supported: say how far off a number may be, such as within=5")
-    return Target(positive(within, "within"), (), level)
+    return Target(_limit(within, "within"), (), level)
+
+
+def _limit(width: object, parameter: str) -> Limit:
+    """Return how wide a column may be: a number, or a text such as '2%'."""
+    if isinstance(width, Limit):
+        return width
+    if not isinstance(width, str):
+        return Limit(positive(width, parameter))
+    allowed = "a number above 0, or a percentage above 0 and below 100 such as '2%'"
+    digits, sign, rest = width.strip().partition("%")
+    try:
+        part = rational(Decimal(digits.strip()), parameter) / 100
+    except (InvalidOperation, BadParameter):
+        raise BadParameter(parameter, width, allowed) from None
+    if not sign or rest or not 0 < part < 1:
+        raise BadParameter(parameter, width, allowed)
+    return Limit(part, relative=True)
+
+
+def limited(plan: Plan, target: Target) -> dict[str, Limit]:
+    """Return the columns that have a limit, each with its own; refuse names that are none, or have no noise."""
+    readings = {reading.name for reading in plan.readings}
+    named = meanings(plan.query)
+    found = {}
+    for name, _ in target.columns:
+        if name not in named:
+            raise UnknownName("column", name, named)
+        if not columns_of(named[name]) & readings:
+            raise Unsupported(f"{name!r} has no noise; within= is for columns that have")
+    for name, meaning in named.items():
+        limit = target.of(name)
+        if limit is not None and columns_of(meaning) & readings:
+            found[name] = limit
+    if not found:
+        raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
+    return found
+
+
+def has_price(plan: Plan, target: Target) -> bool:
+    """Whether the price of a target is known before: all is absolute, and for columns that are linear in one sum."""
+    columns = limited(plan, target)
+    return all(not limit.relative and half_width_of(plan, name, 0.5) is not None for name, limit in columns.items())
+
+
+def half_width_of(plan: Plan, column: str, confidence: float) -> Fraction | None:
+    """Return how far from its middle the interval of a column reaches, if that is the same whatever the data."""
+    line = linear_in(meanings(plan.query)[column])
+    reading = next((one for one in plan.readings if line and one.name == line.column), None)
+    if line is None or reading is None or reading.aggregate.linear is None:
+        return None
+    half = Fraction(noise_within(plan, reading.places[0], confidence))
+    return (half + _rounding(plan, reading)) * abs(line.factor) * reading.aggregate.linear
 
 
 def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
@@ -53,26 +105,12 @@ def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
     Guarantee: what is shown is off by no more, as the sums are bounded, at least as often as the confidence says: it is
     the quantile of the very noise that will be drawn, and what rounding may add, times the exact factor of the sum.
     """
-    readings = {reading.name: reading for reading in plan.readings}
     found = []
-    named = meanings(plan.query)
-    for name, _ in target.columns:
-        if name not in named:
-            raise UnknownName("column", name, named)
-    for name, meaning in named.items():
-        wanted = target.of(name)
-        noisy = columns_of(meaning) & set(readings)
-        if wanted is None or not (noisy or target.columns):
-            continue
-        line = linear_in(meaning)
-        reading = readings.get(line.column) if line else None
-        if line is None or reading is None or reading.aggregate.linear is None:
-            raise Unsupported(_unfit(name, bool(noisy)))
-        factor = abs(line.factor) * reading.aggregate.linear
-        half = Fraction(noise_within(plan, reading.places[0], float(target.confidence)))
-        found.append(Reached(name, (half + _rounding(plan, reading)) * factor, wanted))
-    if not found:
-        raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
+    for name, limit in limited(plan, target).items():
+        half = half_width_of(plan, name, float(target.confidence))
+        if half is None or limit.relative:
+            raise InvariantError("a width that depends on the data has no price")
+        found.append(Reached(name, half, limit.amount))
     return tuple(found)
 
 
@@ -92,17 +130,14 @@ def facts_of(plan: Plan) -> dict[str, Any] | None:
     """Return the target of a plan, and what it reaches, as plain data."""
     if plan.target is None:
         return None
+    if plan.rounds > 1:
+        wanted = [
+            {"column": name, "within": float(limit.amount), "relative": limit.relative}
+            for name, limit in limited(plan, plan.target).items()
+        ]
+        return {"confidence": float(plan.target.confidence), "rounds": plan.rounds, "columns": wanted}
     columns = [
         {"column": one.column, "within": float(one.wanted), "half_width": float(one.half_width)}
         for one in reached(plan, plan.target)
     ]
     return {"confidence": float(plan.target.confidence), "columns": columns}
-
-
-def _unfit(name: str, noisy: bool) -> str:
-    if not noisy:
-        return f"{name!r} has no noise; within= is for columns that have"
-    return (
-        f"how wide {name!r} will be depends on the data, so no price for a width is known before; within= is for COUNT "
-        f"and SUM, and what is linear in one of them: say epsilon= instead, or within={{...}} for the other columns"
-    )

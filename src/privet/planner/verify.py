@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from privet.aggregates.aggregate import rows
@@ -42,6 +43,11 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
         for measure in one.measures:
             _verify_measure(measure, one)
         _verify_keys(one)
+    size, rest = divmod(len(plan.passes), plan.rounds)
+    # what a choice needs to be told apart depends on its noise, which is each round's own
+    scans = [replace(one.scan, near=None) for one in plan.passes]
+    if rest or any(scan != scans[index % size] for index, scan in enumerate(scans)):
+        raise InvariantError("the rounds of a plan do not ask the same")
     if any(one.groups != plan.passes[0].groups for one in plan.passes):
         raise InvariantError("the passes of a plan have different groups")
     if {key.expression for key in plan.query.keys} != {key.expression for key in plan.passes[0].groups}:

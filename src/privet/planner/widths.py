@@ -5,13 +5,15 @@ Where the width depends on the data, as for AVG, it is given for some numbers of
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 from privet.aggregates import Covariance, Mean, Mode, Ranked, Spread
 from privet.core.errors import InvariantError
 from privet.core.expression import Column
-from privet.inference.laws import Law, half_width
+from privet.inference.laws import Law, averaged, half_width
 from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings
@@ -54,7 +56,7 @@ class Width:
 
 
 def widths(plan: Plan) -> tuple[Width, ...]:
-    """Return the half-width of each column of the answer at 95%."""
+    """Return the half-width of each column of the answer at 95%; of rounds, after all of them, at their target's."""
     readings = {reading.name: reading for reading in plan.readings}
     found = []
     for name, meaning in meanings(plan.query).items():
@@ -67,11 +69,31 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     return tuple(found)
 
 
+def heading(plan: Plan) -> str:
+    """Return what the half-widths of a plan are: at which confidence, and after how many rounds."""
+    if plan.target is None or plan.rounds == 1:
+        return f"{1 - TAIL:.0%} half-width"
+    return f"{float(plan.target.confidence):.4g} half-width after all {plan.rounds} rounds"
+
+
+def tail_of(plan: Plan) -> float:
+    """Return how often an interval of a plan may miss: of rounds, each that may be shown, so that all are covered."""
+    return TAIL if plan.target is None or plan.rounds == 1 else float((1 - plan.target.confidence) / plan.rounds)
+
+
 def law_of(plan: Plan, place: Place) -> Law:
-    """Return the law of the noise on a sum, in grid units; a known sum has none."""
+    """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
     if isinstance(place, Known):
         return Law("gaussian", 0.0)
-    measure = measure_at(plan, place)
+    return averaged([_law(measure_at(plan, one)) for one in plan.across(place)])[0]
+
+
+def weights_of(plan: Plan, place: tuple[int, int]) -> list[float]:
+    """Return the weight of each round in the average that a sum is read from: inverse to the noise's variance."""
+    return averaged([_law(measure_at(plan, one)) for one in plan.across(place)])[1]
+
+
+def _law(measure: Measure) -> Law:
     step = 0.5**measure.shift
     if isinstance(measure.mechanism, Laplace):
         return Law("laplace", float(measure.mechanism.scale) * step, step)
@@ -85,8 +107,13 @@ def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
 
 def noise_within(plan: Plan, place: Place, confidence: float) -> float:
     """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
+    import numpy as np
+
     if isinstance(place, Known):
         return 0.0
+    if plan.rounds > 1:
+        law = law_of(plan, place)
+        return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), 1 - confidence)[0])
     measure = measure_at(plan, place)
     half = measure.error(confidence)
     # without weights both the sum and its noise are whole, so a whole half-width holds as much
@@ -97,7 +124,7 @@ def ranks_off(plan: Plan, place: Place, confidence: float = 1 - TAIL) -> float:
     """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
     if isinstance(place, Known):
         return 0.0
-    one = plan.passes[place[0]]
+    one = plan.passes[plan.across(place)[-1][0]]
     if one.selection is None:
         raise InvariantError("only a choice is off by ranks")
     slot = one.selection.slots[place[1]]
@@ -114,7 +141,7 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if factor is not None:
         if isinstance(place, Known):
             return Width(name, half_width=0.0, note="exact: the number is public")
-        return Width(name, half_width=noise_within(plan, place, 1 - TAIL) * float(factor))
+        return Width(name, half_width=noise_within(plan, place, 1 - tail_of(plan)) * float(factor))
     count = reading.places[-1]
     sizes = (count.value,) if isinstance(count, Known) else SIZES
     if isinstance(reading.aggregate, Mean):
@@ -138,8 +165,8 @@ def _of_mean(mean: Mean, reading: Reading, plan: Plan, n: int) -> float:
     low, high = mean.ends
     total, count = (law_of(plan, place) for place in reading.places)
     scaled = total.times(float(mean.argument.centred().step))
-    other = Law(total.family, count.scale, count.step)
-    width = half_width(scaled, other, np.array([(high - low) / 2]), TAIL)[0]
+    other = replace(total, scale=count.scale, step=count.step)
+    width = half_width(scaled, other, np.array([(high - low) / 2]), tail_of(plan))[0]
     return min(float(width) / n, high - low)
 
 
@@ -154,7 +181,7 @@ def _of_spread(spread: Spread, reading: Reading, plan: Plan, n: int) -> float:
     half = float(spread.argument.high - spread.argument.low) / 2
     total, square, count = (law_of(plan, place) for place in reading.places)
     parts = (square.deviation * step**2, 2 * half * total.deviation * step, 2.5 * half**2 * count.deviation)
-    width = (2.12 if total.family == "laplace" else 1.96) * sum(part**2 for part in parts) ** 0.5 / n
+    width = _times(total, plan) * sum(part**2 for part in parts) ** 0.5 / n
     if spread.form.startswith("stddev"):
         width /= 2 * (half / 2) if half else 1.0
     low, high = spread.ends
@@ -176,6 +203,12 @@ def _of_covariance(covariance: Covariance, reading: Reading, plan: Plan, n: int)
         halves[0] * y.deviation * float(sums[1].step),
         3 * halves[0] * halves[1] * count.deviation,
     )
-    width = (2.12 if x.family == "laplace" else 1.96) * sum(part**2 for part in parts) ** 0.5 / n
+    width = _times(x, plan) * sum(part**2 for part in parts) ** 0.5 / n
     low, high = covariance.ends
     return float(min(width, high - low))
+
+
+def _times(law: Law, plan: Plan) -> float:
+    """Return roughly how many standard deviations of the noise a half-width has."""
+    tail = tail_of(plan)
+    return -math.log(tail) / math.sqrt(2) if law.family == "laplace" else NormalDist().inv_cdf(1 - tail / 2)

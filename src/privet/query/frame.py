@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
-from privet.core.exact import whole
+from privet.core.exact import open_probability, whole
 from privet.core.expression import Column, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
@@ -23,6 +23,7 @@ from .normal import call, conjunction
 from .relation import Private, Released, Selection, distinct_name
 from .resolve import substitute
 from .several import spread_out
+from .sql_wish import NO_WISH, Wish
 from .terms import (
     Descending,
     Term,
@@ -189,6 +190,7 @@ class Result:
 
     _source: Private | Released
     _asked: Selection
+    _wish: Wish = NO_WISH
 
     def having(self, *conditions: Term) -> Result:
         """Return the groups that meet all conditions; released columns go by their names."""
@@ -200,13 +202,14 @@ class Result:
         """Return the released rows that meet all conditions."""
         made = self._released()
         outputs = tuple((name, Column(name)) for name in made.facts)
-        return Result(made, Selection(outputs=outputs, where=conjunction(*(constant(one) for one in conditions))))
+        asked = Selection(outputs=outputs, where=conjunction(*(constant(one) for one in conditions)))
+        return Result(made, asked, self._wish)
 
     def select(self, *columns: str | Term, **named: str | Term) -> Result:
         """Return other columns, computed from the released ones."""
         first = tuple((_own_name(one), read(one)) for one in columns)
         outputs = (*first, *((name, read(one)) for name, one in named.items()))
-        return Result(self._released(), Selection(outputs=outputs))
+        return Result(self._released(), Selection(outputs=outputs), self._wish)
 
     def order_by(self, *terms: str | Term | Descending) -> Result:
         """Return the rows in order; NULLs last."""
@@ -224,6 +227,18 @@ class Result:
     def distinct(self) -> Result:
         """Return the rows without repeats."""
         return self._with(distinct=True)
+
+    def within(self, width: object, *, confidence: object = None) -> Result:
+        """Return the same with how wide its intervals may be, instead of what it may cost: a number, a part such as
+        "2%", or either by column.
+        """
+        level = None if confidence is None else open_probability(confidence, "confidence")
+        return replace(self, _wish=replace(self._wish, within=width, confidence=level))
+
+    @property
+    def wish(self) -> Wish:
+        """What it says itself about how it is to be answered."""
+        return self._wish
 
     def query(self) -> Query:
         """Return the tree, the same that SQL saying the same gives."""

@@ -1,7 +1,8 @@
 """How a question wants to be answered, where its SQL says so, in words that the parser does not know.
 
-WITHIN 5 CONFIDENCE 0.95 stands at its very end. SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, ...) is how
-GoogleSQL says it. Both are taken off the tokens before the parser runs; anywhere else they are refused by name.
+WITHIN 5 CONFIDENCE 0.95, or WITHIN 2%, stands at its very end. SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1,
+...) is how GoogleSQL says it. Both are taken off the tokens before the parser runs; anywhere else they are refused by
+name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from privet.core.exact import rational
 from .sql_clauses import Node
 
 _WORDS = ("WITHIN", "CONFIDENCE")
-_FORM = "WITHIN stands once, at the very end of the question: ... WITHIN 5, or ... WITHIN 5 CONFIDENCE 0.95"
+_FORM = (
+    "WITHIN stands once, at the very end of the question: ... WITHIN 5, ... WITHIN 2%, or ... WITHIN 5 CONFIDENCE 0.95"
+)
 
 _NUMBERS = ("delta", "epsilon", "max_groups_contributed")
 _KNOWN = (*_NUMBERS, "privacy_unit_column")
@@ -37,7 +40,7 @@ class Wish:
     `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected.
     """
 
-    within: Fraction | None = None
+    within: object = None
     confidence: Fraction | None = None
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -45,11 +48,20 @@ class Wish:
     unit: str | None = None
 
 
+NO_WISH = Wish()
+"""What a question says that says nothing."""
+
+
 def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
     """Return the tokens of the query itself, and what stands around them about its answer."""
     kept, options = _without_options(tokens)
     found: dict[str, Fraction] = {}
+    percent: str | None = None
     for word in reversed(_WORDS):
+        # a percentage is a number and a sign, which is SQL nowhere else at the end of a query
+        if word == "WITHIN" and len(kept) > 3 and str(kept[-1].text) == "%" and _is_clause(kept, len(kept) - 3, word):
+            percent = f"{kept[-2].text}%"
+            del kept[-1:]
         if len(kept) > 2 and _is_clause(kept, len(kept) - 2, word):
             if _name(kept, len(kept) - 1) != "NUMBER":
                 raise ParseError(_FORM, line=kept[-1].line, column=kept[-1].col)
@@ -62,7 +74,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         raise ParseError(f"CONFIDENCE stands after WITHIN; {_FORM}")
     numbers = {name: _read(options[name], f"write options as {_OPTIONS}") for name in _NUMBERS if name in options}
     return kept, Wish(
-        within=found.get("WITHIN"),
+        within=percent or found.get("WITHIN"),
         confidence=found.get("CONFIDENCE"),
         epsilon=numbers.get("epsilon"),
         delta=numbers.get("delta"),

@@ -91,7 +91,12 @@ def test_a_width_has_a_price_and_the_answer_keeps_it(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "code"),
     [
-        (["ask", "SELECT AVG(age) FROM visits", "--analyst", "ana", "--within", "5"], 2, "request.unsupported"),
+        (
+            ["ask", "SELECT AVG(age) FROM visits", "--analyst", "ana", "--within", "5", "--at-most", "9"],
+            3,
+            "budget.exceeded",
+        ),
+        (["ask", "SELECT AVG(age) FROM visits", "--analyst", "ana", "--within", "200%"], 2, "request.parameter"),
         (["ask", "SELECT COUNT(*) FROM visits", "--analyst", "ana", "--within", "1"], 3, "budget.exceeded"),
         (["ask", "SELECT (", "--analyst", "ana"], 2, "request.parse"),
         (["ask", "SELECT * FROM visits", "--analyst", "ana"], 2, "request.unsupported"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
+from privet.core.errors import InvariantError
 from privet.inference.bars import noise_points, ratio_bars, simulated_bars
-from privet.inference.laws import Law, half_width
+from privet.inference.laws import Law, averaged, half_width
 
 TRIALS = 40_000
 
@@ -109,3 +112,39 @@ def test_more_doubt_makes_simulated_bars_wider():
     bars = simulated_bars(lambda a: a, [np.zeros(3)], laws, tail=np.array([0.2, 0.05, 0.01]))
     assert (np.diff(bars.high) > 0).all()
     assert bars.high == pytest.approx(3 * -ndtri([0.1, 0.025, 0.005]), rel=0.02)
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 5])
+@pytest.mark.parametrize("tail", [0.2, 0.05, 0.01])
+def test_averaged_laplace_noise_has_the_tail_that_its_characteristic_function_gives(rounds: int, tail: float) -> None:
+    law, weights = averaged([Law("laplace", 2.0 ** (5 - index)) for index in range(rounds)])
+    assert sum(weights) == pytest.approx(1)
+    scales = [weight * 2.0 ** (5 - index) for index, weight in enumerate(weights)]
+    assert law.deviation == pytest.approx(math.sqrt(2 * sum(scale**2 for scale in scales)))
+
+    def beyond(t: float, factor: float) -> float:
+        """P[|X + factor Y| > t] by Gil-Pelaez's inversion, for independent X and Y."""
+        s = np.linspace(1e-12, 400 / max(scales), 400_001)
+        both = np.ones_like(s)
+        for scale in scales:
+            both /= (1 + (scale * s) ** 2) * (1 + (factor * scale * s) ** 2)
+        return float(1 - 2 / math.pi * np.trapezoid(np.sin(s * t) / s * both, s))
+
+    for factor in (0.0, 0.5, 1.0, 3.0):
+        t = float(half_width(law, law, np.array([factor]), tail)[0])
+        assert beyond(t, factor) == pytest.approx(tail, rel=2e-3)
+    (quantile,) = law.quantile(np.array([1 - tail / 2]))
+    assert beyond(float(quantile), 0.0) == pytest.approx(tail, rel=2e-3)
+
+
+def test_averaged_gaussian_noise_is_gaussian_with_all_precisions_added() -> None:
+    law, weights = averaged([Law("gaussian", 4.0), Law("gaussian", 2.0)])
+    assert weights == pytest.approx([0.2, 0.8])
+    assert law.deviation == pytest.approx((1 / 16 + 1 / 4) ** -0.5)
+    assert float(half_width(law, law, np.zeros(1), 0.05)[0]) == pytest.approx(1.959964 * law.deviation)
+
+
+def test_only_noises_of_one_kind_are_averaged() -> None:
+    for other in (Law("gaussian", 1.0), Law("laplace", 1.0, 1.0)):
+        with pytest.raises(InvariantError):
+            averaged([Law("laplace", 2.0), other])

@@ -1,0 +1,155 @@
+"""Plans for widths that depend on the data: rounds that each cost twice the one before, up to a maximum.
+
+A round is an ordinary plan. How many of them are carried out is decided by what they released, and by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from privet.aggregates import Mean, Ranked
+from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.schema import Contribution, Schema
+from privet.inference.laws import half_width
+from privet.query.nodes import Query
+
+from .choose import choices
+from .derive import linear_in, meanings
+from .make import Among, make_plan
+from .plan import Known, Plan, Reading, Spend, Target
+from .selections import SURE, part_of
+from .stability import Rule
+from .target import half_width_of, limited
+from .widths import law_of, tail_of
+
+MOST_ROUNDS = 5
+"""Rounds take 1/32, 1/16, 1/8, 1/4 and 1/2 of the maximum: a confidence that is split over more gets too wide."""
+
+
+def make_rounds(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    target: Target,
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Plan:
+    """Return a plan of rounds that together cost no more than the spend. Free, and the same for every data set.
+
+    Round j of k takes 2**(j - k - 1) of the spend, so that each costs twice the one before, and each has noise, and a
+    digest, of its own. All noise is of one family: the one that errs less once all rounds are averaged.
+
+    Guarantee: the parts add up to 1 - 2**-k. Laplace noise and choices cost as much in epsilon, or rho, as their part
+    says, and those add up. Gaussian noise of all rounds together has the rho that `choices` gives for k times the
+    measures, as `make_batch` divides it. So whichever rounds are carried out, they cost no more than the spend; an
+    account is charged for each before it is read, and its filter holds whoever decides how many there are.
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
+    """
+    plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution)
+    hidden = [key.expression for key in plain.passes[0].scan.keys if key.values is None]
+    if hidden:
+        names = ", ".join(key.name for key in query.keys if key.expression in hidden)
+        raise Unsupported(
+            f"the values of {names} are not declared, and rounds would look for them again and again: declare them, or "
+            f"name them in the question (WHERE {names} IN (...)), or say epsilon= instead of within="
+        )
+    if any(one.winners is not None for one in plain.passes):
+        raise Unsupported(
+            "what is chosen (MODE) has no width, and would be chosen again in each round: ask it by itself"
+        )
+    count = _rounds_for(plain, target)
+    measures = sum(len(one.measures) for one in plain.passes)
+    parts = measures + sum(one.selection is not None for one in plain.passes)
+    room = Among(max(1, measures) * count, max(1, parts) * count)
+    families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
+    made = []
+    for family in [choice.family for choice in families] if measures else [None]:
+        several = [
+            make_plan(
+                query,
+                tables,
+                spend=spend,
+                bound=bound,
+                contribution=contribution,
+                among=replace(room, weight=Fraction(count, 2 ** (count - index)), family=family),
+            )
+            for index in range(count)
+        ]
+        passes = tuple(one for plan in several for one in plan.passes)
+        made.append(Plan(query, passes, several[0].readings, spend, target, count))
+    return min(made, key=_error)
+
+
+def _rounds_for(plan: Plan, target: Target) -> int:
+    """Return how many rounds there are: with quantiles, no more than their intervals have certainty for."""
+    limited(plan, target)
+    if not any(isinstance(reading.aggregate, Ranked) for reading in plan.readings):
+        return MOST_ROUNDS
+    count = min(MOST_ROUNDS, int((1 - target.confidence) / (1 - SURE)))
+    if count < 2:
+        most = float(1 - 2 * (1 - SURE))
+        raise RequestError(
+            f"a quantile's interval holds it {float(SURE * 100):g} times in 100, and rounds need two of them: ask for "
+            f"a confidence of at most {most:g}, or say epsilon= instead of within="
+        )
+    return count
+
+
+def _error(plan: Plan) -> float:
+    """Return the sum of the relative variances of what all rounds together say."""
+    found = 0.0
+    for index, one in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
+        for place, measure in enumerate(one.measures):
+            found += (law_of(plan, (index, place)).deviation / max(1, measure.sum.most)) ** 2
+    return found
+
+
+def check_reachable(plan: Plan, target: Target) -> None:
+    """Refuse what even all rounds could not reach on any data, where declared facts can tell."""
+    name = "rho" if plan.spend.epsilon is None else "epsilon"
+    for column, limit in limited(plan, target).items():
+        narrowest, largest = _at_best(plan, column)
+        wanted = float(limit.amount) * (largest if limit.relative else 1.0)
+        if narrowest > wanted * (1 + 1e-9):
+            most = f"{name} {float(amount_of(plan.spend)):.4g}"
+            raise RequestError(
+                f"{column} cannot be within {limit}: {most} gives ±{narrowest:,.4g} at best, on any data; "
+                f"say at_most= more than that, or ask for a wider one"
+            )
+
+
+def _at_best(plan: Plan, column: str) -> tuple[float, float]:
+    """Return the narrowest half-width that a column can have, and how far from 0 it can be, as far as can be told."""
+    line = linear_in(meanings(plan.query)[column])
+    reading = next((one for one in plan.readings if line and one.name == line.column), None)
+    if line is None or reading is None:
+        return 0.0, float("inf")
+    rows, factor = plan.passes[0].scan.schema.rows, abs(float(line.factor))
+    half = half_width_of(plan, column, 1 - tail_of(plan))
+    if half is not None:
+        place = reading.places[0]
+        most = 1 if isinstance(place, Known) else plan.passes[place[0]].measures[place[1]].sum.most
+        return float(half), factor * float(reading.aggregate.linear or 0) * rows * most + abs(float(line.offset))
+    if isinstance(reading.aggregate, Mean):
+        largest = max(map(abs, reading.aggregate.ends)) * factor + abs(float(line.offset))
+        return factor * _narrowest_mean(plan, reading, reading.aggregate, rows), largest
+    return 0.0, float("inf")
+
+
+def _narrowest_mean(plan: Plan, reading: Reading, mean: Mean, rows: int) -> float:
+    """Return how narrow the interval of a mean is where all rows are in one group, and their mean in the middle."""
+    import numpy as np
+
+    law = law_of(plan, reading.places[0]).times(float(mean.argument.centred().step))
+    return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), tail_of(plan))[0]) / rows
+
+
+def amount_of(spend: Spend) -> Fraction:
+    """Return what a spend amounts to, in its own measure."""
+    found = spend.rho if spend.epsilon is None else spend.epsilon
+    if found is None:
+        raise InvariantError("a spend is in epsilon or in rho")
+    return found

@@ -1,0 +1,119 @@
+"""Carries out a plan of rounds: one after the other, each charged before it reads, until the answer is narrow enough.
+
+What was released decides whether to go on, and nothing else does. Sees no data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .answer import Answer
+from .core.errors import BudgetError, BudgetExceeded, InvariantError, RequestError
+from .core.event import Composed
+from .core.exact import open_probability
+from .core.receipt import Receipt
+from .core.rounding import float_down
+from .planner.achieved import Accuracy, achieved
+from .planner.explain import coverage_notes
+from .planner.plan import Plan, Target
+from .planner.target import limited
+from .reading import outside_notes, read_answer
+from .release import Released
+from .road import Road
+
+_ENDED = "the budget did not allow another round, as somebody else had spent of it meanwhile"
+
+
+class InRounds(Road):
+    """A road that goes on until an answer is narrow enough, or the most that it may cost is spent."""
+
+    def _run_rounds(self, plan: Plan, *, confidence: object, key: str | None) -> Answer:
+        """Return the answer to a plan of rounds: what is stored is free, and further rounds are carried out as needed.
+
+        Guarantee: of privacy: each round is charged in full before it reads, so the account's filter covers however
+        many there are and whatever decided it; and that is decided by released values, which are post-processing. Of
+        intervals: the one that is shown is one of k that could have been shown, each of which misses what it covers
+        with probability at most alpha / k, whatever the others do. So with T the round at which it stops, P[the
+        interval of round T misses] <= sum over j of P[the interval of round j misses] <= alpha.
+        Cites: [DR14, Thm 3.16], [RRUV16].
+        """
+        target = _target(plan, confidence)
+        held: list[tuple[Receipt, Released]] = []
+        ended, admitted = "", False
+        for index in range(plan.rounds):
+            one = plan.round(index)
+            with self._asking:
+                found = self._find(one)
+                if found is None and not admitted:
+                    self._admit(plan, index)
+                    admitted = True
+                try:
+                    if found is None or key is not None:
+                        found = self._release(one, None if key is None else f"{key}, round {index + 1}")
+                except BudgetError:
+                    if not held:
+                        raise
+                    ended = _ENDED
+            if found is None:
+                break
+            held.append(found)
+            answer = _read(held, plan, target)
+            if answer.accuracy is not None and answer.accuracy.reached:
+                return answer
+        return _read(held, plan, target, ended)
+
+    def _admit(self, plan: Plan, index: int) -> None:
+        """Raise unless all rounds from one on fit into the budget, but for those that were paid for before.
+
+        A round that was charged and never stored, as where the process ended in between, is not charged again.
+        """
+        waiting = [plan.round(later) for later in range(index, plan.rounds)]
+        waiting = [one for one in waiting if self._find(one) is None]
+        if self._fits(waiting):
+            return
+        paid = {entry.digest for entry in self._ledger.history() if entry.account == self._account}
+        if self._fits([one for one in waiting if one.digest not in paid]) or not self._fits(waiting[:1]):
+            return  # where not even one fits, its own charge is refused, and says why
+        name = "rho" if plan.spend.epsilon is None else "epsilon"
+        left = self._ledger.remaining(self._account)
+        raise BudgetExceeded(
+            measure=name,
+            requested=plan.price[name],
+            remaining=left.largest_epsilon if name == "epsilon" else float_down(left.amount),
+            largest_epsilon=left.largest_epsilon,
+            countable=False,
+        )
+
+    def _fits(self, plans: list[Plan]) -> bool:
+        event = Composed(tuple(event for plan in plans for event in plan.event.events))
+        return self._ledger.admits(event, account=self._account)
+
+
+def _target(plan: Plan, confidence: object) -> Target:
+    if plan.target is None or plan.rounds < 2:
+        raise InvariantError("rounds have a width to reach")
+    if confidence is not None and open_probability(confidence, "confidence") != plan.target.confidence:
+        raise RequestError(
+            f"this plan is for a confidence of {float(plan.target.confidence):g}, by which its rounds stop; plan the "
+            f"question again for another"
+        )
+    return plan.target
+
+
+def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ended: str = "") -> Answer:
+    """Return what the rounds so far say together, with how narrow it is."""
+    each = float(1 - (1 - target.confidence) / plan.rounds)
+    done = plan.first_rounds(len(held))
+    every = Released(held[0][1].keys, tuple(sums for _, released in held for sums in released.sums))
+    answer = read_answer(every, done, held[-1][0], confidence=each)
+    columns = tuple(
+        achieved(name, limit, answer[name].values, answer[name].low or (), answer[name].high or ())
+        for name, limit in limited(plan, target).items()
+    )
+    accuracy = Accuracy(columns, tuple(receipt for receipt, _ in held), plan.rounds, ended)
+    level = float(target.confidence)
+    notes = (accuracy.note(), *coverage_notes(done, level), _SPLIT, *outside_notes(answer.series))
+    return replace(answer, confidence=level, notes=notes, accuracy=accuracy)
+
+
+_SPLIT = "intervals also hold although released values decided how many rounds there were"
