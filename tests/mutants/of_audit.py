@@ -36,6 +36,26 @@ MUTANTS: list[Mutant] = [
         ("for each in (pairs, _turned(pairs)))", "for each in (pairs,))"),
     ),
     *of(
+        "audit/neighbours.py",
+        "unit/audit/test_neighbours.py",
+        ("l1, l2_squared = max(l1, far),", "l1, l2_squared = far,"),
+        ("for count in range(1, size + 1):", "for count in range(1, size):"),
+        ("sum((move * move for move in moves), Fraction(0)))", "max(moves) ** 2)"),
+    ),
+    *of(
+        "audit/replay.py",
+        "adversarial/test_replay.py",
+        ("unit, far <= claim.size)", "unit, True)"),
+        ("IS DISTINCT FROM {mine}", "IS NOT DISTINCT FROM {mine}"),
+        ("before.keys() | after.keys()]", "before.keys() & after.keys()][:1]"),
+        ('far = sum(steps) if claim.norm == "L1" else', 'far = max(steps) if claim.norm == "L1" else'),
+    ),
+    *of(
+        "audit/unsafe.py",
+        "adversarial/test_broken_variants.py",
+        ("noisy if shows_value else 1.0, 0.0)", "1.0, 0.0)"),
+    ),
+    *of(
         "audit/laws.py",
         REGISTRY,
         (

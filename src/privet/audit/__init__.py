@@ -6,13 +6,19 @@ from .bits import audit_bits, low_bits
 from .blackbox import Report, audit
 from .bounds import Counts, power, rate_high, rate_low
 from .exact import Curve, exact_curve, exact_delta, exact_epsilon
+from .neighbours import Enumerated, enumerate_sensitivity
+from .replay import Moved, Replay, replay
 
 __all__ = [
     "Counts",
     "Curve",
+    "Enumerated",
+    "Moved",
+    "Replay",
     "Report",
     "audit",
     "audit_bits",
+    "enumerate_sensitivity",
     "exact_curve",
     "exact_delta",
     "exact_epsilon",
@@ -20,4 +26,5 @@ __all__ = [
     "power",
     "rate_high",
     "rate_low",
+    "replay",
 ]

@@ -40,3 +40,25 @@ def narrow_sum(values: Floats) -> int:
 def coins(count: int, size: int, *, chance: float = 0.5) -> Floats:
     """Return rows of random bits, for made-up people."""
     return (np.random.default_rng().random((count, size)) < chance).astype(np.float64)
+
+
+def laplace_many(values: Floats, count: int, *, scale: float) -> Floats:
+    """Return rows of numbers, each with floating-point Laplace noise of its own."""
+    return np.asarray(values + np.random.default_rng().laplace(0.0, scale, (count, len(values))))
+
+
+def careless_sparse(
+    queries: Floats, count: int, *, threshold_scale: float, query_scale: float, limit: int | None, shows_value: bool
+) -> Floats:
+    """Return runs of a sparse vector around a threshold of 0, a row for each: 0 below, 1 or the noisy value above.
+
+    After `limit` crossings a run is over, and its row goes on with NaN. A scale of 0 is no noise.
+    """
+    draw = np.random.default_rng().laplace
+    bars = draw(0.0, threshold_scale, (count, 1)) if threshold_scale else np.zeros((count, 1))
+    noisy = queries + (draw(0.0, query_scale, (count, len(queries))) if query_scale else np.zeros((count, 1)))
+    above = noisy >= bars
+    rows = np.where(above, noisy if shows_value else 1.0, 0.0)
+    if limit is not None:
+        rows[np.cumsum(above, axis=1) - above >= limit] = np.nan
+    return np.asarray(rows)

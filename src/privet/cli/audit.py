@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from .numbers import number
 from .output import json_option, print_json
+from .places import config_option
+from .screen import print_text, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,26 +23,47 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Audit every mechanism.")
 @click.option("--attacks", is_flag=True, help="Run the attacks of the lab instead.")
+@click.option("--broken", is_flag=True, help="Audit known broken mechanisms, each of which must be caught.")
+@click.option("--replay", metavar="SQL", help="For the custodian: replay a question without each unit. Private.")
+@click.option("--epsilon", type=number, default="1", show_default=True, help="What the replayed question may cost.")
+@config_option
 @click.option("--samples", type=int, help="Releases of each neighbour; what each mechanism asks for if not given.")
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, names: tuple[str, ...], everything: bool, attacks: bool, samples: int | None, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    everything: bool,
+    attacks: bool,
+    broken: bool,
+    replay: str | None,
+    epsilon: Fraction,
+    config: Path,
+    samples: int | None,
+    as_json: bool,
 ) -> None:
     """Try to refute the guarantees of mechanisms by looking at what they release.
 
     Each is also run with a fault planted, which the audit must catch. The exit status is 1 if a guarantee is refuted,
-    or if a planted fault is missed. NAMES are parts of the names of mechanisms, or of attacks.
+    or if a planted fault is missed. NAMES are parts of the names of mechanisms, of attacks or of broken mechanisms.
+    With --replay nothing is asked of the ledger and nothing is released: what is printed is private.
 
     \b
     Example:
       privet audit laplace --samples 200000
       privet audit --all
       privet audit --attacks
+      privet audit --broken
+      privet audit --replay "SELECT COUNT(*) FROM visits"
     """
-    if not (names or everything or attacks):
-        raise click.UsageError("say which mechanisms to audit, or --all, or --attacks")
-    passed = _attacks(names, as_json) if attacks else _audits(names, samples, as_json)
+    if not (names or everything or attacks or broken or replay):
+        raise click.UsageError("say which mechanisms to audit, or --all, --attacks, --broken or --replay")
+    if replay:
+        passed = _replay(replay, epsilon, config, as_json)
+    elif attacks:
+        passed = _attacks(names, as_json)
+    else:
+        passed = _broken(names, as_json) if broken else _audits(names, samples, as_json)
     if not passed:
         ctx.exit(1)
 
@@ -112,6 +138,49 @@ def _attacks(names: tuple[str, ...], as_json: bool) -> bool:
     if as_json:
         print_json([asdict(outcome) for outcome in outcomes])
     return all(outcome.broke and outcome.held for outcome in outcomes)
+
+
+def _broken(names: tuple[str, ...], as_json: bool) -> bool:
+    from rich.console import Console
+    from rich.table import Table
+
+    from privet.audit.broken import BROKEN
+
+    chosen = [one for one in BROKEN if not names or _named(one.name, names)]
+    _check(names, [one.name for one in chosen], [one.name for one in BROKEN], "broken mechanism")
+    found = [one.to_dict() for one in chosen]
+    if as_json:
+        print_json(found)
+    else:
+        table = Table(box=None, pad_edge=False)
+        for heading in ("broken mechanism", "claim", "found", "verdict", "what is wrong"):
+            table.add_column(heading, no_wrap=heading != "what is wrong")
+        for one in found:
+            claim = f"{one['epsilon']:.3g}" + (f", {one['delta']:g}" if one["delta"] else "")
+            verdict = "caught" if one["caught"] else "MISSED"
+            table.add_row(str(one["name"]), claim, f"{one['found']:.3g}", verdict, str(one["wrong"]))
+        Console(soft_wrap=True).print(table)
+    return all(bool(one["caught"]) for one in found)
+
+
+def _replay(sql: str, epsilon: Fraction, config: Path, as_json: bool) -> bool:
+    from dataclasses import asdict
+
+    from privet.audit.replay import replay
+    from privet.config import read_config
+    from privet.ledger.memory import MemoryLedger
+    from privet.session import Session
+
+    declared = read_config(config)
+    with Session(declared.tables, views=declared.views, ledger=MemoryLedger(declared.rules.budget)) as session:
+        plan = session.plan(sql, epsilon=epsilon)
+    found = replay(declared.tables, plan)
+    if as_json:
+        print_json({"private": True, "holds": found.holds, **asdict(found)})
+    else:
+        for line in str(found).splitlines():
+            print_text(printable(line))
+    return found.holds
 
 
 def _named(name: str, wanted: tuple[str, ...]) -> bool:
