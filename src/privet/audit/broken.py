@@ -62,9 +62,9 @@ def _sparse(
         rows = draw(value, count)
         if not shows_value:
             return np.nan_to_num(rows, nan=-1.0)
-        # whether all but the last came out below, and the value that the last one shows
+        # whether all but the last came out below, and about which value the last one shows
         quiet = (rows[:, :-1] == 0).all(axis=1) & (rows[:, -1] != 0)
-        return np.where(quiet, rows[:, -1], 1e6)
+        return np.where(quiet, np.floor(rows[:, -1]), 1000.0)
 
     return lambda: audit(look, queries, 1, 800_000 if shows_value else 200_000, batched=True)
 
@@ -88,13 +88,13 @@ def _classical(epsilon: float, delta: float) -> Callable[[], Report]:
     )
 
 
-_MANY, _LONG = 12, 24
+_MANY, _FEW = 12, 8
 
 BROKEN: tuple[Broken, ...] = (
     Broken(
         "Sparse vector that shows the noisy value",
         "the noise that decided the comparison is the noise of the answer: what is shown bounds the threshold's noise",
-        _sparse(([0] * _LONG + [0], [1] * _LONG + [-1]), threshold_scale=2, query_scale=2, limit=1, shows_value=True),
+        _sparse(([0] * _FEW + [1], [1] * _FEW + [0]), threshold_scale=2, query_scale=2, limit=1, shows_value=True),
     ),
     Broken(
         "Sparse vector whose query noise ignores the limit",
