@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         analytic_gaussian_sigma,
     )
     from .query.frame import (
+        bounds,
         col,
         corr,
         count,
@@ -114,6 +115,7 @@ __all__ = [
     "accounting",
     "analytic_gaussian_sigma",
     "boolean",
+    "bounds",
     "category",
     "col",
     "core",
@@ -183,6 +185,7 @@ _HOME = {
     "Zcdp": "core.budget",
     "analytic_gaussian_sigma": "mechanisms",
     "boolean": "core.schema",
+    "bounds": "query.frame",
     "category": "core.schema",
     "col": "query.frame",
     "corr": "query.frame",

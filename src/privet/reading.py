@@ -19,6 +19,7 @@ from .planner.averaging import averaged_sums
 from .planner.derive import columns_of, kinds_of, linear_in, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan, Reading
+from .planner.range_words import range_notes
 from .planner.selections import SURE
 from .planner.widths import law_of, measure_at, noise_within
 from .query.nodes import Output, Step
@@ -50,7 +51,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = _Bars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
-    return Answer(series, confidence, plan, receipt, (*coverage_notes(plan, confidence), *outside_notes(series)))
+    notes = (*coverage_notes(plan, confidence), *outside_notes(series), *range_notes(plan, base))
+    return Answer(series, confidence, plan, receipt, notes)
 
 
 def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
     found: dict[Place, Floats] = {
         (index, place): np.array([noisy / 2**measure.shift for noisy in released.sums[index][place]], dtype=np.float64)
         for index, one in enumerate(plan.passes)
-        for place, measure in enumerate(one.measures)
+        for place, measure in enumerate(() if one.buckets else one.measures)
     }
     for index, one in enumerate(plan.passes):
         if one.selection is not None and one.scan.places is not None:
@@ -101,6 +103,10 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
             for drawn, slot in enumerate(one.selection.slots):
                 chosen = [float(slot.value(at, grid)) for at in released.sums[index][drawn]]
                 found[index, drawn] = np.array(chosen, dtype=np.float64)
+        if one.buckets:
+            shift = one.measures[0].shift
+            for at, noisy in enumerate(released.sums[index]):
+                found[index, at] = np.array([number / 2**shift for number in noisy], dtype=np.float64)
         if one.winners is not None:
             for rank, values in enumerate(released.sums[index]):
                 found[index, rank] = np.array([*values, None], dtype=object)[:-1]

@@ -121,6 +121,11 @@ def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, 
         return tuple(chosen)
     held = exact._groups
     nothing = (0,) * (len(one.measures) + 1)
+    if one.buckets:
+        values = one.scan.keys[-1].values or ()
+        inside = [held.get((*cell, value), nothing)[0] for value in values for cell in keys]
+        noisy = _add_noise(inside, one.measures[0].mechanism)
+        return tuple(tuple(noisy[at : at + len(keys)]) for at in range(0, len(values) * len(keys), len(keys) or 1))
     rows = [held.get(cell, nothing) for cell in keys]
     return tuple(
         tuple(_add_noise([row[index] for row in rows], measure.mechanism)) for index, measure in enumerate(one.measures)

@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         ("if hidden and not spend.keys:", "if False:"),
         ("return tuple(texts[text] for text in sorted(texts))", "return tuple(texts.values())"),
-        ("+ len(values) + discovers", "+ len(values)"),
+        ("+ len(spans) + discovers", "+ len(spans)"),
         ("whole = isinstance(query.table, str) and query.where is None", "whole = isinstance(query.table, str)"),
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
     ),
@@ -53,9 +53,9 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/make.py",
         "laws/test_different_values.py",
-        ("+ len(values) + discovers", "+ discovers"),
+        ("+ len(values) + len(spans) + discovers", "+ discovers"),
         (
-            "if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode)):",
+            "if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode, Span)):",
             "if isinstance(aggregates[asked.name], Ranked):",
         ),
     ),

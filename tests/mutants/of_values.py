@@ -49,4 +49,26 @@ MUTANTS: list[Mutant] = [
         ("measures + len(selections) + len(winners))", "measures + len(selections))"),
         ("keys=spend.keys / max(1, discovers + sum(key.values is None for key in options))", "keys=spend.keys"),
     ),
+    *of(
+        "planner/ranges.py",
+        "laws/test_private_ranges.py",
+        ("sensitivity = sensitivity_of(total, scan)", "sensitivity = sensitivity_of(total, replace(scan, keys=()))"),
+        ("float(1 - 2 * FALSE / len(ranges))", "float(1 - 2 * FALSE)"),
+    ),
+    *of(
+        "aggregates/span.py",
+        "laws/test_private_ranges.py",
+        ("above = np.stack(released) > self.threshold", "above = np.stack(released) > 0"),
+        ('Call("less" if middle < 0 else "less_equal",', 'Call("less",'),
+    ),
+    *of(
+        "planner/verify.py",
+        "unit/test_range_road.py",
+        ("if one.buckets and (len(one.measures) != 1 or", "if one.buckets and (False and len(one.measures) != 1 and"),
+    ),
+    *of(
+        "planner/make.py",
+        "unit/test_range_road.py",
+        ("+ len(values) + len(spans) + discovers", "+ len(values) + discovers"),
+    ),
 ]

@@ -11,6 +11,7 @@ from .covariance import Covariance
 from .mean import Mean
 from .mode import Mode
 from .ranked import Ranked
+from .span import Span
 from .spread import Spread
 from .total import Total
 
@@ -45,6 +46,7 @@ __all__ = [
     "Mean",
     "Mode",
     "Ranked",
+    "Span",
     "Spread",
     "Total",
 ]

@@ -107,7 +107,8 @@ class Unbounded(RequestError):
     def __init__(self, expression: str, *, column: str | None = None) -> None:
         self.expression = _shorten(expression)
         self.column = column
-        fix = f"declare low and high for column {column!r}, or clamp" if column else "clamp"
+        ask = f"ask BOUNDS({column}) for a private range that you can declare, or clamp"
+        fix = f"declare low and high for column {column!r}, {ask}" if column else "clamp"
         super().__init__(
             f"{self.expression} has no public bounds, so one person could move the answer without limit; "
             f"{fix} it in the query: LEAST(GREATEST({self.expression}, low), high)"

@@ -21,13 +21,14 @@ from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
 from .discover import other_way, people_needed
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
+from .range_words import range_lines
 from .target import reached
 from .winner_words import largest_in_words, winner_facts, winner_lines, winner_notes
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
-    only_chosen = all(one.winners is not None for one in plan.passes)
+    only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
     notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes}
@@ -125,6 +126,7 @@ def explain(plan: Plan) -> str:
             )
         lines.extend(choice_lines(one))
         lines.extend(winner_lines(one))
+    lines.extend(range_lines(plan))
     lines.append(why(plan))
     if plan.target is not None:
         lines.append(_aim(plan, plan.target))
@@ -277,6 +279,9 @@ def _aim(plan: Plan, target: Target) -> str:
 
 def _name(measure: Measure, one: Pass) -> str:
     used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
+    if one.buckets:
+        what = f"the count of rows in each of {len(one.scan.keys[-1].values or ()):,} ranges"
+        return f"{what} in each group" if one.groups else what
     if isinstance(one.scan.bounding, Pairs):
         what = f"the number of different values of {text(one.scan.bounding.of)}"
     elif measure.sum.expression is None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Mode, Ranked
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
+from privet.aggregates.span import Side
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
 from privet.core.expression import Call, Column, Expression
 from privet.core.relation import Relation
@@ -27,6 +28,7 @@ from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
+from .ranges import place_in, span_pass, wanted_spans
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
@@ -77,7 +79,7 @@ def make_plan(
     groups: dict[bool, dict[str, Sum]] = {}
     values = different_values(aggregates)
     for asked in query.aggregates:
-        if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode)):
+        if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode, Span)):
             continue
         wanted = groups.setdefault(asked.function == "count_units", {})
         for total in aggregates[asked.name].sums():
@@ -99,10 +101,11 @@ def make_plan(
     spend_each = replace(spend, keys=spend.keys / max(1, discovers + sum(key.values is None for key in options)))
     if discovers and not ordered:
         ordered = {False: []}  # a pass that finds the keys, and sums nothing
-    measures = sum(map(len, ordered.values())) + len(values) + discovers
+    spans = wanted_spans(aggregates)
+    measures = sum(map(len, ordered.values())) + len(values) + len(spans) + discovers
     selections = wanted_selections(aggregates)
     parts = max(1, measures + len(selections) + len(winners))
-    noisy = ordered or values
+    noisy = ordered or values or spans
     among = among or Among(max(1, measures), parts)
     found: list[tuple[Pass, ...]] = [] if noisy else [()]
     for choice in among.choices(spend) if noisy else ():
@@ -110,7 +113,8 @@ def make_plan(
             _pass(query, schema, keys, tuple(sums), distinct, choice, spend_each, limits, find=discovers and index == 0)
             for index, (distinct, sums) in enumerate(ordered.items())
         )
-        found.append(passes + tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values))
+        passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
+        found.append(passes + tuple(_span_pass(query, schema, keys, span, choice, limits) for span in spans))
     if not found:
         raise InvariantError("no noise fits the spend")
     share = part_of(spend_each, Fraction(among.weight, among.parts))
@@ -182,6 +186,10 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         chosen = dict(asked.options)
         kind = typed(asked.argument, schema.columns).kind or "text"
         return Mode(asked.argument, kind, asked.where, int(chosen["k"]), int(chosen["rank"]))
+    if asked.function == "bounds" and asked.argument is not None:
+        whole = typed(asked.argument, schema.columns).kind == "integer"
+        side: Side = "low" if dict(asked.options)["side"] == "low" else "high"
+        return Span(asked.argument, "integer" if whole else "number", asked.where, side)
     if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
         both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
         first, second = (_argument(asked, one, schema, typical) for one in both)
@@ -190,7 +198,7 @@ def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Ag
         share = Fraction(dict(asked.options)["share"])
         return Ranked(_argument(asked, asked.argument, schema, typical), share)
     if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode"))
+        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode", "bounds"))
     return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
 
 
@@ -269,6 +277,15 @@ def _values_pass(
     return Pass(scan, (Measure(total, sensitivity, choice.mechanism(sensitivity), 0),), None)
 
 
+def _span_pass(
+    query: Query, schema: Schema, keys: tuple[GroupKey, ...], span: Span, choice: Choice, limits: Limits
+) -> Pass:
+    bounding = bounding_for(
+        schema, limits.contribution, rule=limits.rule, grouped=True, order=choice.order, distinct=False
+    )
+    return span_pass(span, Scan(query.table, schema, query.where, keys, (), bounding), choice)
+
+
 def error_of(passes: tuple[Pass, ...], groups: int) -> float:
     """Return the sum of the measures' relative variances, by which two plans for the same sums compare.
 
@@ -293,6 +310,8 @@ def _reading(
 ) -> Reading:
     if isinstance(aggregate, Mode):
         return Reading(asked.name, aggregate, (place_of(aggregate, passes, where),))
+    if isinstance(aggregate, Span):
+        return Reading(asked.name, *place_in(aggregate, passes, where))
     if isinstance(aggregate, Ranked):
         for index, one in enumerate(passes):
             if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
@@ -302,9 +321,7 @@ def _reading(
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
         return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     wanted = asked.function == "count_units"
-    others = [
-        one.selection is not None or one.winners is not None or isinstance(one.scan.bounding, Pairs) for one in passes
-    ]
+    others = [one.selection is not None or one.inside or isinstance(one.scan.bounding, Pairs) for one in passes]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and not others[i])
     sums = passes[index].scan.sums
     return Reading(

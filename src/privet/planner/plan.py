@@ -176,16 +176,23 @@ class Pass:
     keys: KeyRelease | KeyRule | None
     selection: Selection | None = field(default=None, metadata={"later": True})
     winners: Frequent | None = field(default=None, metadata={"later": True})
+    buckets: bool = field(default=False, metadata={"later": True})
+    """Whether the last key of the scan is inside each group too: its one sum is released for each of its values."""
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:
         """The keys of the groups that are answered: those of the scan, without one that is inside each of them."""
-        return self.scan.keys if self.winners is None else self.scan.keys[:-1]
+        return self.scan.keys[:-1] if self.inside else self.scan.keys
+
+    @property
+    def inside(self) -> bool:
+        """Whether the last key of the scan is inside each group that is answered."""
+        return self.winners is not None or self.buckets
 
     @property
     def finds_groups(self) -> bool:
         """Whether the pass discovers groups, and not values within them."""
-        return self.keys is not None and self.winners is None
+        return self.keys is not None and not self.inside
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -37,6 +37,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
             )
         _verify_selection(one)
         _verify_winners(one)
+        _verify_buckets(one)
         counted = one.scan.sums if one.winners is None else ()
         if tuple(measure.sum for measure in one.measures) != counted:
             raise InvariantError("the measures of a plan are not the sums of its scan")
@@ -107,6 +108,11 @@ def _verify_winners(one: Pass) -> None:
         raise InvariantError("values that are not public are chosen from only once they are found")
     if one.winners.span < span_of_scores(one.scan):
         raise InvariantError("values are chosen for another sensitivity than their scan has")
+
+
+def _verify_buckets(one: Pass) -> None:
+    if one.buckets and (len(one.measures) != 1 or not one.scan.keys or one.scan.keys[-1].values is None or one.keys):
+        raise InvariantError("one sum is released for each of the public values that are inside a group")
 
 
 def _verify_keys(one: Pass) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
-from privet.aggregates import Covariance, Mean, Mode, Ranked, Spread
+from privet.aggregates import Covariance, Mean, Mode, Ranked, Span, Spread
 from privet.core.errors import InvariantError
 from privet.core.expression import Column
 from privet.inference.laws import Law, averaged, half_width
@@ -18,6 +18,7 @@ from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings
 from .plan import Known, Measure, Place, Plan, Reading
+from .range_words import range_in_words
 from .stability import shift_of
 from .winner_words import behind_in_words
 
@@ -137,6 +138,8 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
         return Width(name, note=f"at most {off:,.4g} ranks off; its interval comes with the answer")
     if isinstance(reading.aggregate, Mode) and not isinstance(reading.places[0], Known):
         return Width(name, note=behind_in_words(plan.passes[reading.places[0][0]]))
+    if isinstance(reading.aggregate, Span) and not isinstance(reading.places[0], Known):
+        return Width(name, note=range_in_words(plan.passes[reading.places[0][0]]))
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
         if isinstance(place, Known):

@@ -37,6 +37,7 @@ from .resolve import (
     as_facts,
     check_argument,
     check_key,
+    check_range,
     check_values,
     checked,
     condition,
@@ -89,7 +90,9 @@ def aggregated(source: Private, asked: Selection) -> Released:
         if marked not in found:
             name = distinct_name(label(marked), taken)
             found[marked] = replace(one, name=name)
-            values = None if one.function != "mode" or one.argument is None else typed(one.argument, columns)
+            values = (
+                None if one.function not in {"mode", "bounds"} or one.argument is None else typed(one.argument, columns)
+            )
             facts[name] = released_facts(one.function, values)
         return Column(found[marked].name)
 
@@ -157,6 +160,11 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
         return Aggregate("", function, None, kept)
     if function == "top_k":
         raise Unsupported("TOP_K makes several columns, such as top_1 and top_2; it stands alone in the SELECT list")
+    if function == "bounds":
+        if len(marked.arguments) == 2:
+            raise Unsupported("BOUNDS makes two columns, a low and a high end; it stands alone in the SELECT list")
+        side = marked.arguments[2].value if isinstance(marked.arguments[2], Literal) else ""
+        return Aggregate("", function, check_range(argument, source), kept, (("side", str(side)),))
     if function == "mode":
         options = zip(
             ("k", "rank"), (part.value for part in marked.arguments[2:] if isinstance(part, Literal)), strict=True

@@ -27,6 +27,7 @@ from .sql_wish import NO_WISH, Wish
 from .terms import (
     Descending,
     Term,
+    bounds,
     col,
     constant,
     corr,
@@ -56,6 +57,7 @@ __all__ = [
     "Frame",
     "Result",
     "Term",
+    "bounds",
     "col",
     "corr",
     "count",

@@ -155,6 +155,18 @@ def check_values(expression: Expression, source: Private) -> Expression:
     return one
 
 
+def check_range(expression: Expression, source: Private) -> Expression:
+    """Return a checked argument of BOUNDS: numbers, with declared bounds or without."""
+    one = checked(expression, source.schema.columns)
+    facts = typed(one, source.schema.columns)
+    if facts.kind not in {"integer", "number"}:
+        raise WrongKind("BOUNDS", "numbers", (facts.kind or "NULL",), advice="ask for MIN and MAX of YEAR(x), or TOP_K")
+    person = person_column(source.schema.unit)
+    if person in mentions(one):
+        raise Unsupported(f"BOUNDS of {text(one)} has no meaning: {person!r} says whose row it is")
+    return one
+
+
 def read_quantile(share: Expression) -> Fraction:
     """Return the share of the values that lie below a quantile, with a small denominator."""
     value = share.value if isinstance(share, Literal) else None

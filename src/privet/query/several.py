@@ -1,4 +1,4 @@
-"""Aggregates that make several columns: TOP_K(x, 3) AS top is top_1, top_2 and top_3."""
+"""Aggregates that make several columns: TOP_K(x, 3) AS top is top_1, top_2 and top_3; BOUNDS(x) is x_low and x_high."""
 
 from __future__ import annotations
 
@@ -26,13 +26,27 @@ def top_k(argument: Expression, k: Expression, where: Expression | None = None) 
     return Call(MARK + "top_k", (argument, where or Literal(True), k))
 
 
+def bounds(argument: Expression, where: Expression | None = None) -> Call:
+    """Return a marked aggregate: a range that holds most values."""
+    return Call(MARK + "bounds", (argument, where or Literal(True)))
+
+
 def _makes_several(expression: Expression) -> bool:
-    return isinstance(expression, Call) and expression.function == MARK + "top_k"
+    if not isinstance(expression, Call):
+        return False
+    # with a side it is one column already
+    return expression.function == MARK + "top_k" or (
+        expression.function == MARK + "bounds" and len(expression.arguments) == 2
+    )
 
 
 def _columns(name: str | None, marked: Expression) -> list[tuple[str | None, Expression]]:
     if not isinstance(marked, Call):
         return []
+    if marked.function == MARK + "bounds":
+        shown = label(marked.arguments[0])[:50] if name is None else name
+        sides = ("low", "high")
+        return [(f"{shown}_{side}", Call(marked.function, (*marked.arguments, Literal(side)))) for side in sides]
     argument, where, k = marked.arguments
     number = k.value if isinstance(k, Literal) else None
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_VALUES:

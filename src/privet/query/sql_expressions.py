@@ -15,7 +15,7 @@ from privet.core.expression import Call, Column, Expression, Literal
 from .nodes import Order
 from .normal import call, conjunction
 from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, mode, quantile, window
-from .several import top_k
+from .several import bounds, top_k
 from .sql_clauses import Node, part, parts, refusal, unknown_function
 from .sql_functions import NAMES, TRANSLATIONS, part_of_date
 
@@ -154,6 +154,10 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
         return histogram(arguments[0], arguments[1])
     if name == "top_k" and len(arguments) == 2:
         return top_k(arguments[0], arguments[1])
+    if name == "bounds" and len(arguments) == 1:
+        return bounds(arguments[0])
+    if name == "bounds":
+        raise WrongKind("BOUNDS", "one argument: BOUNDS(x)", (f"{len(arguments)} arguments",))
     if name == "top_k":
         raise WrongKind("TOP_K", "two arguments: TOP_K(x, 3)", (f"{len(arguments)} arguments",))
     if name in {"bin", "histogram"}:

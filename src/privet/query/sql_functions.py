@@ -88,6 +88,7 @@ NAMES = (
         "ABS",
         "AVG",
         "BIN",
+        "BOUNDS",
         "BUCKET",
         "CASE",
         "CAST",

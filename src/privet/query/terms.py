@@ -21,6 +21,7 @@ from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
 from .relation import mode as marked_mode
 from .relation import quantile as marked_quantile
+from .several import bounds as marked_bounds
 from .several import top_k as marked_top_k
 
 _INT64 = 2**63
@@ -308,6 +309,11 @@ def mode(of: str | Term, *, where: Term | None = None) -> Term:
 def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
     """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given."""
     return Term(marked_top_k(read(of), constant(k), _kept(where)))
+
+
+def bounds(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a range that holds most values, where none is declared: columns name_low and name_high."""
+    return Term(marked_bounds(read(of), _kept(where)))
 
 
 def smallest(of: str | Term, *, where: Term | None = None) -> Term:

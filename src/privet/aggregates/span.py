@@ -1,0 +1,100 @@
+"""BOUNDS(x): a range that holds most values of x, from noisy counts in public ranges that double. No bounds are needed.
+
+The ranges are zero, and powers of two of either sign; what is beyond the largest counts in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from privet.core.expression import Call, Expression
+from privet.core.expression import Literal as Constant
+from privet.core.scan import GroupKey, Sum
+from privet.core.schema import Kind
+
+from .aggregate import Aggregate, rows
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+Side = Literal["low", "high"]
+
+_POWERS = {"integer": (0, 63), "number": (-32, 64)}
+"""The first range of either sign ends at the first power of two, and the last at the last."""
+
+_INT64 = 2**63
+
+
+@dataclass(frozen=True)
+class Span(Aggregate):
+    """The low or the high end of the ranges of x in which more rows are counted than noise alone would make likely.
+
+    NULL where there is no such range. `threshold` is what a noisy count must exceed.
+    """
+
+    expression: Expression
+    values: Kind
+    where: Expression | None
+    side: Side
+    threshold: float = 0.0
+    name = "bounds"
+    chosen = True
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Return the count of rows, which is released for each range."""
+        return (rows(None),)
+
+    @cached_property
+    def ranges(self) -> GroupKey:
+        """The number of the range of x: 0 for zero, from 1 for those above it and from -1 for those below."""
+        last = len(self._edges) - 1
+        return GroupKey(self._among(-last, last), tuple(range(-last, last + 1)), False)
+
+    def ends_of(self, number: int) -> tuple[Fraction, Fraction]:
+        """Return the ends of a range."""
+        inner, outer = (self._edges[abs(number) - 1], self._edges[abs(number)]) if number else (Fraction(0),) * 2
+        low, high = (inner, outer) if number > 0 else (-outer, -inner)
+        if self.values == "integer":  # a whole number above a power of two is at least one more
+            low, high = (low + 1, high) if number > 0 else (low, high - 1) if number < 0 else (low, high)
+        return low, high
+
+    def read(self, *released: Floats) -> Floats:
+        """Return an end of the outermost range whose noisy count is above the threshold."""
+        import numpy as np
+
+        above = np.stack(released) > self.threshold
+        if self.side == "high":
+            above = above[::-1]
+        last = len(self._edges) - 1
+        numbers = above.argmax(axis=0) - last
+        found = np.full(numbers.shape, None, dtype=object)
+        for row, number in enumerate(numbers.tolist()):
+            if above[:, row].any():
+                low, high = self.ends_of(number if self.side == "low" else -number)
+                found[row] = self._shown(low if self.side == "low" else high)
+        return found
+
+    @property
+    def kind(self) -> Kind:
+        return self.values
+
+    @cached_property
+    def _edges(self) -> list[Fraction]:
+        first, last = _POWERS[self.values]
+        return [Fraction(0), *(Fraction(2) ** power for power in range(first, last + 1))]
+
+    def _among(self, first: int, last: int) -> Expression:
+        """Return the number of the range of x, which lies from the first to the last, by halving."""
+        if first == last:
+            return Constant(first)
+        middle = (first + last) // 2
+        edge = -self._edges[-middle - 1] if middle < 0 else self._edges[middle]
+        cut = Constant(int(edge) if self.values == "integer" else edge)
+        below = Call("less" if middle < 0 else "less_equal", (self.expression, cut))
+        return Call("case", (below, self._among(first, middle), self._among(middle + 1, last)))
+
+    def _shown(self, end: Fraction) -> int | float:
+        return min(max(int(end), -_INT64), _INT64 - 1) if self.values == "integer" else float(end)
