@@ -15,6 +15,7 @@ from privet.mechanisms import MECHANISMS
 QUICK, LARGER = 5, Fraction(3, 2)
 """A fifth of the releases, and a fault that they catch far more surely than all of them catch one of a tenth."""
 
+SESSIONS = [entry for entry in AUDITS if callable(entry.claimed)]
 EXACT = [entry for entry in AUDITS if isinstance(entry.claimed, Curve)]
 
 
@@ -36,6 +37,13 @@ def test_the_exact_loss_of_a_pair_is_within_what_the_mechanism_states(entry: Ent
             continue  # nothing is stated there
         stated = epsilon(entry.event, delta) if delta else float(entry.event.pure())
         assert 0 < exact <= stated * 1.0101
+
+
+@pytest.mark.parametrize("entry", SESSIONS, ids=lambda entry: entry.name)
+def test_the_exact_loss_of_an_answer_is_within_what_its_plan_costs(entry: Entry) -> None:
+    assert callable(entry.claimed)
+    assert entry.stated is not None
+    assert all(0 < exact <= entry.stated for exact, _ in entry.claimed().points)
 
 
 @pytest.mark.parametrize("entry", AUDITS, ids=lambda entry: entry.name)

@@ -74,6 +74,23 @@ MUTANTS: list[Mutant] = [
         ("aim = float(fault) * entry.loss(Fraction(1))", "aim = entry.loss(Fraction(1))"),
     ),
     *of(
+        "audit/registry/sessions.py",
+        REGISTRY,
+        (
+            "draw = answers(select, epsilon * leak, column, discovered=discovered)",
+            "draw = answers(select, Fraction(epsilon), column, discovered=discovered)",
+        ),
+        (
+            "return np.array([name in shown for name in _names(groups)])",
+            "return np.array([True for name in _names(groups)])",
+        ),
+    ),
+    *of(
+        "audit/bits.py",
+        "adversarial/test_low_bits.py adversarial/test_attacks.py",
+        ("return np.where(whole > 0, label, 0)", "return np.where(whole > 0, 1, 0)"),
+    ),
+    *of(
         "noise/choosing.py",
         "unit/noise/test_noise_choose.py",
         ("refused[lanes[~kept]] = True", "refused[lanes[~kept]] = False"),

@@ -34,7 +34,8 @@ class Entry:
     `make(leak)` returns the draws of a mechanism made for `leak` times the epsilon that is claimed: 1 for the honest
     one, more for the planted fault, which leaks `fault` times what is claimed. `claimed` is what is put to the test:
     what the mechanism states, or the exact curve of this very pair, where that is less than the `stated` epsilon.
-    `pairs` are the values between which the low bits of doubles are compared.
+    It may be a function that computes it, which is called when the entry is judged. `pairs` are the values between
+    which the low bits of doubles are compared.
     """
 
     name: str
@@ -148,10 +149,11 @@ def planted(entry: Entry, fault: Fraction) -> Fraction:
 def judge(entry: Entry, *, samples: int | None = None, fault: Fraction | None = None) -> Verdict:
     """Return the verdict on an entry, with as many releases as it asks for, or fewer, and its fault or a larger one."""
     size = entry.samples if samples is None else min(entry.samples, whole(samples, "samples", least=100, most=10**9))
+    claimed = entry.claimed() if callable(entry.claimed) else entry.claimed
     honest, faulty = entry.make(Fraction(1)), entry.make(planted(entry, max(entry.fault, fault or entry.fault)))
     return Verdict(
         entry,
-        audit(honest, entry.neighbours, entry.claimed, size, batched=True),
-        audit(faulty, entry.neighbours, entry.claimed, size, batched=True),
-        audit_bits(honest, entry.claimed, min(size, 50_000), pairs=entry.pairs) if entry.pairs else None,
+        audit(honest, entry.neighbours, claimed, size, batched=True),
+        audit(faulty, entry.neighbours, claimed, size, batched=True),
+        audit_bits(honest, claimed, min(size, 50_000), pairs=entry.pairs) if entry.pairs else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,9 @@ from .screen import print_text, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from privet.audit.blackbox import Report
     from privet.audit.entry import Entry, Verdict
+    from privet.audit.registry.doubles import Doubles
 
 
 @click.command()
@@ -72,19 +75,48 @@ def _audits(names: tuple[str, ...], samples: int | None, as_json: bool) -> bool:
     from rich.console import Console
     from rich.progress import track
 
-    from privet.audit.entry import judge
     from privet.audit.registry import AUDITS
+    from privet.audit.registry.doubles import DOUBLES
+    from privet.audit.running import judge_all, look_at_bits
 
     chosen = [entry for entry in AUDITS if not names or _named(entry.name, names)]
     _check(names, chosen, [entry.name for entry in AUDITS], "mechanism")
     screen = Console(stderr=True)
-    watched = track(chosen, "auditing", console=screen, disable=not screen.is_terminal, transient=True)
-    verdicts = [judge(entry, samples=samples) for entry in watched]
+    quiet, processes = not screen.is_terminal, os.cpu_count() or 1
+    judged = judge_all(chosen, samples=samples, processes=processes)
+    verdicts = list(track(judged, "auditing", len(chosen), console=screen, disable=quiet, transient=True))
+    roads = () if names else DOUBLES
+    looked = look_at_bits(roads, processes=processes)
+    bits = list(track(looked, "looking at bits", len(roads), console=screen, disable=quiet, transient=True))
     if as_json:
-        print_json([verdict.to_dict() for verdict in verdicts])
+        leaks = [
+            {
+                "name": f"low bits: {road.name}",
+                "epsilon": found.epsilon,
+                "found": found.found,
+                "stands": not found.refuted,
+            }
+            for road, found in bits
+        ]
+        print_json([*(verdict.to_dict() for verdict in verdicts), *leaks])
     else:
         Console(soft_wrap=True).print(verdict_table(verdicts))
-    return all(verdict.stands for verdict in verdicts)
+        if bits:
+            Console(soft_wrap=True).print("", bits_table(bits))
+    return all(verdict.stands for verdict in verdicts) and not any(found.refuted for _, found in bits)
+
+
+def bits_table(bits: list[tuple[Doubles, Report]]) -> Table:
+    """Return the table of what the low bits of doubles tell on each road."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("low bits of", "claim", "found", "verdict"):
+        table.add_column(heading, justify="right" if heading in ("claim", "found") else "left", no_wrap=True)
+    for road, found in bits:
+        verdict = "BITS LEAK" if found.refuted else "stands"
+        table.add_row(road.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", verdict)
+    return table
 
 
 def verdict_table(verdicts: list[Verdict]) -> Table:

@@ -9,8 +9,9 @@ from .keys import KEYS
 from .numbers import NUMBERS
 from .quantiles import QUANTILES
 from .selections import SELECTIONS
+from .sessions import SESSIONS
 from .sparse import SPARSE
 
-AUDITS: tuple[Entry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE)
+AUDITS: tuple[Entry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS)
 
 __all__ = ["AUDITS"]

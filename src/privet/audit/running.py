@@ -1,0 +1,52 @@
+"""Runs many audits at once, in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+from .blackbox import Report
+from .entry import Entry, Verdict, judge
+from .registry.doubles import Doubles
+
+_FEW = 3
+"""As few audits are run where they are: a process takes a second to start."""
+
+
+def judge_all(entries: Sequence[Entry], *, samples: int | None, processes: int) -> Iterator[Verdict]:
+    """Yield the verdicts on entries of the registry, in their order."""
+    if processes == 1 or len(entries) <= _FEW:
+        yield from (judge(entry, samples=samples) for entry in entries)
+        return
+    names = [entry.name for entry in entries]
+    with _pool(processes) as pool:
+        for entry, reports in zip(entries, pool.map(_judge, names, [samples] * len(names)), strict=True):
+            yield Verdict(entry, *reports)
+
+
+def look_at_bits(roads: Sequence[Doubles], *, processes: int) -> Iterator[tuple[Doubles, Report]]:
+    """Yield what the low bits of each road tell, in their order."""
+    if processes == 1 or len(roads) <= _FEW:
+        yield from ((road, road.judge()) for road in roads)
+        return
+    with _pool(processes) as pool:
+        yield from zip(roads, pool.map(_look, [road.name for road in roads]), strict=True)
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    # started afresh, not forked: nothing that was drawn here may be drawn again there
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _judge(name: str, samples: int | None) -> tuple[Report, Report, Report | None]:
+    from .registry import AUDITS
+
+    verdict = judge(next(entry for entry in AUDITS if entry.name == name), samples=samples)
+    return verdict.report, verdict.planted, verdict.bits
+
+
+def _look(name: str) -> Report:
+    from .registry.doubles import DOUBLES
+
+    return next(road for road in DOUBLES if road.name == name).judge()
