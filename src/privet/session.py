@@ -9,6 +9,7 @@ from typing import cast
 
 from .answer import Answer
 from .asked import Question, check_bounds, read_question, read_views, spend_of
+from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
 from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName
@@ -32,13 +33,12 @@ from .query.frame import Frame
 from .query.frame import table as frame
 from .reading import read_answer
 from .rounds import InRounds
-from .several import Several
 
 _HALVINGS = 16
 """How often the range is halved in which the largest cost that fits is sought."""
 
 
-class Session(Several, InRounds):
+class Session(Clipped, InRounds):
     """Ask questions about private tables under one budget.
 
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the

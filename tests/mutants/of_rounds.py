@@ -74,4 +74,24 @@ MUTANTS: list[Mutant] = [
         ("if most is not None and price > most:", "if False:"),
         ("    check_reachable(plan, target)\n    return plan", "    return plan"),
     ),
+    *of(
+        "planner/clipping.py",
+        "laws/test_clipping.py",
+        ("(bounding.rows if isinstance(bounding, Truncate) else _rows_of(bounding))", "1"),
+        (
+            "asked = people.agg(people=count_units(), beyond=count_units(where=beyond))",
+            "asked = people.agg(people=count_units(), beyond=count_units())",
+        ),
+        ('relation}_equal" if clamp.at_ends else relation', 'relation}_equal"'),
+        ("low = end if low is None else max(low, end)", "low = None"),
+    ),
+    *of(
+        "clipping.py",
+        "laws/test_clipping.py",
+        (
+            "        batch = self.plan_all(questions, epsilon=epsilon, rho=rho, **options)",
+            "        batch = self.plan_all(questions, **options)",
+        ),
+        ("low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)", "pass"),
+    ),
 ]

@@ -22,7 +22,7 @@ FLOORS = (
     ("mechanisms", "local", "shuffle"),
     ("aggregates", "query", "inference", "plots"),
     ("planner", "engines", "ledger"),
-    ("release", "reading", "answer", "config", "asked", "road", "several", "rounds", "session"),
+    ("release", "reading", "answer", "config", "asked", "road", "several", "rounds", "clipping", "session"),
     ("strategy", "synth", "learn", "stream", "audit"),
     ("cli", "server"),
 )

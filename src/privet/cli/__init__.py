@@ -25,6 +25,7 @@ COMMANDS = {
     "calibrate": "Tell the least noise with which releases fit a budget.",
     "certificate": "Give the certificate of a release.",
     "check": "Check a privet.toml and its sources, and tell what they protect.",
+    "clipping": "Estimate what clamping and bounding take away from an answer.",
     "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
     "epsilon": "Tell what releases cost together.",
     "init": "Write a first privet.toml for some files.",

@@ -114,7 +114,7 @@ def _ask(question: Question, hospital: Opened, place: Path) -> Outcome:
     before, started = hospital.ledger.head(), time.perf_counter()
     try:
         with working("asking"):
-            answer = hospital.session.ask(question.sql, epsilon=question.epsilon)
+            answer = hospital.session.ask(question.sql, epsilon=question.epsilon, at_most=question.at_most)
     except PrivetError as error:
         return Outcome(question, None, {}, error, False, time.perf_counter() - started)
     seconds = time.perf_counter() - started
@@ -164,6 +164,7 @@ def _print(outcome: Outcome) -> None:
     cost = answer.certificate()["cost"]["epsilon"]
     told = [
         f"epsilon {show_cost(cost)}" if outcome.charged else "free: nothing was charged",
+        *([] if answer.accuracy is None else [answer.accuracy.note()]),
         f"{outcome.seconds:.1f} s",
         *([f"{hidden} groups do not show"] if hidden > 0 else []),
     ]

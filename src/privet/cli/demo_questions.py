@@ -13,7 +13,8 @@ class Question:
     """What is asked, what it shows and what it may cost; nothing, where the question itself says how wide it may be.
 
     `truth` gives the same columns as `sql` without any privacy, where there is an answer; `most` is how many of its
-    rows are printed, and `pictured` whether it goes into the picture.
+    rows are printed, and `pictured` whether it goes into the picture. `at_most` is the most that a width may cost,
+    where that depends on the data.
     """
 
     shows: str
@@ -23,6 +24,7 @@ class Question:
     remark: str = ""
     most: int | None = None
     pictured: bool = False
+    at_most: Fraction | None = None
 
 
 QUESTIONS = (
@@ -59,6 +61,13 @@ QUESTIONS = (
         None,
         "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE age >= 65",
         "The least epsilon that keeps the answer within 50, 99 times of 100, from public facts alone.",
+    ),
+    Question(
+        "The same for averages: rounds, each twice as dear as the last, until they are narrow enough",
+        "SELECT ward, AVG(age) AS age FROM visits GROUP BY ward ORDER BY ward WITHIN 1%",
+        None,
+        "SELECT ward, AVG(age) FROM visits GROUP BY ward",
+        at_most=Fraction(1, 2),
     ),
     Question(
         "Groups that nobody declared",

@@ -224,3 +224,34 @@ def test_other_kinds_of_budget_are_asked_and_told(folder: Path, budget: str) -> 
     assert ("up to rho 0." if budget.startswith("rho") else "up to epsilon 1.9") in shown
     assert run("certificate", "2").exit_code == 0
     assert budget.partition(" ")[0] in run("ask", "SELECT COUNT(*) AS n FROM visits", *amount).stdout
+
+
+def test_widths_by_column_and_in_percent_are_reached_in_rounds_under_a_maximum(folder: Path) -> None:
+    sql = "SELECT COUNT(*) AS n, AVG(age) AS a FROM visits"
+    arguments = (sql, "--analyst", "ana", "--within", "n=400,a=50%", "--at-most", "0.5")
+    planned = told("plan", *arguments)
+    assert (planned["fits"], planned["answered"]) == (True, False)
+    assert [one["column"] for one in planned["target"]["columns"]] == ["n", "a"]
+    assert "half-width after all 5 rounds" in run("plan", *arguments).stdout
+    answer = told("ask", *arguments)
+    accuracy = answer["certificate"]["accuracy"]
+    assert accuracy["reached"]
+    assert answer["certificate"]["cost"]["epsilon"] <= 0.5
+    assert "as narrow as asked after" in run("ask", *arguments).stdout
+    assert not told("ask", *arguments)["charged"]
+    for wrong in ("n=", "=5", "n=5,n=6", "5,n=6", "x%"):
+        assert run("plan", sql, "--analyst", "ana", "--within", wrong).exit_code == 2
+
+
+def test_clipping_tells_what_is_taken_away_and_is_charged_once(folder: Path) -> None:
+    arguments = ("clipping", "SELECT AVG(LEAST(age, 40)) FROM visits", "--analyst", "ana", "--epsilon", "0.4")
+    found = told(*arguments)
+    (one,) = found["clamped"]
+    assert one["low"] is None
+    assert 0.4 < one["above"]["value"] < 0.7
+    assert one["answer_without"]["low"] > one["answer"]["high"]
+    assert told(*arguments) == found
+    shown = run(*arguments).stdout
+    assert "of the rows have age above 40" in " ".join(shown.split())
+    assert "entry" in shown
+    assert run(*arguments, "--within", "5").exit_code == 2
