@@ -17,6 +17,7 @@ from privet.accounting import (
     ZcdpEvent,
     by_theorem,
     calibrate,
+    calibrate_by_theorem,
     epsilon,
     fits,
     rho_from,
@@ -144,3 +145,11 @@ def test_no_theorem_speaks_below_the_slack(spent: Event) -> None:
     assert by_theorem(spent, 1e-6) == {}
     assert epsilon(spent, 1e-6) == math.inf
     assert not fits(spent, Approximate(epsilon=100, delta=1e-6))
+
+
+def test_each_theorem_is_calibrated_for_all_repetitions() -> None:
+    found = calibrate_by_theorem(Noise, 1, F(1, 10**5), times=20)
+    assert {"basic", "advanced", "optimal"} <= found.keys()
+    for name, scale in found.items():
+        assert by_theorem(Repeated(Noise(scale).event, 20), F(1, 10**5))[name] <= 1
+        assert by_theorem(Repeated(Noise(scale * 0.999).event, 20), F(1, 10**5))[name] > 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -258,3 +258,34 @@ def test_upper_lattice_of_a_symmetric_pair_is_made_once():
     pair = LaplacePair(1)
     forward, backward = upper(pair, 0.01, extent(pair, 0))
     assert forward is backward
+
+
+LOPSIDED = PairEvent(SampledPair(GaussianPair(1), Fraction(1, 5)))
+"""Whoever is sampled may be told from who is not more easily than the other way round."""
+
+
+def test_a_bracket_is_of_the_worse_direction() -> None:
+    found = loss_distribution(Repeated(LOPSIDED, 5))
+    for epsilon in (0.1, 0.5, 1.0):
+        sides = [side[1].delta(epsilon) for side in (found.forward, found.backward)]
+        assert found.delta(epsilon).upper == max(sides) > 1.05 * min(sides)
+    for delta in (1e-2, 1e-4):
+        sides = [side[1].epsilon(delta) for side in (found.forward, found.backward)]
+        assert found.epsilon(delta).upper == max(sides) > 1.01 * min(sides)
+    turned = replace(found, forward=found.backward, backward=found.forward)
+    assert turned.epsilon(1e-4) == found.epsilon(1e-4)
+    assert turned.delta(0.5) == found.delta(0.5)
+
+
+def test_a_pair_by_itself_is_priced_in_its_worse_direction() -> None:
+    for epsilon in (0.1, 0.5):
+        at = np.array([epsilon])
+        worse = max(float(LOPSIDED.pair().forward(at)[0]), float(LOPSIDED.pair().backward(at)[0]))
+        assert pld_delta(LOPSIDED, epsilon) >= worse
+        assert pld_epsilon(LOPSIDED, Fraction(worse)) >= epsilon * (1 - 1e-9)
+
+
+def test_failures_are_part_of_delta() -> None:
+    event = Composed((Repeated(LOPSIDED, 3), ApproximateEvent(Fraction(1, 10), Fraction(1, 1000))))
+    without = pld_delta(Composed((Repeated(LOPSIDED, 3), PureEvent(Fraction(1, 10)))), 1)
+    assert pld_delta(event, 1) >= 1 / 1000 + without * (1 - 1 / 1000) * (1 - 1e-6)

@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.accounting.convolve import Part, Window, compose, support
+from privet.accounting.convolve import Part, Window, _Factor, _joined, _multiplied, compose, support
 from privet.accounting.discretise import Extent, Lattice, extent, lower, upper
 from privet.accounting.distribution import compose_lower, compose_upper
+from privet.accounting.gather import remaining
 from privet.accounting.pairs import (
     BoundedRangePair,
     DiscreteGaussianPair,
@@ -185,3 +186,30 @@ def test_windows_smaller_than_an_event_fold_it_around():
     parts = [Part(upper(pair, 0.01, extent(pair, 0))[0], 1)]
     made = compose(parts, Window(50, 99), 0.0, PROBES)
     assert float(np.sum(made.masses)) == pytest.approx(1.0, rel=1e-12)
+
+
+def blemished(times: int, size: float) -> tuple[list[_Factor], list[_Factor]]:
+    """Return factors, and the same with masses that are off by so much in sum."""
+    exact, off = np.array([0.5, 0.25, 0.25]), np.array([0.5 + size / 2, 0.25 - size / 2, 0.25])
+    other = _Factor(np.array([0.75, 0.25]), -1, 2, 0.0)
+    return [_Factor(exact, 1, times, 0.0), other], [_Factor(off, 1, times, size), other]
+
+
+@pytest.mark.parametrize("times", [1, 3, 40])
+@pytest.mark.parametrize("size", [1e-3, 1e-9])
+def test_what_factors_are_off_by_is_carried_into_the_error_of_their_product(times: int, size: float) -> None:
+    exact, off = blemished(times, size)
+    wanted, found = _multiplied(exact, 128)[0], _multiplied(off, 128)
+    assert np.linalg.norm(found[0] - wanted) <= found[1]
+    assert found[1] <= 4 * times * size
+    together = _joined(off, 128)
+    assert np.sum(np.abs(together.weights - _joined(exact, 128).weights)) <= together.blemish
+
+
+def test_what_failures_leave_of_delta_is_no_more_than_their_part_allows() -> None:
+    for delta, failure in ((Fraction(1, 100), 0.005), (Fraction(1, 10**6), 2.0**-30), (Fraction(1, 2), 0.25)):
+        left = Fraction(remaining(delta, failure))
+        lost = Fraction(failure)
+        assert lost + (1 - lost) * left <= delta
+        assert left > 0
+    assert remaining(Fraction(1, 100), 0.01) == remaining(Fraction(1, 100), 0.5) == 0

@@ -148,3 +148,11 @@ def test_only_noises_of_one_kind_are_averaged() -> None:
     for other in (Law("gaussian", 1.0), Law("laplace", 1.0, 1.0)):
         with pytest.raises(InvariantError):
             averaged([Law("laplace", 2.0), other])
+
+
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+def test_a_ratio_that_no_mean_within_its_bounds_explains_has_all_of_them_as_its_interval(family):
+    laws = (Law(family, 1.0), Law(family, 1.0))
+    bars = ratio_bars(np.array([900.0, -900.0, 5.0]), np.array([10.0, 10.0, -3.0]), laws, most=50.0, tail=0.05)
+    assert bars.low.tolist() == [-50.0] * 3
+    assert bars.high.tolist() == [50.0] * 3

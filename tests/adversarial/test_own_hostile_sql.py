@@ -1,0 +1,114 @@
+"""Our own hostile questions, of the newer language: each is refused by name, free and the same for all, or is safe.
+
+Beside each stands what its refusal says. What is answered moves by no more than its plan claims where the person whom
+it is after goes, whose rows are the most extreme that they can be. `{many}` in a text comes many times.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privet.core.errors import RequestError
+from privet.core.scan import Scan
+from privet.engines.places import as_counts, counting
+from privet.engines.relations import relation_sql
+from privet.engines.sql import statement
+from privet.planner.plan import Pass
+from privet.planner.selections import norm_of
+from privet.planner.stability import key_sensitivity
+from privet.session import Session
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from own_hospital import ask, hospital, text_of
+
+ENTRIES = json.loads((Path(__file__).parent / "hostile.json").read_text(encoding="utf-8"))
+REFUSED = [entry for entry in ENTRIES if "says" in entry]
+SAFE = [entry for entry in ENTRIES if "safe" in entry]
+SECRET = 7
+
+
+def ids(entry: dict[str, Any]) -> str:
+    return str(entry["id"])
+
+
+@pytest.fixture(scope="module")
+def neighbours() -> Iterator[tuple[Session, Session]]:
+    with hospital(with_42=True) as one, hospital(with_42=False) as other:
+        yield one, other
+
+
+def test_every_entry_is_refused_or_safe_and_listed_once() -> None:
+    assert len({entry["id"] for entry in ENTRIES}) == len({text_of(entry) for entry in ENTRIES}) == len(ENTRIES) >= 60
+    assert [entry["id"] for entry in ENTRIES if ("says" in entry) == ("safe" in entry)] == []
+    assert len(REFUSED) >= 60
+
+
+@pytest.mark.parametrize("entry", REFUSED, ids=ids)
+def test_what_is_refused_is_refused_by_name_uncharged_and_the_same_on_neighbours(
+    entry: dict[str, Any], neighbours: tuple[Session, Session]
+) -> None:
+    told = []
+    for session in neighbours:
+        before = session.history()
+        with pytest.raises(RequestError) as caught:
+            ask(session, text_of(entry))
+        assert session.history() == before
+        told.append((type(caught.value), str(caught.value), caught.value.to_dict()))
+    assert told[0] == told[1]
+    assert entry["says"] in told[0][1]
+    assert "sqlglot" not in told[0][1].lower()
+
+
+def exact(session: Session, scan: Scan) -> dict[Any, Any]:
+    """Return what a scan gives, with the choices of rows and keys held fixed."""
+    engine: Any = session._engine
+    relation = relation_sql(scan.table, engine._tables, engine._relations)
+    asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
+    rows = engine._fetch(asked.sql, asked.parameters)
+    if scan.places is None:
+        return {row[: asked.keys]: row[asked.keys :] for row in rows}
+    counts = as_counts(rows, asked.keys)
+    return {(*cell, place): (weight,) for cell, both in counts.items() for place, weight in zip(*both, strict=True)}
+
+
+def moved(one: dict[Any, Any], other: dict[Any, Any], place: int) -> tuple[int, int]:
+    none = (0,) * 99
+    moves = [abs(one.get(cell, none)[place] - other.get(cell, none)[place]) for cell in one.keys() | other.keys()]
+    return sum(moves), sum(move * move for move in moves)
+
+
+def check_moves(one: Pass, first: dict[Any, Any], other: dict[Any, Any]) -> None:
+    if one.selection is not None:
+        assert moved(first, other, 0)[0] <= norm_of(one.scan)
+    if one.scan.discovery is not None:
+        assert moved(first, other, -1)[0] <= key_sensitivity(one.scan).l1
+        assert len(first.keys() ^ other.keys()) <= one.scan.discovery.most
+        first, other = ({cell: each[cell] for cell in first.keys() & other.keys()} for each in (first, other))
+    for place, measure in enumerate(one.measures):
+        l1, l2_squared = moved(first, other, place)
+        assert l1 <= measure.sensitivity.l1
+        assert l2_squared <= measure.sensitivity.l2_squared
+
+
+@pytest.mark.parametrize("entry", SAFE, ids=ids)
+def test_what_is_answered_moves_no_further_than_its_plan_claims_and_never_fails(
+    entry: dict[str, Any], neighbours: tuple[Session, Session]
+) -> None:
+    sql = text_of(entry)
+    shapes = []
+    for session in neighbours:
+        before = len(session.history())
+        shapes.append(len(list(ask(session, sql))))
+        assert len(session.history()) <= before + 1  # a question that means the same as another is free
+    plan = neighbours[0].plan(sql, epsilon=1)
+    if not plan.discovers:
+        assert shapes[0] == shapes[1]
+    for one in plan.passes:
+        check_moves(one, *(exact(session, one.scan) for session in neighbours))
