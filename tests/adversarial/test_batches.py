@@ -207,3 +207,16 @@ def test_a_durable_ledger_keeps_a_batch_and_tells_of_it(tmp_path: Path) -> None:
 def test_a_batch_that_is_not_a_list_says_what_is_wanted(session: Session) -> None:
     with pytest.raises(BadParameter, match="a list of 1 to 100 questions"):
         session.ask_all(COUNT, epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "SELECT COUNT(*) FROM visits WITHIN 5",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM visits",
+    ],
+)
+def test_a_question_of_several_cannot_say_itself_how_it_is_answered(session: Session, said: str) -> None:
+    with pytest.raises(RequestError, match="by itself"):
+        session.ask_all([COUNT, said], epsilon=1)
+    assert session.history() == ()

@@ -145,6 +145,6 @@ MUTANTS: list[Mutant] = [
         ('"delta": float_up(spend.delta + event.slack())}', '"delta": float_up(spend.delta)}'),
         ('"neighbors": first.schema.neighbors,', '"neighbors": "add-remove",'),
         ('"protects": str(first.schema.unit),', '"protects": "each row",'),
-        ("    if Norm in kinds:", "    if False:"),
+        ("    if kinds & {Norm, Largest}:", "    if False:"),
     ),
 ]

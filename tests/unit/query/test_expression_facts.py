@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from privet.core.errors import RequestError, UnknownName, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.schema import boolean, category, date, integer, number, text, timestamp
+from privet.core.relation import Within
+from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
+from privet.core.unit import Person
+from privet.query.facts import facts_of
 from privet.query.functions import FUNCTIONS, typed
 from privet.query.normal import call
+from privet.query.within import group_facts
 
 COLUMNS = {
     "age": integer(0, 120),
@@ -56,6 +60,7 @@ def ends(expression: Expression) -> tuple[object, object]:
         (f("modulo", c("id"), 10), -9, 9, "integer"),
         (f("modulo", c("age"), 7), 0, 6, "integer"),
         (f("abs", c("delta")), 0, 9, "integer"),
+        (f("abs", f("subtract", c("delta"), 5)), 0, 12, "integer"),
         (f("floor", f("divide", c("age"), 7)), 0, 17, "integer"),
         (f("ceil", f("divide", c("age"), 7)), 0, 18, "integer"),
         (f("round", f("divide", c("age"), 16)), 0, 8, "integer"),
@@ -227,6 +232,36 @@ def test_every_function_says_what_it_means() -> None:
 
 
 NUMERIC = ("age", "delta", "cost", "share")
+
+
+@pytest.mark.parametrize("expression", [f("nullif", c("age"), 3), f("add", c("delta"), 1), f("divide", 1, c("age"))])
+def test_a_computed_column_can_be_null_where_its_expression_can(expression: Expression) -> None:
+    assert facts_of(expression, COLUMNS).nullable
+    assert not facts_of(f("coalesce", expression, 0), COLUMNS).nullable
+
+
+def test_the_values_of_a_computed_column_are_all_that_it_can_have() -> None:
+    assert facts_of(f("bin", c("age"), 50), COLUMNS).values == (0, 50, 100)
+    assert facts_of(f("multiply", c("delta"), 8), COLUMNS).values == tuple(range(-56, 73, 8))
+
+
+@pytest.mark.parametrize("where", [None, f("greater", c("age"), 3)])
+@pytest.mark.parametrize("most", [1, 7])
+def test_the_facts_of_one_persons_aggregates_hold_whichever_rows_they_are_over(
+    where: Expression | None, most: int
+) -> None:
+    source = Schema(unit=Person("id"), columns=COLUMNS)
+    for ages in [[0] * most, [120] * most, [7]]:
+        kept = [age for age in ages if where is None or age > 3]
+        found: dict[str, float | None] = {"count_rows": len(kept), "count": len(kept), "count_distinct": len(set(kept))}
+        for name, function in {"sum": sum, "min": min, "max": max}.items():
+            found[name] = function(kept) if kept else None
+        found["avg"] = sum(kept) / len(kept) if kept else None
+        for name, value in found.items():
+            argument = None if name == "count_rows" else c("age")
+            facts = group_facts(Within("x", name, argument, where, Fraction(1)), source, most)
+            assert facts.nullable or value is not None
+            assert value is None or facts.low <= value <= facts.high
 
 
 def numbers(depth: int) -> st.SearchStrategy[Expression]:
