@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.core.scan import Scan
-from privet.engines.places import as_counts, counting
+from privet.engines.places import counting
 from privet.engines.relations import relation_sql
 from privet.engines.sql import statement
 from privet.planner.plan import Pass
@@ -70,12 +71,12 @@ def exact(session: Session, scan: Scan) -> dict[Any, Any]:
     """Return what a scan gives, with the choices of rows and keys held fixed."""
     engine: Any = session._engine
     relation = relation_sql(scan.table, engine._tables, engine._relations)
-    asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
+    asked = (statement if scan.places is None else counting)(replace(scan, near=None), relation, SECRET)
     rows = engine._fetch(asked.sql, asked.parameters)
     if scan.places is None:
         return {row[: asked.keys]: row[asked.keys :] for row in rows}
-    counts = as_counts(rows, asked.keys)
-    return {(*cell, place): (weight,) for cell, both in counts.items() for place, weight in zip(*both, strict=True)}
+    cells = [(row[: asked.keys], *row[asked.keys : asked.keys + 2]) for row in rows if row[asked.keys] is not None]
+    return {(*cell, p): (weight,) for cell, places, weights in cells for p, weight in zip(places, weights, strict=True)}
 
 
 def moved(one: dict[Any, Any], other: dict[Any, Any], place: int) -> tuple[int, int]:

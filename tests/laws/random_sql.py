@@ -369,6 +369,7 @@ class Writer:
             f"CORR({self.bounded(scope)}, {x})",
         ]
         several += [f"MEDIAN({x})", f"QUANTILE({x}, {self.draw.choice(['0.1', '0.9'])})", f"MAX({x})", f"MIN({x})"]
+        several += [f"MODE({self.key([item for item in scope if item[0] not in unit] or scope)})"] * 2
         if unit and isinstance(self.setting.unit, Person):
             several += [f"COUNT(DISTINCT {unit[0]})"] * 2
         return self.draw.choice(several) + (f" FILTER ({kept.strip()})" if kept else "")
@@ -400,6 +401,8 @@ class Writer:
         keys = {self.fresh("k"): self.key(plain) for _ in range(self.draw.choice([0, 0, 1, 1, 2]))}
         asked = [f"{key} AS {name}" for name, key in keys.items()]
         asked += [f"{self.aggregate(scope, unit)} AS {self.fresh('a')}" for _ in range(self.draw.choice([1, 2, 3]))]
+        if self.draw.random() < 0.1:
+            asked = [*asked[: len(keys)], f"TOP_K({self.key(plain)}, {self.draw.choice([1, 2, 5])})"]
         sql = f"SELECT {', '.join(asked)} FROM {inner.sql} AS {t}{self.where(scope)}"
         if keys:
             sql += f" GROUP BY {', '.join(self.draw.choice([name, key]) for name, key in keys.items())}"

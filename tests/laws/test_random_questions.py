@@ -10,6 +10,8 @@ import os
 import random
 import sys
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from privet.core.errors import RequestError
 from privet.core.scan import Scan
 from privet.core.schema import Contribution
 from privet.engines.links import linked_view
-from privet.engines.places import as_counts, counting
+from privet.engines.places import counting
 from privet.engines.relations import relation_sql
 from privet.engines.sql import statement
 from privet.mechanisms.rank_tree import RankTree
@@ -30,6 +32,7 @@ from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.selections import norm_of, span_of
 from privet.planner.stability import key_sensitivity, sensitivity_of
 from privet.planner.verify import verify
+from privet.planner.winners import span_of_scores
 from privet.query.sql import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -75,34 +78,34 @@ class Bench:
         self.worlds = len(worlds)
 
     def scan(self, scan: Scan) -> list[Any]:
-        """Return what a scan gives in each world: sums by group, or counts by place."""
+        """Return what a scan gives in each world: sums by group, or weights by place."""
+        if scan.near is not None:
+            self.run(scan, as_counts)  # how places are looked at; what a unit weighs there is seen place by place
+        return self.run(replace(scan, near=None), as_sums if scan.places is None else as_counts)
+
+    def run(self, scan: Scan, read: Callable[[list[Any], int], Any]) -> list[Any]:
         relation = relation_sql(scan.table, self.setting.tables, self.names)
         asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
-        found = []
         if asked.parameters:
-            several = (
-                self.connection.execute(asked.sql, {"world": one, **asked.parameters}).fetchall()
-                for one in range(self.worlds)
-            )
-        else:
-            self.connection.execute("PRAGMA disable_optimizer")  # which takes most of the time and changes no result
-            self.connection.execute(f"PREPARE scan AS {asked.sql}")
-            self.connection.execute("PRAGMA enable_optimizer")
-            several = (
-                self.connection.execute(f"EXECUTE scan(world := {one})").fetchall() for one in range(self.worlds)
-            )
-        for rows in several:
-            found.append(
-                as_counts(rows, asked.keys)
-                if scan.places is not None
-                else {row[: asked.keys]: row[asked.keys :] for row in rows}
-            )
-        if not asked.parameters:
-            self.connection.execute("DEALLOCATE scan")
-        return found
+            given = [{"world": one, **asked.parameters} for one in range(self.worlds)]
+            return [read(self.connection.execute(asked.sql, one).fetchall(), asked.keys) for one in given]
+        self.connection.execute("PRAGMA disable_optimizer")  # which takes most of the time and changes no result
+        self.connection.execute(f"PREPARE scan AS {asked.sql}")
+        self.connection.execute("PRAGMA enable_optimizer")
+        told = [self.connection.execute(f"EXECUTE scan(world := {one})").fetchall() for one in range(self.worlds)]
+        self.connection.execute("DEALLOCATE scan")
+        return [read(rows, asked.keys) for rows in told]
 
     def close(self) -> None:
         self.connection.close()
+
+
+def as_sums(rows: list[Any], keys: int) -> Groups:
+    return {row[:keys]: row[keys:] for row in rows}
+
+
+def as_counts(rows: list[Any], keys: int) -> dict[Any, dict[int, int]]:
+    return {row[:keys]: dict(zip(row[keys], row[keys + 1], strict=True)) for row in rows if row[keys] is not None}
 
 
 def moved(one: Groups, other: Groups, place: int) -> tuple[int, int]:
@@ -133,7 +136,7 @@ def check_sums(one: Pass, first: Groups, other: Groups) -> None:
 
 def check_places(one: Pass, first: Any, other: Any) -> None:
     """No unit moves the weights of places beyond the norm, nor ranks off their aim beyond the span."""
-    grids = [{cell: dict(zip(*counts, strict=True)) for cell, counts in world.items()} for world in (first, other)]
+    grids = (first, other)
     cells = grids[0].keys() | grids[1].keys()
     sides = {cell: [grid.get(cell, {}) for grid in grids] for cell in cells}
     change = sum(abs(a.get(p, 0) - b.get(p, 0)) for a, b in sides.values() for p in a.keys() | b.keys())
@@ -148,6 +151,22 @@ def check_places(one: Pass, first: Any, other: Any) -> None:
                 moves = [off(b, share, p) - off(a, share, p) for p in found]
                 ranges += max(*moves, 0) - min(*moves, 0)
             assert ranges <= span_of(share, one.scan)
+
+
+def check_winners(one: Pass, first: Groups, other: Groups) -> None:
+    """No unit moves the counts of a group's values by a wider range than the span, added over all groups."""
+    values = first.keys() & other.keys() if one.scan.discovery is not None else first.keys() | other.keys()
+    ranges: dict[Any, list[int]] = {}
+    for cell in values:
+        move = other.get(cell, (0,))[0] - first.get(cell, (0,))[0]
+        ranges.setdefault(cell[:-1], [0]).append(move)
+    assert sum(max(moves) - min(moves) for moves in ranges.values()) <= span_of_scores(one.scan)
+
+
+def check(one: Pass, first: Any, other: Any) -> None:
+    (check_sums if one.selection is None else check_places)(one, first, other)
+    if one.winners is not None:
+        check_winners(one, first, other)
 
 
 def off(grid: dict[int, int], share: Fraction, place: int) -> Fraction:
@@ -188,7 +207,7 @@ def try_setting(seed: int) -> Counter[str]:
                 try:
                     base, *others = bench.scan(one.scan)
                     for other in others:
-                        (check_sums if one.selection is None else check_places)(one, base, other)
+                        check(one, base, other)
                 except RequestError:
                     told["too large"] += 1
                 except Exception as wrong:
