@@ -36,13 +36,6 @@ MUTANTS: list[Mutant] = [
         ("for each in (pairs, _turned(pairs)))", "for each in (pairs,))"),
     ),
     *of(
-        "audit/neighbours.py",
-        "unit/audit/test_neighbours.py",
-        ("l1, l2_squared = max(l1, far),", "l1, l2_squared = far,"),
-        ("for count in range(1, size + 1):", "for count in range(1, size):"),
-        ("sum((move * move for move in moves), Fraction(0)))", "max(moves) ** 2)"),
-    ),
-    *of(
         "audit/replay.py",
         "adversarial/test_replay.py",
         ("unit, far <= claim.size)", "unit, True)"),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from privet.core.sensitivity import sensitivity_by_enumeration
+
 from .bits import audit_bits, low_bits
 from .blackbox import Report, audit
 from .bounds import Counts, power, rate_high, rate_low
 from .exact import Curve, exact_curve, exact_delta, exact_epsilon
-from .neighbours import Enumerated, enumerate_sensitivity
 from .replay import Moved, Replay, replay
 
 __all__ = [
     "Counts",
     "Curve",
-    "Enumerated",
     "Moved",
     "Replay",
     "Report",
     "audit",
     "audit_bits",
-    "enumerate_sensitivity",
     "exact_curve",
     "exact_delta",
     "exact_epsilon",
@@ -27,4 +26,5 @@ __all__ = [
     "rate_high",
     "rate_low",
     "replay",
+    "sensitivity_by_enumeration",
 ]

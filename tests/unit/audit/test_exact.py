@@ -17,6 +17,7 @@ from privet.mechanisms import FiniteMechanism
 PAIRS = {
     "a coin": ([F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)]),
     "lopsided": ([F(1, 2), F(1, 3), F(1, 6)], [F(1, 10), F(3, 5), F(3, 10)]),
+    "lopsided the other way": ([F(1, 10), F(3, 5), F(3, 10)], [F(1, 2), F(1, 3), F(1, 6)]),
     "one output apart": ([F(9, 10), F(1, 10), 0], [F(9, 10), 0, F(1, 10)]),
     "equal": ([F(1, 2), F(1, 2)], [F(1, 2), F(1, 2)]),
     "many": ([F(k, 36) for k in range(9)], [F(8 - k, 36) for k in range(9)]),
