@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .answer import Answer
-from .core.errors import BudgetError, BudgetExceeded, InvariantError, RequestError
+from .core.errors import BudgetError, BudgetExceeded, RequestError
 from .core.event import Composed
 from .core.exact import open_probability
 from .core.receipt import Receipt
@@ -90,8 +90,10 @@ class InRounds(Road):
 
 
 def _target(plan: Plan, confidence: object) -> Target:
-    if plan.target is None or plan.rounds < 2:
-        raise InvariantError("rounds have a width to reach")
+    if plan.target is None:
+        raise RequestError(
+            "these are rounds that were carried out, and have no width to reach: plan the question again"
+        )
     if confidence is not None and open_probability(confidence, "confidence") != plan.target.confidence:
         raise RequestError(
             f"this plan is for a confidence of {float(plan.target.confidence):g}, by which its rounds stop; plan the "
@@ -112,8 +114,9 @@ def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ende
     )
     accuracy = Accuracy(columns, tuple(receipt for receipt, _ in held), plan.rounds, ended)
     level = float(target.confidence)
-    notes = (accuracy.note(), *coverage_notes(done, level), _SPLIT, *outside_notes(answer.series))
+    covers, *others = coverage_notes(done, level)
+    notes = (accuracy.note(), f"{covers}, {_HOWEVER}", *others, *outside_notes(answer.series))
     return replace(answer, confidence=level, notes=notes, accuracy=accuracy)
 
 
-_SPLIT = "intervals also hold although released values decided how many rounds there were"
+_HOWEVER = "also where released values decided how many rounds there were"

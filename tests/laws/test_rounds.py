@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -244,6 +246,39 @@ def test_a_crash_between_rounds_loses_nothing_that_was_paid_for(dies_at: int, tm
         ledger.verify()
 
 
+KILLED = """
+import os, sys
+import pyarrow as pa
+from privet import Rows, Pure, Session, SqliteLedger, Table, category, number
+from privet.engines.duckdb import DuckDB
+
+class Killed(DuckDB):
+    scans = 0
+    def scan(self, scan):
+        self.scans += 1
+        if self.scans == 3:
+            os._exit(9)
+        return super().scan(scan)
+
+rows = pa.table({"x": [float(i % 90) for i in range(300)], "g": ["ab"[i % 2] for i in range(300)]})
+table = Table(rows, unit=Rows(), columns={"x": number(0, 100), "g": category(["a", "b"])})
+ledger = SqliteLedger(sys.argv[1], Pure(epsilon=2))
+engine = DuckDB({"t": table}) if len(sys.argv) > 2 else Killed({"t": table})
+with ledger, Session({"t": table}, ledger=ledger, engine=engine) as asked:
+    answer = asked.ask("SELECT g, AVG(x) AS a FROM t GROUP BY g", within="0.01%", at_most=2)
+    print(len(answer.accuracy.receipts), len(ledger.history()))
+    ledger.verify()
+"""
+
+
+def test_a_process_that_is_killed_in_a_round_is_gone_on_from_by_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "ledger")]
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert (first.returncode, first.stdout) == (9, "")
+    again = subprocess.run([*command, "again"], capture_output=True, text=True)
+    assert (again.returncode, again.stdout) == (0, f"{MOST_ROUNDS} {MOST_ROUNDS}\n"), again.stderr
+
+
 def test_a_key_pays_once_for_each_round_also_after_the_database_failed() -> None:
     class Failing(Dying):
         def scan(self, scan: Any) -> Any:
@@ -376,6 +411,8 @@ def test_rounds_of_a_plan_must_ask_the_same() -> None:
             verify(mixed, asked._schemas)
         with pytest.raises(RequestError, match=r"confidence of 0\.95"):
             asked.run(plan, confidence=0.9)
+        with pytest.raises(RequestError, match="no width to reach"):
+            asked.run(plan.first_rounds(2))
 
 
 def test_a_plan_of_rounds_says_how_wide_when_they_stop_and_what_they_cost() -> None:

@@ -46,6 +46,14 @@ def print_answer(answer: Answer, *, beside: Sequence[Figures] = (), most: int | 
     print_columns(labels, groups, rows=len(answer), most=most, indent=indent)
 
 
+def note_facts(answer: Answer) -> list[tuple[str, str]]:
+    """Return the notes of an answer with what each is about: a width that was asked for, what is covered, what not."""
+    notes = list(answer.notes)
+    width = [] if answer.accuracy is None else [("width", notes.pop(0))]
+    covers, *others = notes
+    return [*width, ("covers", covers), *(("" if index else "but", note) for index, note in enumerate(others))]
+
+
 def print_columns(
     labels: list[Figures], groups: list[list[Figures]], *, rows: int, most: int | None = None, indent: str = ""
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .answers import print_answer
+from .answers import note_facts, print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
 from .output import print_json
@@ -84,15 +84,14 @@ def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:
 
 def _facts(answer: Answer, told: dict[str, Any]) -> list[tuple[str, str]]:
     cost = cost_words(answer.certificate()["cost"])
-    entry = answer.receipt.entry
-    paid = f"{cost or 'nothing'}, entry {entry} of the ledger"
-    again = f"nothing: it was answered before, and paid for in entry {entry}"
+    entries = [answer.receipt.entry] if answer.accuracy is None else [one.entry for one in answer.accuracy.receipts]
+    named = f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
+    paid = f"{cost or 'nothing'}, {named} of the ledger"
+    again = f"nothing: it was answered before, and paid for in {named}"
     more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
     spent = percent(told["left"]["spent_share"])
-    covers, *others = answer.notes
     return [
         ("cost", paid if told["charged"] else again),
         ("left", f"{more} for one more question; {spent} of the budget is spent"),
-        ("covers", covers),
-        *(("" if index else "but", note) for index, note in enumerate(others)),
+        *note_facts(answer),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .answers import print_answer
+from .answers import note_facts, print_answer
 from .output import print_json
 from .questions import amounts, question_options, read_sql
 from .screen import print_facts, print_text, working
@@ -62,6 +62,5 @@ def command(
     print_text("")
     print_answer(answer)
     print_text("")
-    covers, *others = answer.notes
-    facts = [("data", MADE_UP), ("cost", "nothing: practice has a budget to throw away"), ("covers", covers)]
-    print_facts([*facts, *(("" if index else "but", note) for index, note in enumerate(others))])
+    facts = [("data", MADE_UP), ("cost", "nothing: practice has a budget to throw away")]
+    print_facts([*facts, *note_facts(answer)])
