@@ -18,6 +18,12 @@ def test_a_broken_mechanism_is_caught(broken: Broken) -> None:
     assert report.found > report.epsilon * 1.04
 
 
+def test_the_value_that_is_shown_costs_more_than_the_crossing_alone_could() -> None:
+    report = BROKEN[0].run()
+    assert "shows the noisy value" in BROKEN[0].name
+    assert report.found > 1.5  # what one crossing with these scales costs, where the value stays hidden
+
+
 def test_the_command_shows_what_was_found() -> None:
     result = CliRunner().invoke(main, ["audit", "--broken", "without noise", "histogram"])
     assert result.exit_code == 0
