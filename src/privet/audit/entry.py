@@ -118,7 +118,9 @@ def known(
         mechanism = make(leak)
         return exact_curve(law(mechanism, neighbours[0]), law(mechanism, neighbours[1]), deltas)
 
-    honest, exact = make(Fraction(1)), curve(Fraction(1), (0.0, *DELTAS))
+    honest = make(Fraction(1))
+    least = float(honest.event.slack())  # nothing is stated at smaller deltas
+    exact = curve(Fraction(1), (least, *(delta for delta in DELTAS if delta > least)))
     return Entry(
         name=name,
         mechanism=type(honest),
@@ -127,7 +129,7 @@ def known(
         claimed=Curve(tuple((epsilon * room, delta) for epsilon, delta in exact.points if epsilon > 0)),
         stated=stated,
         event=honest.event,
-        loss=lambda leak: curve(leak, (0.0,)).points[0][0],
+        loss=lambda leak: curve(leak, (least,)).points[0][0],
         samples=samples,
     )
 

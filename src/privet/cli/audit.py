@@ -124,24 +124,23 @@ def verdict_table(verdicts: list[Verdict]) -> Table:
     from rich.table import Table
 
     caption = (
-        "claim: what the tested pair may leak, exactly where that is less than stated; "
-        "power: the chance to catch one understated by 10%; fault: planted, and must be caught"
+        "claim: what the tested pair may leak, exactly, where that is less than stated\n"
+        "power: the chance to catch a claim understated by 10%; caught: a planted fault of at least 10%"
     )
-    table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
-    for heading in ("mechanism", "stated", "claim", "delta", "found", "power", "fault", "caught", "verdict"):
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), caption=caption, caption_justify="left")
+    for heading in ("mechanism", "stated", "claim", "delta", "found", "power", "caught", "verdict"):
         side: Literal["left", "right"] = "left" if heading in ("mechanism", "verdict") else "right"
         table.add_column(heading, justify=side, no_wrap=True)
     for verdict in verdicts:
-        report = verdict.report
+        report, planted = verdict.report, verdict.planted
         table.add_row(
             verdict.entry.name,
             f"{report.epsilon if verdict.entry.stated is None else verdict.entry.stated:.3g}",
             f"{report.epsilon:.3g}",
             f"{report.delta:g}",
             f"{report.found:.3g}",
-            f"{report.power:.2f}",
-            f"+{float(verdict.entry.fault - 1):.0%}",
-            f"{verdict.planted.found:.3g} > {verdict.planted.epsilon:.3g}" if verdict.planted.refuted else "missed",
+            f"{report.power:.3f}",
+            f"{planted.found:.3g} > {planted.epsilon:.3g}" if planted.refuted else "missed",
             _words(verdict),
         )
     return table
@@ -173,25 +172,20 @@ def _attacks(names: tuple[str, ...], as_json: bool) -> bool:
 
 
 def _broken(names: tuple[str, ...], as_json: bool) -> bool:
-    from rich.console import Console
-    from rich.table import Table
-
     from privet.audit.broken import BROKEN
 
     chosen = [one for one in BROKEN if not names or _named(one.name, names)]
     _check(names, [one.name for one in chosen], [one.name for one in BROKEN], "broken mechanism")
-    found = [one.to_dict() for one in chosen]
+    found = []
+    for broken in chosen:
+        found.append(one := broken.to_dict())
+        if not as_json:
+            claim = f"{one['epsilon']:.3g}" + (f" at delta {one['delta']:g}" if one["delta"] else "")
+            verdict = "caught" if one["caught"] else "MISSED"
+            click.echo(f"{one['name']}: {verdict}\n  claimed epsilon {claim}, found at least {one['found']:.3g}")
+            click.echo(f"  {one['wrong']}\n")
     if as_json:
         print_json(found)
-    else:
-        table = Table(box=None, pad_edge=False)
-        for heading in ("broken mechanism", "claim", "found", "verdict", "what is wrong"):
-            table.add_column(heading, no_wrap=heading != "what is wrong")
-        for one in found:
-            claim = f"{one['epsilon']:.3g}" + (f", {one['delta']:g}" if one["delta"] else "")
-            verdict = "caught" if one["caught"] else "MISSED"
-            table.add_row(str(one["name"]), claim, f"{one['found']:.3g}", verdict, str(one["wrong"]))
-        Console(soft_wrap=True).print(table)
     return all(bool(one["caught"]) for one in found)
 
 
