@@ -435,6 +435,18 @@ def test_a_plan_of_rounds_says_how_wide_when_they_stop_and_what_they_cost() -> N
         assert "after all 5 rounds" in repr(plan)
 
 
+@BUDGETS
+def test_the_ends_of_a_quantile_s_interval_get_as_much_as_the_quantile_where_its_width_is_asked_for(
+    budget: Budget,
+) -> None:
+    with session(budget) as asked:
+        selection = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2).passes[-1].selection
+        assert selection is not None
+        assert len({draw.event.pure() for draw in selection.draws}) == 1
+        several = asked.plan("SELECT QUANTILE(age, 0.1) AS a, QUANTILE(age, 0.9) AS b FROM t", within=3, at_most=2)
+        assert several.price["rho" if budget is RHO else "epsilon"] <= 2
+
+
 finite = st.floats(-1e6, 1e6)
 
 

@@ -11,7 +11,7 @@ MUTANTS: list[Mutant] = [
         ("weight=Fraction(count, 2 ** (count - index))", "weight=Fraction(count, 2 ** (count - index - 1))"),
         ("weight=Fraction(count, 2 ** (count - index))", "weight=Fraction(1)"),
         (
-            "room = Among(max(1, measures) * count, max(1, parts) * count)",
+            "room = Among(max(1, measures) * count, max(1, parts) * count, even=True)",
             "room = Among(max(1, measures), max(1, parts))",
         ),
         ("    if count < 2:", "    if False:"),

@@ -39,13 +39,15 @@ from .winners import option_key, place_of, wanted_winners, winners_pass
 class Among:
     """Which part of a spend a plan may take: `weight` of `parts` for each sum and choice, `measures` of them noisy.
 
-    Where plans share a spend, their noise is of one `family`: shares of different families do not add up.
+    Where plans share a spend, their noise is of one `family`: shares of different families do not add up. `even` says
+    that intervals of quantiles matter as much as quantiles.
     """
 
     measures: int
     parts: int
     weight: int | Fraction = 1
     family: Family | None = None
+    even: bool = False
 
     def choices(self, spend: Spend) -> list[Choice]:
         """Return the noise that the spend allows for each sum."""
@@ -120,7 +122,7 @@ def make_plan(
     share = part_of(spend_each, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (), bounding)
-    chosen = tuple(selection_pass(quantiles, scan, share) for quantiles in selections)
+    chosen = tuple(selection_pass(quantiles, scan, share, even=among.even) for quantiles in selections)
     chosen += tuple(winners_pass(mode, scan, share, rule=bound, contribution=limits.contribution) for mode in winners)
     plans = []
     for passes in (one + chosen for one in found):

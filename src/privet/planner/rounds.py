@@ -63,7 +63,7 @@ def make_rounds(
     count = _rounds_for(plain, target)
     measures = sum(len(one.measures) for one in plain.passes)
     parts = measures + sum(one.selection is not None for one in plain.passes)
-    room = Among(max(1, measures) * count, max(1, parts) * count)
+    room = Among(max(1, measures) * count, max(1, parts) * count, even=True)
     families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
     made = []
     for family in [choice.family for choice in families] if measures else [None]:

@@ -85,17 +85,19 @@ def norm_of(scan: Scan) -> Fraction:
     return 2 * norm if scan.schema.moves == "change-one" and not scan.keys else norm
 
 
-def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass:
+def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even: bool = False) -> Pass:
     """Return the pass that chooses quantiles of one column, and the ends of their intervals, for a part of a spend.
+
+    With `even`, ends get as much as quantiles: where it matters most how narrow their intervals are.
 
     Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
     Cites: [DR14, Thm 3.16], [CR21, Thm 2].
     """
     if len(quantiles) == 1:
-        return _alone(quantiles[0], scan, part)
+        return _alone(quantiles[0], scan, part, even=even)
     scan = replace(scan, places=places_of(quantiles[0], scan))
     rounds = scan.places is not None and quantiles[0].rounds(scan.places)
-    wants = _wants([one.share for one in quantiles], squared=part.rho is not None)
+    wants = _wants([one.share for one in quantiles], squared=part.rho is not None, even=even)
     unit = _unit(wants, part)
     last = scan.places.high if scan.places else 0
     draws: list[RankChoice | RankTree] = []
@@ -112,7 +114,7 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend) -> Pass
     return Pass(scan, (), None, Selection(tuple(draws)))
 
 
-def _alone(ranked: Ranked, scan: Scan, part: Spend) -> Pass:
+def _alone(ranked: Ranked, scan: Scan, part: Spend, *, even: bool) -> Pass:
     """Return the pass that chooses one quantile on a fine grid, of which rows are told apart only near its rank.
 
     Guarantee: as `selection_pass`; that this leaves the law of the choices as it is, is shown at `RankChoice`.
@@ -120,7 +122,7 @@ def _alone(ranked: Ranked, scan: Scan, part: Spend) -> Pass:
     places = ranked.places(2 ** (_ENDS if ranked.extreme else _FINEST) - 1)
     last, span = places.high, span_of(ranked.share, scan)
     shift = max(0, last.bit_length() - _ENDS)
-    wants = _wants([ranked.share], squared=part.rho is not None)
+    wants = _wants([ranked.share], squared=part.rho is not None, even=even)
     unit = _unit(wants, part)
     tail = float(1 - SURE) / (1 if ranked.extreme else 2)
     draws = []
@@ -178,17 +180,17 @@ class Want(NamedTuple):
     times: int = 1
 
 
-def _wants(shares: Sequence[Fraction], *, squared: bool) -> list[Want]:
+def _wants(shares: Sequence[Fraction], *, squared: bool, even: bool) -> list[Want]:
     """Return the draws for some quantiles of a column; the least and the greatest are ends of intervals themselves.
 
     A quantile by itself takes two thirds for itself, and a third for its interval; several together take nine tenths.
-    With `squared`, it is the squares of the sizes that add up.
+    With `even`, it is a third. With `squared`, it is the squares of the sizes that add up.
     """
     inner = tuple(share for share in shares if 0 < share < 1)
     several, levels = len(inner) > 1, len(inner).bit_length()
-    whole = 2 if squared else 4
+    whole = 1 if even else 2 if squared else 4
     if several:
-        all_of_them = 18 * len(inner)
+        all_of_them = (1 if even else 18) * len(inner)
         whole = max(1, math.isqrt(all_of_them // levels)) if squared else -(-all_of_them // levels)
     found = [Want((share,), 1 if share == 0 else -1, whole) for share in shares if share in (0, 1)]
     found += [Want(inner, 0, whole, levels)] if several else [Want((share,), 0, whole) for share in inner]
