@@ -50,7 +50,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "audit/laws.py",
-        REGISTRY,
+        "unit/audit/test_laws.py",
         (
             "chance *= 1 - tail(bars - query, self.query_scale)",
             "chance *= 1 - tail(bars - query, self.query_scale / 2)",

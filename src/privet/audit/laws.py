@@ -117,7 +117,7 @@ class SparseLaw:
             elif self.shows == "crossing":
                 chance *= tail(bars - query, self.query_scale)
             elif self.shows == "gap":
-                chance *= mass(bars + answer - query, self.query_scale)
+                chance *= mass(bars + answer - query, self.query_scale) * (answer >= 0)
             else:
                 chance *= mass(answer - query, self.query_scale) * (answer >= bars)
         return chance
