@@ -14,7 +14,7 @@ from .core.errors import InvariantError
 from .core.receipt import Receipt
 from .core.scan import Exact, GroupKey
 from .core.schema import Key
-from .mechanisms.rank_tree import RankTree
+from .mechanisms.rank_joint import SeveralRanks
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, 
         groups = [exact._places.get(cell, ((), ())) for cell in keys]
         chosen: list[tuple[int, ...]] = []
         for draw in one.selection.draws:
-            several = draw.release(groups) if isinstance(draw, RankTree) else [draw.release(groups)]
+            several = draw.release(groups) if isinstance(draw, SeveralRanks) else [draw.release(groups)]
             chosen += map(tuple, several)
         return tuple(chosen)
     held = exact._groups

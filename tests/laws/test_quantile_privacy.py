@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,10 @@ from privet.core.links import followed
 from privet.core.unit import Person, Rows, Window
 from privet.engines.memory import Memory
 from privet.mechanisms import rank_tree
-from privet.mechanisms.rank_tree import RankTree
+from privet.mechanisms.joint_pieces import JointPieces
+from privet.mechanisms.quantile_joint import targets
+from privet.mechanisms.rank_joint import RankJoint
+from privet.mechanisms.rank_tree import RankTree, Spread
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.query.sql import parse
@@ -263,3 +268,99 @@ def test_a_key_that_is_none_lets_nobody_weigh_more(rows, people):
     for who in (1, 2, 3):
         rest = tuple([row for row in some if row["who"] != who] for some in (rows, people))
         assert move(plan, table, (rows, people), rest) <= plan.passes[0].selection.draws[0].norm
+
+
+def joint_law(shares, weights: list[int], number: int, kappa: Fraction, bits: int) -> dict[tuple[int, ...], float]:
+    """The probability of every list of fine places, from the definition: any of them, put in order."""
+    fine = [Fraction(weight, 2**bits) for weight in weights for _ in range(2**bits)]
+    before = [sum(fine[:at], Fraction(0)) for at in range(len(fine) + 1)]
+    aims = targets(shares, number)
+    raw: Counter = Counter()
+    for some in product(range(len(fine)), repeat=len(shares)):
+        chosen = tuple(sorted(some))
+        ranks = [Fraction(0), *(before[at] for at in chosen), before[-1]]
+        misses = sum(abs(b - a - aim) for a, b, aim in zip(ranks, ranks[1:], aims, strict=False))
+        raw[chosen] += math.exp(-float(kappa * misses))
+    total = sum(raw.values())
+    return {chosen: weight / total for chosen, weight in raw.items()}
+
+
+JOINTS = [(Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
+
+
+@pytest.mark.parametrize("shares", JOINTS)
+@settings(max_examples=25, deadline=None)
+@given(
+    weights=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    moved=st.lists(st.integers(-2, 2), min_size=3),
+    number=st.integers(0, 9),
+)
+def test_no_neighbour_moves_the_law_of_a_joint_choice_beyond_its_event(shares, weights, moved, number):
+    others = [max(0, weight + move) for weight, move in zip(weights, moved, strict=False)]
+    norm = Fraction(max(1, sum(abs(a - b) for a, b in zip(weights, others, strict=True))))
+    joint = RankJoint.of(shares, last=2, norm=norm, epsilon=Fraction(1))
+    p, q = (joint_law(shares, one, number, joint.kappa, 1) for one in (weights, others))
+    losses = [math.log(p[key] / q[key]) for key in p]
+    assert joint.event.pure() == 1
+    epsilon = 1 - float(joint.counting.event.pure())
+    assert max(map(abs, losses)) <= epsilon + ROUNDING
+    assert max(losses) - min(losses) <= epsilon + ROUNDING
+    assert abs(sum(weights) - sum(others)) <= joint.counting.sensitivity
+
+
+@pytest.mark.parametrize("shares", JOINTS)
+@pytest.mark.parametrize(
+    ("weights", "number"), [([0, 0, 0], 0), ([1, 0, 2], 3), ([1, 0, 2], 0), ([40, 3, 0], 38), ([0, 900, 5], 905)]
+)
+@pytest.mark.parametrize("kappa", [Fraction(1, 3), Fraction(1, 50)])
+def test_a_joint_choice_is_drawn_with_exactly_its_law(shares, weights, number, kappa, monkeypatch):
+    monkeypatch.setattr(rank_tree, "BITS", 1)
+    expected = joint_law(shares, weights, number, kappa, 1)
+    held = [place for place in range(3) if weights[place]]
+    found = Spread(held, [weights[place] for place in held])
+    law_of = JointPieces(found, targets(shares, number), kappa, end=6)
+    draws = 1500
+    drawn = Counter(tuple(law_of.draw()) for _ in range(draws))
+    assert set(drawn) <= set(expected)
+    for key, p in expected.items():
+        assert abs(drawn[key] - draws * p) <= 6 * math.sqrt(draws * p * (1 - p)) + 2
+
+
+def test_a_joint_choice_keeps_proposals_often_whatever_the_data(monkeypatch):
+    # of heavy places, of none, and of weights in small parts; with targets that are far off what there is
+    proposals = 0
+    propose = JointPieces._propose
+
+    def counted(self, source):
+        nonlocal proposals
+        proposals += 1
+        return propose(self, source)
+
+    monkeypatch.setattr(JointPieces, "_propose", counted)
+    shares = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
+    cases = [([], []), ([7], [10**9]), ([0, 999], [5, 5]), (list(range(1000)), [2**20] * 1000)]
+    for places, weights in cases:
+        for more in (-20, 0, 20):
+            scale = 2**20 if weights and weights[0] == 2**20 else 1
+            number = max(0, sum(weights) + more * scale)
+            law_of = JointPieces(
+                Spread(places, weights), targets(shares, number), Fraction(2, 5 * scale), end=1000 << rank_tree.BITS
+            )
+            chosen = law_of.draw()
+            assert chosen == sorted(chosen)
+    assert proposals <= 12 * 200
+
+
+def test_several_quantiles_are_chosen_in_the_way_that_is_best_for_them():
+    facts = schema.Schema(unit=Rows(), columns=COLUMNS)
+    for number, spend, kind in (
+        (2, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankJoint),
+        (3, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankTree),
+        (9, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankJoint),
+        (30, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankTree),
+        (9, Spend(None, Fraction(0), Fraction(1, 10), Fraction(0)), RankTree),
+    ):
+        asked = ", ".join(f"QUANTILE(age, {(at + 1) / (number + 1):.4f})" for at in range(number))
+        plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=spend)
+        assert isinstance(plan.passes[0].selection.draws[0], kind)
+        assert (plan.event.pure() == 1) == (spend.rho is None)

@@ -42,6 +42,20 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
+        "mechanisms/joint_pieces.py",
+        "laws/test_quantile_privacy.py",
+        ("if accepts(ratio / self._most, self._exponent(places), source=source):", "if True:"),
+        ("ratio *= Fraction(width**k, math.factorial(k))", "ratio *= Fraction(width**k)"),
+        ("ranks = [0, *(self._found", "ranks = [self._total, *(self._found"),
+    ),
+    *of(
+        "mechanisms/rank_joint.py",
+        "laws/test_quantile_privacy.py",
+        ("(epsilon - counting) / (2 * norm)", "(epsilon - counting) / norm"),
+        ("ExponentialEvent(epsilon=2 * self.kappa * self.norm)", "ExponentialEvent(epsilon=self.kappa * self.norm)"),
+        ("Laplace(sensitivity=self.norm, scale=", "Laplace(sensitivity=1, scale="),
+    ),
+    *of(
         "planner/verify.py",
         "unit/test_quantile_road.py",
         ("if not enough or draw.last != last:", "if draw.last != last:"),
@@ -51,8 +65,8 @@ MUTANTS: list[Mutant] = [
         ("near.below >= least.below and near.above >= least.above", "near.below >= least.below"),
         ("return near.share == least.share and", "return"),
         (
-            "    if isinstance(draw, RankTree):\n        return False",
-            "    if isinstance(draw, RankTree):\n        return True",
+            "    if isinstance(draw, SeveralRanks):\n        return False",
+            "    if isinstance(draw, SeveralRanks):\n        return True",
         ),
         ("if (places is None) != (one.selection is None):", "if False:"),
     ),

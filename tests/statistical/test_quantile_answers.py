@@ -108,21 +108,22 @@ def test_a_median_of_millions_is_as_many_ranks_off_as_the_mechanism_on_the_value
     assert abs(off.mean() - mean) < FALSE_ALARMS * deviation + 0.1  # a tenth for what shares a place
 
 
-def test_nine_quantiles_are_off_by_no_more_ranks_than_the_best_listed_recursion():
-    # 5.79 ranks of 1000 on average at epsilon 1 are listed; a tenth of the spend goes into intervals
+def test_nine_quantiles_are_off_by_no_more_ranks_than_the_best_listed_way():
+    # 5.03 ranks of 1000 on average at epsilon 1 are listed; here a fifth of it goes into intervals, too
     shares = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
     facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
     asked = ", ".join(f"QUANTILE(x, {float(share)})" for share in shares)
     plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=PURE)
-    grid, tree = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
-    values = np.sort(np.random.default_rng(7).normal(0, 5, 1000))
-    at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
-    where, counts = np.unique(at, return_counts=True)
-    chosen = np.array(tree.release([(where.tolist(), counts.tolist())] * 40))
+    grid, joint = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
     (slot, *_) = plan.passes[0].selection.slots
-    ranks = np.searchsorted(values, [[float(slot.value(one, grid)) for one in row] for row in chosen.tolist()])
-    off = np.abs(ranks - 1000 * np.array([[float(share)] for share in shares]))
-    assert off.mean() < 5.79 / 0.9 * 1.25  # of 360 ranks that are off by about 6 each
+    off = []
+    for seed in range(150):
+        values = np.sort(np.random.default_rng(seed).normal(0, 5, 1000))
+        at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
+        chosen = [float(slot.value(one, grid)) for (one,) in joint.release([np.unique(at, return_counts=True)])]
+        off.append(np.abs(np.searchsorted(values, chosen) - 1000 * np.array(list(map(float, shares)))).mean())
+    # about 4.5, each with a deviation of about 2.5: so far above 5.03 once in 1e8 runs
+    assert np.mean(off) < 5.03 + 0.8
 
 
 def test_an_interval_holds_values_that_a_coarse_grid_rounds():

@@ -26,8 +26,11 @@ from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
 
-BITS = 16
-"""Each place is 2**16 finer ones, over which what it holds is spread evenly."""
+BITS = 40
+"""Each place is 2**40 finer ones, over which what it holds is spread evenly, so that none holds much."""
+
+DIGITS = 16
+"""Where a place stands for values around it, so many binary digits of where in it a quantile lies are released."""
 
 _REACH = 100
 _GRAIN = 256
@@ -147,12 +150,16 @@ class Spread:
         found = {start, end}
         for index in range(first, last):
             found |= {self._places[index] << BITS, (self._places[index] + 1) << BITS}
-        for rank in ranks:
-            index = bisect_left(self._before, -(-rank >> BITS)) - 1
-            if 0 <= index < len(self._places):
-                inside = -(-(rank - (self._before[index] << BITS)) // self._weights[index])
-                found.add((self._places[index] << BITS) + min(max(inside, 0), 1 << BITS))
+        found.update(self.reached(rank) for rank in ranks)
         return sorted(cut for cut in found if start <= cut <= end)
+
+    def reached(self, rank: int) -> int:
+        """Return the first fine place before which there is so much weight, times 2**BITS; -1 if there is none."""
+        index = bisect_left(self._before, -(-rank >> BITS)) - 1
+        if not 0 <= index < len(self._places):
+            return -1
+        inside = -(-(rank - (self._before[index] << BITS)) // self._weights[index])
+        return int((self._places[index] << BITS) + min(max(inside, 0), 1 << BITS))
 
 
 def choose_spread(found: Spread, q: Fraction, rate: Fraction, *, start: int, end: int) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from privet.mechanisms.rank_joint import RankJoint
+from privet.mechanisms.rank_tree import RankTree
+
 from .derive import columns_of
 from .plan import Pass, Plan
 from .selections import SURE
@@ -31,6 +34,7 @@ def choice_facts(one: Pass) -> list[dict[str, Any]]:
             found[slot.share] = {
                 "sum": f"the {name} of {over}{where}",
                 "noise": "Exponential",
+                "how": _how(draw),
                 "places": places.high + 1,
                 "step": float(places.step),
                 "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
@@ -43,6 +47,14 @@ def choice_facts(one: Pass) -> list[dict[str, Any]]:
             told = found[slot.share]
             told["interval_ranks"] = (abs(slot.offset) + draw.error(float(SURE))) / weight
     return list(found.values())
+
+
+def _how(draw: object) -> str:
+    if isinstance(draw, RankJoint):
+        return "together with the others by one joint choice"
+    if isinstance(draw, RankTree) and len(draw.shares) > 1:
+        return "by halves, the middle quantile first, by the exponential mechanism"
+    return "by the exponential mechanism"
 
 
 def choice_lines(one: Pass) -> list[str]:
@@ -58,7 +70,7 @@ def choice_lines(one: Pass) -> list[str]:
             )
         else:
             lines.append(
-                f"Chooses {told['sum']} from {grid}, by the exponential mechanism; 95% of choices are at most "
+                f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
                 f"{told['ranks_off_95']:,.4g} ranks off. The ends of its interval are at most "
                 f"{told['interval_ranks']:,.4g} ranks away."
             )

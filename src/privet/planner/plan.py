@@ -22,7 +22,7 @@ from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_tree import RankTree
+from privet.mechanisms.rank_joint import SeveralRanks
 from privet.query.nodes import Query
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class KeyRule:
 class Slot(NamedTuple):
     """One place that is released: by which draw, for which share, and how far off it aims."""
 
-    draw: RankChoice | RankTree
+    draw: RankChoice | SeveralRanks
     share: Fraction
     offset: int
 
@@ -150,14 +150,14 @@ class Slot(NamedTuple):
 class Selection:
     """The second kind of measure: places of a scan's grid, chosen in every group by one draw or several."""
 
-    draws: tuple[RankChoice | RankTree, ...]
+    draws: tuple[RankChoice | SeveralRanks, ...]
 
     @property
     def slots(self) -> tuple[Slot, ...]:
         """What is released, in order: a place in each group for every slot."""
         found: list[Slot] = []
         for draw in self.draws:
-            if isinstance(draw, RankTree):
+            if isinstance(draw, SeveralRanks):
                 found += [Slot(draw, share, 0) for share in draw.shares]
             else:
                 found.append(Slot(draw, draw.share, draw.offset))

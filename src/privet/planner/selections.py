@@ -15,7 +15,8 @@ from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
 from privet.core.scan import Near, Scan, Sum
 from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_tree import BITS, RankTree
+from privet.mechanisms.rank_joint import MOST, RankJoint, SeveralRanks
+from privet.mechanisms.rank_tree import DIGITS, RankTree
 
 from .keys import count_cells
 from .plan import Pass, Place, Selection, Spend, canonical
@@ -100,11 +101,14 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even
     wants = _wants([one.share for one in quantiles], squared=part.rho is not None, even=even)
     unit = _unit(wants, part)
     last = scan.places.high if scan.places else 0
-    draws: list[RankChoice | RankTree] = []
+    draws: list[RankChoice | SeveralRanks] = []
     for want in wants:
         epsilon, share = unit * want.size, want.shares[0]
-        if not want.side and (rounds or len(want.shares) > 1):
-            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon, BITS if rounds else 0))
+        if not want.side and len(want.shares) > 1 and want.times == 1:
+            digits = DIGITS if rounds else 0
+            draws.append(RankJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=epsilon, digits=digits))
+        elif not want.side and (rounds or len(want.shares) > 1):
+            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon, DIGITS if rounds else 0))
         elif want.side:
             tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
             span = span_of(share, scan)
@@ -171,6 +175,14 @@ def part_of(spend: Spend, part: Fraction) -> Spend:
     )
 
 
+def jointly(number: int, *, squared: bool) -> bool:
+    """Return whether so many quantiles are chosen by one joint choice: it is off by fewer ranks than one by one.
+
+    Where squares of losses add up, choosing by halves is better: its losses are many and small. So it is for three.
+    """
+    return not squared and 2 <= number <= MOST and number != 3
+
+
 class Want(NamedTuple):
     """A draw: of one share or of several at once, aiming to a side or not; how large its losses are, and how many."""
 
@@ -183,14 +195,16 @@ class Want(NamedTuple):
 def _wants(shares: Sequence[Fraction], *, squared: bool, even: bool) -> list[Want]:
     """Return the draws for some quantiles of a column; the least and the greatest are ends of intervals themselves.
 
-    A quantile by itself takes two thirds for itself, and a third for its interval; several together take nine tenths.
+    A quantile by itself takes two thirds for itself, and a third for its interval; several together take nine tenths,
+    or eight tenths where they are chosen jointly, which is so much better that their intervals may have more.
     With `even`, it is a third. With `squared`, it is the squares of the sizes that add up.
     """
     inner = tuple(share for share in shares if 0 < share < 1)
-    several, levels = len(inner) > 1, len(inner).bit_length()
+    several, joint = len(inner) > 1, jointly(len(inner), squared=squared)
+    levels = 1 if joint else len(inner).bit_length()
     whole = 1 if even else 2 if squared else 4
     if several:
-        all_of_them = (1 if even else 18) * len(inner)
+        all_of_them = (1 if even else 8 if joint else 18) * len(inner)
         whole = max(1, math.isqrt(all_of_them // levels)) if squared else -(-all_of_them // levels)
     found = [Want((share,), 1 if share == 0 else -1, whole) for share in shares if share in (0, 1)]
     found += [Want(inner, 0, whole, levels)] if several else [Want((share,), 0, whole) for share in inner]

@@ -13,7 +13,7 @@ from privet.core.schema import Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_tree import RankTree
+from privet.mechanisms.rank_joint import SeveralRanks
 
 from .discover import threshold_of
 from .make import private_schema
@@ -79,7 +79,7 @@ def _verify_selection(one: Pass) -> None:
     if (places.low, places.power, places.offset, places.null_as) != (0, 1, 0, None):
         raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
     for draw in one.selection.draws:
-        if isinstance(draw, RankTree):
+        if isinstance(draw, SeveralRanks):
             enough, last = draw.norm >= norm_of(one.scan), places.high
         else:
             enough, last = draw.span >= span_of(draw.share, one.scan), places.high >> draw.shift
@@ -89,9 +89,9 @@ def _verify_selection(one: Pass) -> None:
             raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
 
 
-def _close_enough(draw: RankChoice | RankTree, near: Near) -> bool:
+def _close_enough(draw: RankChoice | SeveralRanks, near: Near) -> bool:
     """Return whether a scan tells apart all that a choice does."""
-    if isinstance(draw, RankTree):
+    if isinstance(draw, SeveralRanks):
         return False
     if draw.shift >= near.bits:
         return True
