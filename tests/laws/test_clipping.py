@@ -48,9 +48,10 @@ def session(rows: list[Row], unit: Unit, epsilon: int = 10**6, **options: Any) -
     return Session({"t": table(rows, unit, **options)}, budget=Pure(epsilon=epsilon))
 
 
-# a thousand people of one row each, and fifty of six
+# a thousand people of one row each, fifty of six, and twenty of two, which is as much as counts in full
 ROWS: list[Row] = [(i, i % 120, float(i - 100), "ab"[i % 2]) for i in range(1000)]
 ROWS += [(1000 + i // 6, 50, 10.0, "ab"[i % 2]) for i in range(300)]
+ROWS += [(2000 + i // 2, 50, 10.0, "a") for i in range(40)]
 ONCE = "SELECT AVG(cost) AS c FROM t"
 
 

@@ -142,6 +142,19 @@ def test_where_the_maximum_was_not_enough_the_answer_says_so_with_the_width_that
         assert "asked: ±0.01%" in answer.notes[0]
 
 
+def test_every_column_and_some_row_must_be_narrow_enough() -> None:
+    with session() as asked:
+        one = asked.ask(WARDS, within={"cost": 900, "n": "0.01%"}, at_most=1)
+        none = asked.ask(f"{WARDS} HAVING COUNT(*) > 1000000", within={"cost": 900}, at_most=1)
+        for answer in (one, none):
+            assert answer.accuracy is not None
+            assert not answer.accuracy.reached
+            assert len(answer.accuracy.receipts) == MOST_ROUNDS
+        assert "n is ±" in one.notes[0]
+        assert "cost" not in one.notes[0]
+        assert len(none) == 0
+
+
 @BUDGETS
 def test_asking_again_is_free_and_asking_for_less_width_goes_on_from_the_rounds_that_are_stored(budget: Budget) -> None:
     with session(budget) as asked:
