@@ -6,6 +6,7 @@ settings are tried: `make soak`.
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 import sys
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from privet.core.budget import Approximate
 from privet.core.errors import RequestError
 from privet.core.scan import Scan
-from privet.core.schema import Contribution
+from privet.core.schema import Contribution, PublicTable, Table
 from privet.engines.links import linked_view
 from privet.engines.places import counting
 from privet.engines.relations import relation_sql
@@ -34,6 +37,7 @@ from privet.planner.stability import key_sensitivity, sensitivity_of
 from privet.planner.verify import verify
 from privet.planner.winners import span_of_scores
 from privet.query.sql import parse
+from privet.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -43,6 +47,8 @@ from random_tables import ENGINE, PUBLIC, Setting, World, some_family, some_sett
 SECRET = 0x0123_4567_89AB_CDEF_FEDC_BA98_7654_3210
 SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
 FIRST = int(os.environ.get("PRIVET_SOAK_FIRST", "0") or 0)
+ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
+ARROW |= {"date": pa.date32(), "timestamp": pa.timestamp("us")}
 QUESTIONS = 6
 """So many questions are asked of each setting."""
 
@@ -223,3 +229,51 @@ def test_no_unit_moves_a_random_question_beyond_its_plan_and_none_fails(start: i
     for seed in range(start, start + 10):
         told += try_setting(seed)
     assert told["answered"] >= told["refused"] / 2, told
+
+
+def opened(setting: Setting, world: World) -> Session:
+    """Return a session over a world, without the times that lie beyond the calendar."""
+    tables: dict[str, Table] = {}
+    for name, rows in {**world, **PUBLIC}.items():
+        facts = setting.declared[name]
+        kinds = pa.schema([(column, ARROW[one.kind]) for column, one in facts.columns.items()])
+        listed = [{column: as_arrow(one.kind, row[column]) for column, one in facts.columns.items()} for row in rows]
+        source = pa.Table.from_pylist(listed, schema=kinds)
+        if name in PUBLIC:
+            tables[name] = PublicTable(source, columns=facts.columns, key=facts.key, rows=facts.rows)
+        else:
+            known = {"neighbors": facts.neighbors, "contribution": facts.contribution, "units": facts.units}
+            tables[name] = Table(source, unit=facts.unit, columns=facts.columns, **known)
+    return Session(tables, budget=Approximate(epsilon=10**6, delta=1e-6))
+
+
+def as_arrow(kind: str, value: Any) -> Any:
+    if value is None or kind not in {"date", "timestamp"}:
+        return value
+    try:
+        return (datetime.date if kind == "date" else datetime.datetime).fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def outcome(session: Session, sql: str, **options: Any) -> tuple[str, int]:
+    """Return what a question comes to, apart from its numbers, and how many charges it makes. No engine may fail."""
+    before = len(session.history())
+    try:
+        answer = session.ask(sql, epsilon=1, **options)
+    except RequestError as refused:
+        return f"{type(refused).__name__}: {refused} {refused.to_dict()}", len(session.history()) - before
+    return f"answered: {[series.name for series in answer.series]}", len(session.history()) - before
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + (SOAK or 60) // 5))
+def test_neighbours_are_told_the_same_and_a_refusal_is_free(seed: int) -> None:
+    draw = random.Random(10**6 + seed)
+    setting = some_setting(draw)
+    first, second = some_family(draw, setting, most=1)[:2]
+    with opened(setting, first) as one, opened(setting, second) as other:
+        for _ in range(QUESTIONS):
+            sql, bound = Writer(draw, setting).question(), draw.choice(["norm", "groups"])
+            told = [outcome(session, sql, bound=bound) for session in (one, other)]
+            assert told[0] == told[1], sql
+            assert told[0][1] == (1 if told[0][0].startswith("answered") else 0), sql
