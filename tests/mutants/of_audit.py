@@ -91,7 +91,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "mechanisms/quantile_one.py",
-        SIMULATED,
+        f"unit/mechanisms/test_quantile.py {SIMULATED}",
         ("if not accepts(Fraction(1), steepness * further):", "if False:"),
         (
             "start + noise.uniform_below(int(widths[option]), lanes.size)",
