@@ -13,6 +13,7 @@ from .core.errors import RequestError, UnknownName
 from .core.estimate import Estimate
 from .core.receipt import Receipt
 from .planner.achieved import Accuracy
+from .planner.levels import Levels
 from .planner.plan import Plan
 
 if TYPE_CHECKING:
@@ -138,13 +139,14 @@ class Answer:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
         from .planner.explain import facts
 
+        told = self.plan.facts() if isinstance(self.plan, Levels) else facts(self.plan)
         return {
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "head": self.receipt.head,
             "digest": self.receipt.digest,
             "confidence": self.confidence,
-            **facts(self.plan),
+            **told,
             **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
             "notes": list(self.notes),
         }

@@ -14,7 +14,7 @@ from .core.receipt import Receipt
 from .core.schema import Kind
 from .engines.post import evaluate, run_step
 from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
-from .inference.laws import Law
+from .inference.laws import Law, half_width
 from .planner.averaging import averaged_sums
 from .planner.derive import columns_of, kinds_of, linear_in, meanings
 from .planner.explain import coverage_notes
@@ -28,7 +28,9 @@ from .release import Released
 if TYPE_CHECKING:
     from .core.pair import Floats
 
-_ROW = "privet row"
+ROW = "privet row"
+"""The column that says which released row a row came from."""
+
 _MOST_CORNERS = 6
 _DOUBT = 2.0
 """A count below this many standard deviations of its noise says nothing about what is divided by it."""
@@ -36,19 +38,19 @@ _DOUBT = 2.0
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
-    released = _as_asked(released, plan)
-    sums = averaged_sums(_sums(released, plan), plan)
-    base: dict[str, Any] = {_ROW: list(range(len(released.keys)))}
+    released = as_asked(released, plan)
+    sums = averaged_sums(sums_of(released, plan), plan)
+    base: dict[str, Any] = {ROW: list(range(len(released.keys)))}
     for index, key in enumerate(plan.query.keys):
         base[key.name] = [cell[index] for cell in released.keys]
     for reading in plan.readings:
-        base[reading.name] = _value(reading, [sums[place] for place in reading.places])
-    kinds = {_ROW: "integer", **kinds_of(plan)}
+        base[reading.name] = value_of(reading, [sums[place] for place in reading.places])
+    kinds = {ROW: "integer", **kinds_of(plan)}
     rows = dict(base)
     for step in plan.query.steps:
-        rows, kinds = _run(step, rows, kinds)
-    chosen = list(map(int, rows.pop(_ROW)))
-    bars = _Bars(plan, sums, base, chosen, 1 - confidence)
+        rows, kinds = run(step, rows, kinds)
+    chosen = list(map(int, rows.pop(ROW)))
+    bars = RowBars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     notes = (*coverage_notes(plan, confidence), *outside_notes(series), *range_notes(plan, base))
@@ -70,7 +72,7 @@ def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
     return (f"{names}: beyond what is possible, as noise may be; kept so, for sums of such numbers",) if outside else ()
 
 
-def _as_asked(released: Released, plan: Plan) -> Released:
+def as_asked(released: Released, plan: Plan) -> Released:
     """Return what was released with its keys, and its rows, in the order in which the question names the keys."""
     places, keys = plan.key_places, plan.passes[0].groups
     if places == tuple(range(len(keys))):
@@ -88,7 +90,7 @@ def _as_asked(released: Released, plan: Plan) -> Released:
     return Released(cells, tuple(tuple(tuple(noisy[row] for row in rows) for noisy in one) for one in released.sums))
 
 
-def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
+def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
     """Return every sum that a plan reads, in grid units, one number for each group."""
     import numpy as np
 
@@ -119,7 +121,7 @@ def _sums(released: Released, plan: Plan) -> dict[Place, Floats]:
     return found
 
 
-def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
+def value_of(reading: Reading, parts: Sequence[Floats]) -> Any:
     """Return what an aggregate reads from its sums; numbers of rows and people are whole."""
     import numpy as np
 
@@ -127,13 +129,13 @@ def _value(reading: Reading, parts: Sequence[Floats]) -> Any:
     return np.clip(np.floor(value + 0.5), -(2.0**62), 2.0**62).astype(np.int64) if reading.aggregate.counts else value
 
 
-def _run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
+def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
     picked = _picked(step)
     if picked is not None:
-        picked[_ROW] = _ROW
+        picked[ROW] = ROW
         return {name: rows[was] for name, was in picked.items()}, {name: kinds[was] for name, was in picked.items()}
-    outputs = (*step.outputs, Output(_ROW, Column(_ROW)))
+    outputs = (*step.outputs, Output(ROW, Column(ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows, kinds)
     found, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
@@ -154,13 +156,21 @@ def _picked(step: Step) -> dict[str, str] | None:
     return columns if len(columns) == len(step.outputs) else None
 
 
-class _Bars:
+class RowBars:
     """The error bars of one answer: in closed form for the aggregates themselves, by simulation for what is derived."""
 
     def __init__(
-        self, plan: Plan, sums: Mapping[Place, Floats], base: Mapping[str, Any], chosen: list[int], tail: float
+        self,
+        plan: Plan,
+        sums: Mapping[Place, Floats],
+        base: Mapping[str, Any],
+        chosen: list[int],
+        tail: float,
+        kinds: Mapping[str, Kind] | None = None,
+        laws: Mapping[Place, Law] | None = None,
     ) -> None:
         self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
+        self.kinds, self.laws = kinds_of(plan) if kinds is None else kinds, laws or {}
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
@@ -198,10 +208,11 @@ class _Bars:
             )
         if isinstance(reading.aggregate, Ranked):
             return self._of_ranked(reading, reading.aggregate, parts)
-        laws = [law_of(self.plan, place) for place in reading.places]
+        laws = [self._law(place) for place in reading.places]
         if isinstance(reading.aggregate, Mean):
             step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
-            scaled = (laws[0].times(step), replace(laws[0], scale=laws[1].scale, step=laws[1].step))
+            count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
+            scaled = (laws[0].times(step), count)
             found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
             return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
         tails = self._tails(reading, parts, laws)
@@ -253,10 +264,23 @@ class _Bars:
             known -= part * part
         return np.asarray(self.tail * np.clip(known, 0.0, 1.0))
 
+    def _law(self, place: Place) -> Law:
+        return self.laws[place] if place in self.laws else law_of(self.plan, place)
+
+    def _read(self, reading: Reading, parts: Sequence[Floats]) -> Any:
+        """Return what an aggregate reads, as it is shown: what was reconciled is not rounded."""
+        agreed = any(place in self.laws for place in reading.places)
+        return reading.aggregate.read(*parts) if agreed else value_of(reading, parts)
+
     def _noise(self, place: Place) -> tuple[float, float]:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""
+        import numpy as np
+
         if isinstance(place, Known):
             return 0.0, 0.0
+        if place in self.laws:
+            law = self.laws[place]
+            return float(half_width(law, law, np.zeros(1), self.tail)[0]), law.deviation
         error = (
             law_of(self.plan, place).deviation
             if self.plan.rounds > 1
@@ -292,21 +316,18 @@ class _Bars:
         places = sorted(place for place in every if not isinstance(place, Known))
         chosen = np.array(self.chosen)
         points = points_for(len(chosen), self.tail)
-        laws = [law_of(self.plan, place) for place in places]
+        laws = [self._law(place) for place in places]
         noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
         noise.update(zip(places, noise_points(laws, points), strict=True))
         table: dict[str, Any] = {}
         for reading in used:
             parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
-            table[reading.name] = _value(reading, parts).ravel()
+            table[reading.name] = self._read(reading, parts).ravel()
         for name, values in fixed.items():
             table[name] = np.repeat(values, points)
-        for key in self.plan.query.keys:
-            if key.name in columns_of(meaning):
-                table[key.name] = [self.base[key.name][row] for row in chosen for _ in range(points)]
-        values = np.asarray(evaluate(meaning, table, kinds_of(self.plan)), dtype=np.float64).reshape(
-            len(chosen), points
-        )
+        for name in columns_of(meaning) - set(self.readings):
+            table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
+        values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
         return _spread(values, self.tail)
 
 

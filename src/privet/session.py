@@ -12,7 +12,7 @@ from .asked import Question, check_bounds, read_question, read_views, spend_of
 from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
-from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName
+from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported
 from .core.exact import open_probability
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
@@ -21,6 +21,8 @@ from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
 from .planner.accuracy import plan_within
+from .planner.batch import make_batch
+from .planner.levels import Levels
 from .planner.make import make_plan
 from .planner.options import Options, heeded
 from .planner.plan import Plan
@@ -31,6 +33,7 @@ from .planner.verify import verify
 from .planner.widths import widths
 from .query.frame import Frame
 from .query.frame import table as frame
+from .query.nodes import Query
 from .reading import read_answer
 from .rounds import InRounds
 
@@ -148,6 +151,8 @@ class Session(Clipped, InRounds):
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
+            if isinstance(plan, Levels):
+                raise
             raise self._with_what_fits(refused, plan, how) from None
 
     def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
@@ -157,6 +162,9 @@ class Session(Clipped, InRounds):
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
+        if isinstance(plan, Levels):
+            level_of = CONFIDENCE if confidence is None else confidence
+            return self.run_all(plan.batch, confidence=level_of, key=key)[0]
         if plan.rounds > 1:
             verify(plan, self._schemas)
             return self._run_rounds(plan, confidence=confidence, key=key)
@@ -184,6 +192,8 @@ class Session(Clipped, InRounds):
         delta = self._budget.delta if isinstance(self._budget, Approximate) else Fraction(0)
         how = heeded(said, wish, query, self._schemas, delta=delta)
         spend, bound, contribution = spend_of(self._budget, how.epsilon, how.rho), how.bound, how.contribution
+        if query.levels:
+            return self._leveled(query, how), how
         if how.within is None:
             if how.at_most is not None:
                 raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
@@ -203,6 +213,17 @@ class Session(Clipped, InRounds):
             contribution=contribution,
         )
         return plan, how
+
+    def _leveled(self, query: Query, how: Options) -> Plan:
+        """Return the plan of a question with several groupings, which share its cost."""
+        if how.within is not None or how.at_most is not None:
+            raise Unsupported(
+                "within= is for a question with one grouping; say what all the levels may cost (epsilon=, rho=), or "
+                "ask each level by itself"
+            )
+        spend = spend_of(self._budget, how.epsilon, how.rho)
+        bounds = {"bound": how.bound, "contribution": how.contribution}
+        return make_batch([query], self._schemas, spend=spend, weights=[1], **bounds).plans[0]  # type: ignore[arg-type]
 
     def _with_what_fits(self, refused: BudgetExceeded, plan: Plan, how: Options) -> BudgetExceeded:
         """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""

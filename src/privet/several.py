@@ -9,14 +9,19 @@ from .asked import Question, check_bounds, read_question, spend_of
 from .core.budget import Budget
 from .core.errors import BadParameter, Unsupported
 from .core.exact import open_probability, whole
+from .core.receipt import Receipt
 from .core.schema import Contribution
 from .planner.batch import Batch, make_batch
+from .planner.levels import Levels, parts_of
+from .planner.plan import Plan
 from .planner.stability import Rule
 from .planner.verify import verify
 from .query.nodes import Query
 from .query.relation import Private
 from .query.sql_wish import Wish
 from .reading import read_answer
+from .reading_levels import read_levels
+from .release import Released
 from .road import Road
 
 MOST_QUESTIONS = 100
@@ -84,12 +89,12 @@ class Several(Road):
         level = float(open_probability(confidence, "confidence"))
         if not isinstance(batch, Batch):
             raise BadParameter("batch", type(batch).__name__, "a batch of this session")
-        for plan in batch.plans:
+        for plan in (part for one in batch.plans for part in parts_of(one)):
             verify(plan, self._schemas)
         with self._asking:
             receipt, stored = (self._found(batch) if key is None else None) or self._release_all(batch, key)
         released = dict(zip((plan.digest for plan in batch.releases), stored, strict=True))
-        return tuple(read_answer(released[plan.digest], plan, receipt, confidence=level) for plan in batch.plans)
+        return tuple(_read(plan, released, receipt, level) for plan in batch.plans)
 
     def _read_plain(self, question: Question) -> Query:
         """Return a question of several, which share what they cost and cannot each say how they are to be answered."""
@@ -97,3 +102,10 @@ class Several(Road):
         if wish != Wish():
             raise Unsupported("several questions share one price; ask a question that says WITHIN or OPTIONS by itself")
         return query
+
+
+def _read(plan: Plan, released: Mapping[str, Released], receipt: Receipt, confidence: float) -> Answer:
+    if isinstance(plan, Levels):
+        several = [released[one.digest] for one in plan.plans]
+        return read_levels(several, plan, receipt, confidence=confidence)
+    return read_answer(released[plan.digest], plan, receipt, confidence=confidence)

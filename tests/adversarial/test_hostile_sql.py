@@ -17,6 +17,7 @@ from privet.core.relation import Union, tables_of
 from privet.core.scan import Norm, Pairs
 from privet.core.schema import PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Person
+from privet.planner.batch import make_batch
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.query.functions import typed
@@ -67,6 +68,10 @@ EXTREMES = {"H071", "H104"}
 """MIN and MAX, whose exact values are nobody's to see: they are answered by private choices instead."""
 
 
+LEVELED = {"H095"}
+"""GROUPING SETS, whose groups without rows would be missing: each level answers every declared group instead."""
+
+
 @pytest.mark.parametrize("entry", [one for one in LISTED["hostile"] if one["id"] in EXTREMES], ids=ids)
 def test_extremes_are_released_as_quantiles_and_never_exactly(entry: dict[str, str]) -> None:
     query = ask(entry["sql"])
@@ -78,7 +83,20 @@ def test_extremes_are_released_as_quantiles_and_never_exactly(entry: dict[str, s
     assert drawn == {Fraction(dict(one.options)["share"]) for one in query.aggregates if one.options}
 
 
-REJECTED = [one for one in LISTED["hostile"] if one["action"] == "reject" and one["id"] not in EXTREMES]
+@pytest.mark.parametrize("entry", [one for one in LISTED["hostile"] if one["id"] in LEVELED], ids=ids)
+def test_groupings_are_released_each_for_itself_and_declared_keys_are_all_answered(entry: dict[str, str]) -> None:
+    query = ask(entry["sql"])
+    spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
+    batch = make_batch([query], TABLES, spend=spend, weights=[1])
+    assert len(batch.releases) == len(query.levels) == 2
+    assert batch.event.pure() <= 1
+    for plan in batch.releases:
+        for one in plan.passes:
+            assert isinstance(one.scan.bounding, Norm)
+            assert all(key.values for key in one.scan.keys)
+
+
+REJECTED = [one for one in LISTED["hostile"] if one["action"] == "reject" and one["id"] not in {*EXTREMES, *LEVELED}]
 
 
 @pytest.mark.parametrize("entry", REJECTED, ids=ids)
@@ -216,7 +234,7 @@ def test_a_refusal_is_uncharged_and_the_same_on_neighbouring_databases(
             assert len(session.history()) == before
             told.append((type(refused), str(refused), refused.to_dict()))
         else:
-            assert entry["action"] == "safe" or entry["id"] in EXTREMES
+            assert entry["action"] == "safe" or entry["id"] in {*EXTREMES, *LEVELED}
             assert len(session.history()) == before + 1
             told.append("answered")
     assert told[0] == told[1]

@@ -72,6 +72,7 @@ _FITS = {True: "fits what is left of the budget", False: "does not fit what is l
 
 
 def _print(plan: Plan, fits: str) -> None:
+    from privet.planner.levels import levels_in
     from privet.planner.widths import heading, widths
 
     for line in plan.explain().splitlines():
@@ -79,6 +80,10 @@ def _print(plan: Plan, fits: str) -> None:
     print_text("")
     print_facts([("now", fits)])
     print_text("")
-    rows = [(printable(one.column), one.words().replace("; ", "\n")) for one in widths(plan)]
+    rows = [
+        (printable(f"{one.column} {level}".rstrip()), one.words().replace("; ", "\n"))
+        for level, part in levels_in(plan)
+        for one in widths(part)
+    ]
     heads = ("column", "95% of the noise within" if plan.rounds == 1 else heading(plan))
     print_table(heads, rows)

@@ -56,6 +56,17 @@ class Law:
             return math.erfc(rate / 2 / math.sqrt(2))
         return 2 * math.exp(-rate) / (1 + math.exp(-rate))
 
+    @property
+    def mixed(self) -> bool:
+        """Whether the noise is a sum of several, of no one family."""
+        return False
+
+    def reach(self, tail: float) -> float:
+        """Return t with P[|noise| > t] = tail, for noise without a grid."""
+        from scipy.special import ndtri
+
+        return self.scale * (-math.log(tail) if self.family == "laplace" else -float(ndtri(tail / 2)))
+
     def times(self, factor: float) -> Law:
         """Return the law of so many times the noise."""
         return Law(self.family, self.scale * factor, self.step * factor, self.parts)
@@ -148,16 +159,34 @@ def _smooth_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
 
     if (one.family, one.parts) != (other.family, other.parts):
         raise InvariantError("the sums of one plan have noise of one family")
+    if one.mixed or other.mixed:
+        return _mixed_width(one, other, factor, tail)
     second = np.abs(factor) * other.scale
     if one.family == "gaussian":
         from scipy.special import ndtri
 
         both = np.hypot(one.scale, second) * math.hypot(*one.parts)
         return np.asarray(-ndtri(tail / 2) * both, dtype=np.float64)
-    large, small = np.maximum(one.scale, second), np.minimum(one.scale, second)
+    return _of_two(one.scale, second, tail, one.parts)
+
+
+def _of_two(first: float, second: Floats, tail: float, parts: tuple[float, ...]) -> Floats:
+    """Return the half-width of the sum of two noises of these scales, each a sum of Laplace noises."""
+    import numpy as np
+
+    large, small = np.maximum(first, second), np.minimum(first, second)
     ratio = np.divide(small, large, out=np.zeros_like(large), where=large > 0)
-    nodes, widths = _laplace_widths(tail, one.parts)
+    nodes, widths = _laplace_widths(tail, parts)
     return np.asarray(large * np.interp(ratio, nodes, widths), dtype=np.float64)
+
+
+def _mixed_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
+    """Return the half-width of the sum of two noises that lie between Laplace and Gaussian: the wider of both."""
+    import numpy as np
+
+    first, second = one.reach(tail), np.abs(factor) * other.reach(tail)
+    unit = -math.log(tail)
+    return np.asarray(np.maximum(np.hypot(first, second), _of_two(first / unit, second / unit, tail, one.parts)))
 
 
 @lru_cache(maxsize=32)

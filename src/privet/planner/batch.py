@@ -20,6 +20,7 @@ from privet.query.shape import typical_of
 
 from .choose import choices
 from .explain import cost_of, explain, facts
+from .levels import Levels, levels_in, levels_of, parts_of
 from .make import Among, error_of, make_plan
 from .plan import Plan, Reading, Spend, canonical
 from .selections import part_of
@@ -36,7 +37,7 @@ class Batch:
     @cached_property
     def releases(self) -> tuple[Plan, ...]:
         """One plan for each different release, in an order of their own."""
-        found = {plan.digest: plan for plan in self.plans}
+        found = {plan.digest: plan for one in self.plans for plan in parts_of(one)}
         return tuple(found[digest] for digest in sorted(found))
 
     @cached_property
@@ -52,7 +53,10 @@ class Batch:
     def explain(self) -> str:
         """Return the batch in plain words: each release, and what they cost together."""
         price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost().items())
-        return "\n\n".join([*(explain(plan) for plan in self.releases), f"All together: costs {price}."])
+        told = [words for plan in self.plans if isinstance(plan, Levels) for words in plan.words()]
+        names = {part.digest: f"At {level}:\n" for one in self.plans for level, part in levels_in(one) if level}
+        listed = [names.get(plan.digest, "") + explain(plan) for plan in self.releases]
+        return "\n\n".join([*told, *listed, f"All together: costs {price}."])
 
     def cost(self) -> dict[str, float]:
         """Return what all answers cost together."""
@@ -92,7 +96,8 @@ def make_batch(
     Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
     of them one sum takes; what is found by thresholds shares the spend's part of delta.
     """
-    merged, heaviest = _merged(questions, weights)
+    asked = [(one, weight) for query, weight in zip(questions, weights, strict=True) for one in levels_of(query)]
+    merged, heaviest = _merged([query for query, _ in asked], [weight for _, weight in asked])
     again = {"bound": bound, "contribution": contribution}
     alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
     measures = sum(weight * _measures(plan) for plan, weight in zip(alone, heaviest, strict=True))
@@ -113,7 +118,12 @@ def make_batch(
     if best is None:
         raise InvariantError("no noise fits the spend")
     made = {_rows(plan.query): plan for plan in best}
-    return Batch(tuple(_reading(query, made[_rows(query)]) for query in questions), spend)
+    return Batch(tuple(_answering(query, made, spend) for query in questions), spend)
+
+
+def _answering(query: Query, made: Mapping[str, Plan], spend: Spend) -> Plan:
+    plans = tuple(_reading(one, made[_rows(one)]) for one in levels_of(query))
+    return Levels.of(query, plans, spend) if query.levels else plans[0]
 
 
 def _rows(query: Query) -> str:

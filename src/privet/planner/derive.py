@@ -17,6 +17,7 @@ from .plan import Plan
 def meanings(query: Query) -> dict[str, Expression]:
     """Return for each output column of a query the expression over keys and aggregates that it stands for."""
     names = [*(key.name for key in query.keys), *(asked.name for asked in query.aggregates)]
+    names += [one.name for one in query.groupings]
     found: dict[str, Expression] = {name: Column(name) for name in names}
     for step in query.steps:
         found = {output.name: _inline(output.expression, found) for output in step.outputs}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
 from privet.aggregates.span import Side
-from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName
+from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
 from privet.core.expression import Call, Column, Expression
 from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Pairs, Scan, Sum
@@ -71,6 +71,8 @@ def make_plan(
     `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
     that counts is the largest excess over what it allows.
     """
+    if query.levels:
+        raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
     schema = private_schema(query.table, tables)
     typical = typical_of(query.table, tables, contribution)
     limits = Limits(bound, typical.contribution)

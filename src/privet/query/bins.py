@@ -35,6 +35,8 @@ def with_bins(asked: Selection, source: Private) -> Selection:
             "HISTOGRAM makes three columns, bin_low, bin_high and count; it stands alone beside grouping columns, "
             "without AS"
         )
+    if asked.levels:
+        raise Unsupported("HISTOGRAM has one grouping; use BIN(x, 10) among GROUPING SETS, ROLLUP or CUBE")
     argument, where, bins = marked.arguments
     bucket, low, width = _bucket(checked(argument, source.schema.columns), bins, source)
     start = call("add", call("multiply", bucket, width), low)

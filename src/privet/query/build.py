@@ -17,7 +17,8 @@ from .bins import with_bins
 from .fanout import with_cuts
 from .functions import typed
 from .inside import deduplicated, named_columns
-from .nodes import Aggregate, Key, Order, Output, Query, Step
+from .levels import GROUPING
+from .nodes import Aggregate, Grouping, Key, Order, Output, Query, Step
 from .normal import conjunction, text
 from .relation import (
     EXTREMES,
@@ -71,9 +72,15 @@ def aggregated(source: Private, asked: Selection) -> Released:
             keys[grouped] = Key(distinct_name(label(grouped), taken), grouped)
     found: dict[Expression, Aggregate] = {}
     facts: dict[str, Facts] = {}
-    for key in keys.values():
-        known = typed(key.expression, columns)
-        facts[key.name] = as_facts(known, text(key.expression))
+    places = {expression: place for place, expression in enumerate(keys)}
+    levels = tuple(
+        tuple(sorted({places[check_key(expression, source)] for expression in level})) for level in asked.levels
+    )
+    groupings: dict[Expression, Grouping] = {}
+    for place, key in enumerate(keys.values()):
+        known = as_facts(typed(key.expression, columns), text(key.expression))
+        total = any(place not in level for level in levels)  # where a row is a total over it, a key is NULL
+        facts[key.name] = replace(known, nullable=True) if total else known
 
     def released(expression: Expression) -> Expression | None:
         if expression in keys:
@@ -83,6 +90,12 @@ def aggregated(source: Private, asked: Selection) -> Released:
                 f"column {expression.name!r} is neither grouped by nor inside an aggregate and would show rows; "
                 f"add it to GROUP BY, or aggregate it"
             )
+        if isinstance(expression, Call) and expression.function == GROUPING:
+            if expression not in groupings:
+                name = distinct_name(label(Call("grouping", expression.arguments)), taken)
+                groupings[expression] = Grouping(name, _places_in(expression, places))
+                facts[name] = Facts(kind="integer")
+            return Column(groupings[expression].name)
         if not isinstance(expression, Call) or not is_aggregate(expression):
             return None
         one = _aggregate(expression, source)
@@ -111,7 +124,17 @@ def aggregated(source: Private, asked: Selection) -> Released:
     step = _step(asked, outputs, having, order)
     table = with_cuts(source.table, source.tables)
     query = Query(table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
+    if groupings and not levels:
+        levels = (tuple(range(len(keys))),)
+    query = replace(query, levels=levels, groupings=tuple(groupings.values()))
     return Released(query, _output_facts(step, facts))
+
+
+def _places_in(grouping: Call, places: Mapping[Expression, int]) -> tuple[int, ...]:
+    missing = next((one for one in grouping.arguments if one not in places), None)
+    if missing is not None:
+        raise RequestError(f"GROUPING({text(missing)}) needs a grouping column; add it to GROUP BY, or leave it out")
+    return tuple(places[one] for one in grouping.arguments)
 
 
 def refined(source: Released, asked: Selection) -> Released:
@@ -128,7 +151,7 @@ def refined(source: Released, asked: Selection) -> Released:
     step = _step(asked, outputs, where, order)
     query = source.query
     steps = (*query.steps, step)
-    return Released(Query(query.table, query.keys, query.aggregates, query.where, steps), _output_facts(step, facts))
+    return Released(replace(query, steps=steps), _output_facts(step, facts))
 
 
 def narrowed(source: Private, asked: Selection) -> Private:

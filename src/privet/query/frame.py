@@ -18,6 +18,7 @@ from privet.core.unit import unit_columns
 from .build import aggregated, narrowed, refined
 from .inside import deduplicated, grouped
 from .join import join, pair, united
+from .levels import Level, crossed, cubed, rolled_up
 from .nodes import Order, Query
 from .normal import call, conjunction
 from .relation import Private, Released, Selection, distinct_name
@@ -36,6 +37,7 @@ from .terms import (
     count_units,
     covar,
     covar_pop,
+    grouping,
     histogram,
     largest,
     mean,
@@ -65,6 +67,7 @@ __all__ = [
     "count_units",
     "covar",
     "covar_pop",
+    "grouping",
     "histogram",
     "largest",
     "mean",
@@ -92,6 +95,7 @@ class Frame:
     _source: Private
     _where: Expression | None = None
     _keys: Named = ()
+    _levels: tuple[Level, ...] = ()
 
     def where(self, *conditions: Term) -> Frame:
         """Return the rows that meet all conditions too."""
@@ -99,7 +103,29 @@ class Frame:
 
     def group_by(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups, by columns or by expressions; a keyword names the column of the result."""
-        return replace(self, _keys=(*self._keys, *self._named(by, named)))
+        added = self._named(by, named)
+        return self._with_levels(added, (tuple(one for _, one in added),))
+
+    def rollup(self, *by: str | Term, **named: str | Term) -> Frame:
+        """Return the rows in groups by all of these, by all but the last, ..., and all together: totals of totals."""
+        added = self._named(by, named)
+        return self._with_levels(added, rolled_up([(one,) for _, one in added]))
+
+    def cube(self, *by: str | Term, **named: str | Term) -> Frame:
+        """Return the rows in groups by every choice of these, down to none."""
+        added = self._named(by, named)
+        return self._with_levels(added, cubed([(one,) for _, one in added]))
+
+    def grouping_sets(self, *sets: Sequence[str | Term]) -> Frame:
+        """Return the rows in several groupings: a list of columns for each, empty for all rows together."""
+        if not sets or any(isinstance(one, str) or not isinstance(one, Sequence) for one in sets):
+            raise BadParameter("sets", sets, "lists of columns, such as ['ward', 'age'], ['ward'], []")
+        read_sets = [self._named(tuple(one), {}) for one in sets]
+        added = tuple({one: (name, one) for several in read_sets for name, one in several}.values())
+        return self._with_levels(added, tuple(tuple(one for _, one in several) for several in read_sets))
+
+    def _with_levels(self, added: Named, levels: tuple[Level, ...]) -> Frame:
+        return replace(self, _keys=(*self._keys, *added), _levels=crossed([self._levels or ((),), levels]))
 
     def select(self, *columns: str | Term, **named: str | Term) -> Frame:
         """Return the rows with these columns only, as a sub-query without aggregates does."""
@@ -168,7 +194,8 @@ class Frame:
             raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
         outputs = spread_out((*self._keys, *self._named(unnamed, named)))
         keys = tuple(expression for _, expression in self._keys)
-        return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys))
+        levels = self._levels if len(self._levels) > 1 else ()
+        return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys, levels=levels))
 
     def _named(self, unnamed: tuple[str | Term, ...], named: dict[str, Term] | dict[str, str | Term]) -> Named:
         first = tuple((_own_name(one), self._over(one)) for one in unnamed)

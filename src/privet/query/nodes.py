@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from privet.core.expression import Expression
 from privet.core.relation import Relation
@@ -66,10 +66,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Grouping:
+    """GROUPING(...) under the name by which later steps know it: which keys, by their places in the query."""
+
+    name: str
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Query:
     """A private aggregation of one table, or of what is made of several, and the steps that follow on what it released.
 
-    The first step sees the keys and aggregates by name; each later step sees the outputs of the one before.
+    The first step sees the keys and aggregates by name; each later step sees the outputs of the one before. With
+    `levels`, each of which lists the places of the keys that it groups by, the rows of all levels follow each other.
     """
 
     table: Relation
@@ -77,3 +86,5 @@ class Query:
     aggregates: tuple[Aggregate, ...]
     where: Expression | None
     steps: tuple[Step, ...]
+    levels: tuple[tuple[int, ...], ...] = field(default=(), metadata={"later": True})
+    groupings: tuple[Grouping, ...] = field(default=(), metadata={"later": True})

@@ -75,6 +75,7 @@ class Selection:
     outputs: tuple[tuple[str | None, Expression], ...]
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
+    levels: tuple[tuple[Expression, ...], ...] = ()
     having: Expression | None = None
     order: tuple[Order, ...] = ()
     distinct: bool = False

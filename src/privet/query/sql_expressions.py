@@ -12,6 +12,7 @@ from fractions import Fraction
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 
+from .levels import grouping
 from .nodes import Order
 from .normal import call, conjunction
 from .relation import aggregate, aggregate_of_two, histogram, is_aggregate, mode, quantile, window
@@ -284,4 +285,7 @@ _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "window": _window,
     **dict.fromkeys(("median", "quantile", "percentilecont", "percentiledisc"), _quantile),
     "withingroup": _within_group,
+    **dict.fromkeys(
+        ("grouping", "groupingid"), lambda node, scope: grouping(*_several(parts(node, "expressions"), scope))
+    ),
 }

@@ -16,6 +16,7 @@ from privet.core.schema import Schema
 from .build import aggregated, narrowed, refined
 from .inside import grouped, stays_within, with_ranks
 from .join import kept_by, united
+from .levels import Level, union_of
 from .nodes import Order, Query
 from .normal import conjunction
 from .relation import Private, Released, Selection, Standing, has_aggregate, has_window
@@ -24,6 +25,7 @@ from .sql_clauses import Node, part, parts, refusal
 from .sql_expressions import Scope, find, translate
 from .sql_from import Places, read_from
 from .sql_functions import NAMES
+from .sql_levels import read_groups
 
 _LARGEST_LIMIT = 2**31
 _ROWS = (
@@ -108,16 +110,20 @@ def _select(node: Node, places: Places, outermost: bool) -> Standing:
         relation = _kept(relation, person, _relation(query, places))
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
+    levels = _levels(node, scope, outputs, aliases)
     asked = Selection(
         outputs=outputs,
         where=where,
-        keys=_keys(node, scope, outputs, aliases),
+        keys=union_of(levels),
+        levels=levels if len(levels) > 1 else (),
         having=_condition(node, "having", replace(scope, aliases=aliases)),
         order=_order(node, replace(scope, aliases=aliases, aliases_first=True), outputs),
         distinct=_distinct(node),
         limit=_count(node, "limit"),
         offset=_count(node, "offset") or 0,
     )
+    if asked.levels and (not outermost and isinstance(relation, Private) and stays_within(relation, asked)):
+        raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
     if isinstance(relation, Released):
         return refined(relation, asked)
     if any(has_window(one) for _, one in outputs):
@@ -125,7 +131,7 @@ def _select(node: Node, places: Places, outermost: bool) -> Standing:
             raise Unsupported("window functions stand in a sub-query, within one person's rows; aggregate outside it")
         relation, asked = with_ranks(relation, asked)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
-    if asked.keys or asked.having is not None or any(has_aggregate(one) for one in released):
+    if asked.keys or asked.levels or asked.having is not None or any(has_aggregate(one) for one in released):
         return (
             grouped(relation, asked) if not outermost and stays_within(relation, asked) else aggregated(relation, asked)
         )
@@ -166,22 +172,17 @@ def _starred(scope: Scope) -> list[tuple[str | None, Expression]]:
     return [(name, one) for (_, one), name in found.items()]
 
 
-def _keys(
+def _levels(
     node: Node,
     scope: Scope,
     outputs: tuple[tuple[str | None, Expression], ...],
     aliases: Mapping[str, Expression],
-) -> tuple[Expression, ...]:
+) -> tuple[Level, ...]:
     group = part(node, "group")
     if group is None:
         return ()
-    found = [
-        _ordinal(item, outputs, "GROUP BY") or translate(item, replace(scope, aliases=aliases))
-        for item in parts(group, "expressions")
-    ]
-    if not found:
-        raise Unsupported("GROUP BY needs grouping columns; list them")
-    return tuple(found)
+    inner = replace(scope, aliases=aliases)
+    return read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
 
 
 def _ordinal(item: Node, outputs: tuple[tuple[str | None, Expression], ...], clause: str) -> Expression | None:

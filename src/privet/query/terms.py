@@ -16,6 +16,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.exact import rational, whole
 from privet.core.expression import Column, Expression, Literal
 
+from .levels import grouping as marked_grouping
 from .normal import call, text
 from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
@@ -244,6 +245,11 @@ def count_units(*, where: Term | None = None) -> Term:
 def count_distinct(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the number of different values."""
     return Term(aggregate("count_distinct", read(of), _kept(where)))
+
+
+def grouping(*of: str | Term) -> Term:
+    """Return a bit for each grouping column, 1 where the row is a total over it: for rollup, cube and grouping_sets."""
+    return Term(marked_grouping(*(read(one) for one in of)))
 
 
 def sum(of: str | Term, *, where: Term | None = None) -> Term:

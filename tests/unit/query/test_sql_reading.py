@@ -64,6 +64,8 @@ CORPUS = [
     "COUNT_IF(urgent) FROM visits",
     "SELECT COVAR_POP(age, cost), COVAR_SAMP(age, cost), CORR(cost, age) FROM visits",
     "SELECT HISTOGRAM(age, 10) FROM visits",
+    "SELECT GROUPING(hospital), GROUPING_ID(hospital, urgent), COUNT(*) FROM visits GROUP BY "
+    "ROLLUP (hospital, (age, diag)), CUBE (urgent), GROUPING SETS ((day), ())",
     "SELECT MODE(age), TOP_K(diag, 3) AS top, BOUNDS(cost) AS cost FROM visits",
     "SELECT MEDIAN(age), MIN(age), MAX(cost), QUANTILE(age, 0.9), QUANTILE_CONT(age, 0.1), QUANTILE_DISC(age, 0.1), "
     "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age), PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age) FROM visits",

@@ -1,0 +1,122 @@
+"""Totals that agree with their parts: tables of sums at several levels, made consistent by weighted least squares.
+
+Sees released numbers and public variances only. A level is a set of axes; its table holds a number for each combination
+of their values, and a coarser level is a finer one summed up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How the noise of a reconciled number is made of that of the levels: so much of a level's, and so many times."""
+
+    parts: tuple[tuple[Axes, float, int], ...]
+
+    def variance(self, of: Mapping[Axes, float]) -> float:
+        """Return its variance, from those of the levels."""
+        return math.fsum(factor * factor * times * of[axes] for axes, factor, times in self.parts)
+
+
+def reconcile(tables: Mapping[Axes, Floats], variances: Mapping[Axes, float]) -> dict[Axes, Floats]:
+    """Return the tables that agree with each other and are nearest to those given, by weighted least squares.
+
+    A table falls apart into components, one for each subset of its axes: what is left of the sums over the other axes
+    once every mean along an axis is taken away. Components are orthogonal, a level holds those of all its subsets, and
+    summing n cells up multiplies the variance of a component by n. So each component is averaged over the levels that
+    hold it, with weights one over its variance there, and put together again.
+
+    Guarantee: post-processing of released numbers by public variances. The best linear unbiased estimate, where the
+    true tables agree.
+    Cites: [HRMS10, Thm 3], for trees; here for any set of marginals.
+    """
+    import numpy as np
+
+    sizes = _sizes({axes: table.shape for axes, table in tables.items()})
+    weights = _weights(tables, variances, sizes)
+    components = {}
+    for inner, shares in weights.items():
+        found = np.zeros([sizes[axis] for axis in inner])
+        for outer, share in shares.items():
+            table = tables[outer].sum(axis=tuple(place for place, axis in enumerate(outer) if axis not in inner))
+            found = found + share * _centred(np.asarray(table, dtype=np.float64))
+        components[inner] = found
+    made = {}
+    for axes, table in tables.items():
+        total = np.zeros(table.shape)
+        for inner in _subsets(axes):
+            shape = tuple(sizes[axis] if axis in inner else 1 for axis in axes)
+            total = total + np.reshape(components[inner], shape) / _cells(axes, inner, sizes)
+        made[axes] = total
+    return made
+
+
+def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[Axes, Noise]:
+    """Return of what the noise of each reconciled table consists, the same for all its cells.
+
+    How much of a released cell's noise is in a reconciled cell depends on the axes along which they agree: with the
+    share w of a level S in the component R, the sum over R within S and T of w / n(T - R) times (1 - 1/n) for each
+    axis of R on which they agree and -1/n for each other.
+    """
+    weights = _weights(variances, variances, sizes)
+    found = {}
+    for axes in variances:
+        parts = []
+        for outer in variances:
+            both = tuple(axis for axis in axes if axis in outer)
+            beyond = _cells(outer, both, sizes)
+            for agree in _subsets(both):
+                factor = math.fsum(
+                    weights[inner][outer]
+                    / _cells(axes, inner, sizes)
+                    * math.prod((1.0 if axis in agree else 0.0) - 1.0 / sizes[axis] for axis in inner)
+                    for inner in _subsets(both)
+                )
+                times = beyond * math.prod(sizes[axis] - 1 for axis in both if axis not in agree)
+                if times and factor:
+                    parts.append((outer, factor, times))
+        found[axes] = Noise(tuple(parts))
+    return found
+
+
+def _weights(
+    levels: Mapping[Axes, object], variances: Mapping[Axes, float], sizes: Mapping[int, int]
+) -> dict[Axes, dict[Axes, float]]:
+    """Return for each component the share that each level has in it."""
+    found: dict[Axes, dict[Axes, float]] = {}
+    for outer in levels:
+        for inner in _subsets(outer):
+            found.setdefault(inner, {})[outer] = 1.0 / (variances[outer] * _cells(outer, inner, sizes))
+    return {
+        inner: {outer: weight / math.fsum(shares.values()) for outer, weight in shares.items()}
+        for inner, shares in found.items()
+    }
+
+
+def _centred(table: Floats) -> Floats:
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def _subsets(axes: Axes) -> list[Axes]:
+    return list(chain.from_iterable(combinations(axes, length) for length in range(len(axes) + 1)))
+
+
+def _cells(axes: Axes, without: Axes, sizes: Mapping[int, int]) -> int:
+    return math.prod(sizes[axis] for axis in axes if axis not in without)
+
+
+def _sizes(shapes: Mapping[Axes, Sequence[int]]) -> dict[int, int]:
+    return {axis: size for axes, shape in shapes.items() for axis, size in zip(axes, shape, strict=True)}

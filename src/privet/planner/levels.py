@@ -1,0 +1,165 @@
+"""Several groupings of one question: a plan for each level, and which levels are made to agree with each other.
+
+Each level is a release with a norm of its own. What one person gives is bounded anew for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from privet.aggregates import CountValues, Mean, Ranked
+from privet.core.event import Composed
+from privet.inference.levels import Axes
+from privet.query.nodes import Query
+
+from .plan import Known, Place, Plan, Reading, Spend, canonical
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from .batch import Batch
+
+
+@dataclass(frozen=True, repr=False)
+class Levels(Plan):
+    """A question with several groupings: a plan for each, in their order, under one spend and for one charge.
+
+    Its passes are those of all levels.
+    """
+
+    plans: tuple[Plan, ...] = ()
+
+    @classmethod
+    def of(cls, query: Query, plans: tuple[Plan, ...], spend: Spend) -> Levels:
+        """Return the plan of a question from those of its levels."""
+        passes = tuple(one for plan in plans for one in plan.passes)
+        return cls(query, passes, plans[0].readings, spend, plans=plans)
+
+    @cached_property
+    def batch(self) -> Batch:
+        """All levels as one batch."""
+        from .batch import Batch
+
+        return Batch((self,), self.spend)
+
+    @cached_property
+    def event(self) -> Composed:
+        """What the answer costs: the events of the very mechanisms that will draw."""
+        return self.batch.event
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of everything that is released."""
+        return self.batch.digest
+
+    @cached_property
+    def price(self) -> Mapping[str, float]:
+        """What the answer costs by itself."""
+        return self.batch.cost()
+
+    @cached_property
+    def reconciled(self) -> tuple[int, ...]:
+        """The levels that are made to agree: those whose groups are all public, if there are several."""
+        public = tuple(place for place, plan in enumerate(self.plans) if not plan.discovers)
+        return public if len(public) > 1 and bool(shared_sums(self.plans[0])) else ()
+
+    def axes(self, level: int) -> Axes:
+        """Return the places of the keys by which a level groups."""
+        return self.query.levels[level]
+
+    def named(self, level: int) -> str:
+        """Return a level as SQL writes it."""
+        return f"({', '.join(self.query.keys[place].name for place in self.axes(level))})"
+
+    def words(self) -> list[str]:
+        """Return how the levels share the cost, and which agree."""
+        names = [self.named(level) for level in range(len(self.plans))]
+        told = [
+            f"Groups at {len(names)} levels: {', '.join(names)}. Each is released by itself, with what one person "
+            f"gives bounded anew; the cost is divided equally over the sums of all levels, whatever the data are."
+        ]
+        if self.reconciled:
+            agree = ", ".join(names[level] for level in self.reconciled)
+            told.append(
+                f"Counts of rows, sums and means at {agree} are then made to agree, by weighted least squares on the "
+                f"released numbers: totals are the sums of their parts, and all of them become more accurate."
+            )
+        if self.discovers:
+            apart = ", ".join(name for name, plan in zip(names, self.plans, strict=True) if plan.discovers)
+            told.append(
+                f"The groups at {apart} are found in the data, and rare ones left out, so these need not add up."
+            )
+        return told
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return self.batch.explain()
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data."""
+        return {**self.batch.facts(), "levels": [self.named(level) for level in range(len(self.plans))]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        from .widths import widths
+
+        columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
+        return {"digest": self.digest, **self.facts(), "columns": columns, "target": None}
+
+    def __repr__(self) -> str:
+        return self.explain()
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(Text(self.explain()))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return "".join(f"<p>{escape(line)}</p>" for line in self.explain().splitlines())
+
+
+def levels_of(query: Query) -> tuple[Query, ...]:
+    """Return a query for each level of a query, or the query itself."""
+    if not query.levels:
+        return (query,)
+    plain = replace(query, steps=(), levels=(), groupings=())
+    return tuple(replace(plain, keys=tuple(query.keys[place] for place in level)) for level in query.levels)
+
+
+def levels_in(plan: Plan) -> list[tuple[str, Plan]]:
+    """Return each level by its name, with a plan that reads the whole question at that level, for widths."""
+    if not isinstance(plan, Levels):
+        return [("", plan)]
+    return [(plan.named(level), replace(one, query=plan.query)) for level, one in enumerate(plan.plans)]
+
+
+def parts_of(plan: Plan) -> tuple[Plan, ...]:
+    """Return the plans of all levels, or the plan itself."""
+    return plan.plans if isinstance(plan, Levels) else (plan,)
+
+
+def additive(reading: Reading, plan: Plan) -> bool:
+    """Whether totals of an aggregate are made of the parts' sums: counts of rows, sums and means are.
+
+    People and different values may be in several parts. Quantiles and spreads are answered for each level by itself.
+    """
+    people = any(not isinstance(place, Known) and plan.passes[place[0]].scan.distinct for place in reading.places)
+    if people or isinstance(reading.aggregate, (CountValues, Ranked)):
+        return False
+    return reading.aggregate.linear is not None or isinstance(reading.aggregate, Mean)
+
+
+def shared_sums(plan: Plan) -> dict[str, Place]:
+    """Return the sums of a level that are made to agree with those of other levels: what they are, and where."""
+    found: dict[str, Place] = {}
+    for reading in plan.readings:
+        for total, place in zip(reading.aggregate.sums(), reading.places, strict=False):
+            if additive(reading, plan):
+                found[canonical(total)] = place
+    return found
