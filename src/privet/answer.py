@@ -192,7 +192,8 @@ class Answer:
     def _only(self) -> Series:
         noisy = [series for series in self.series if series.noisy]
         if len(self) != 1 or len(noisy) != 1:
-            raise RequestError("the answer has more than one number; name the column and take its values")
+            many = "more than one number" if noisy else "no number with an interval"
+            raise RequestError(f"the answer has {many}; name the column and take its values")
         return noisy[0]
 
 

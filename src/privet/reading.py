@@ -74,15 +74,17 @@ def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
 
 def as_asked(released: Released, plan: Plan) -> Released:
     """Return what was released with its keys, and its rows, in the order in which the question names the keys."""
-    places, keys = plan.key_places, plan.passes[0].groups
+    places, keys = plan.key_places, plan.groups
     if places == tuple(range(len(keys))):
         return released
+    others = [keys[place].other for place in places]
     ranks = [{value: rank for rank, value in enumerate(keys[place].values or ())} for place in places]
 
     def rank(row: int) -> list[Any]:
         values = [released.keys[row][place] for place in places]
         return [
-            known.get(one, (one is None, 0 if one is None else one)) for one, known in zip(values, ranks, strict=True)
+            known.get(one, (one is not None and one == other, one is None, 0 if one is None else one))
+            for one, known, other in zip(values, ranks, others, strict=True)
         ]
 
     rows = sorted(range(len(released.keys)), key=rank)

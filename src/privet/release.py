@@ -15,6 +15,7 @@ from .core.receipt import Receipt
 from .core.scan import Exact, GroupKey
 from .core.schema import Key
 from .mechanisms.rank_joint import SeveralRanks
+from .planner.others import with_found
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
@@ -36,7 +37,20 @@ class Released:
     sums: tuple[tuple[tuple[Any, ...], ...], ...]
 
 
-def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
+def found_first(exact: Exact, plan: Plan, receipt: Receipt, charged: Plan | Batch) -> tuple[Key, ...]:
+    """Return the values that the first pass of a plan discovers, for the later ones to read by.
+
+    Guarantee: that of the pass's rule, a part of the event that `receipt` shows was charged.
+    """
+    if receipt.digest != charged.digest:
+        raise InvariantError("the receipt is for another plan")
+    one = plan.passes[0]
+    if one.keys is None or not plan.finds_first:
+        raise InvariantError("a plan that finds nothing first is read at once")
+    return tuple(value for (value,) in _discovered(exact, one, one.keys))
+
+
+def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt, found: Sequence[Key] = ()) -> Released:
     """Return the sums of a plan with its noise added, for the public groups or those that pass the threshold.
 
     Guarantee: the event of the plan, which `receipt` shows was charged. Every noisy number comes from the
@@ -45,23 +59,29 @@ def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt) -> Released:
     """
     if receipt.digest != plan.digest:
         raise InvariantError("the receipt is for another plan")
-    return _drawn(exacts, plan)
+    return _drawn(exacts, plan, found)
 
 
-def release_all(exacts: Sequence[Sequence[Exact]], batch: Batch, receipt: Receipt) -> tuple[Released, ...]:
+def release_all(
+    exacts: Sequence[Sequence[Exact]], batch: Batch, receipt: Receipt, founds: Sequence[Sequence[Key]] = ()
+) -> tuple[Released, ...]:
     """Return what each release of a batch gives, as `release` does for one plan.
 
     Guarantee: the event of the batch, which `receipt` shows was charged.
     """
     if receipt.digest != batch.digest:
         raise InvariantError("the receipt is for another batch")
-    return tuple(_drawn(several, plan) for several, plan in zip(exacts, batch.releases, strict=True))
+    found = founds or ((),) * len(batch.releases)
+    return tuple(_drawn(*several) for several in zip(exacts, batch.releases, found, strict=True))
 
 
-def _drawn(exacts: Sequence[Exact], plan: Plan) -> Released:
+def _drawn(exacts: Sequence[Exact], plan: Plan, found: Sequence[Key]) -> Released:
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
-    keys = _keys(exacts, plan)
+    if plan.finds_first:
+        keys = public_cells(with_found(plan.passes[1].scan, found).keys[: len(plan.groups)])
+    else:
+        keys = _keys(exacts, plan)
     sums = tuple(_noisy(exact, one, keys) for exact, one in zip(exacts, plan.passes, strict=True))
     return Released(keys, sums)
 

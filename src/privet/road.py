@@ -13,12 +13,13 @@ from .core.ports import Engine, Ledger
 from .core.receipt import Receipt
 from .core.relation import tables_of
 from .core.scan import Exact, Scan, asks
-from .core.schema import Schema
+from .core.schema import Key, Schema
 from .engines.fits import check_scan
 from .planner.batch import Batch
 from .planner.explain import facts
+from .planner.others import with_found
 from .planner.plan import Plan
-from .release import Released, release, release_all
+from .release import Released, found_first, release, release_all
 
 
 class Road:
@@ -57,10 +58,18 @@ class Road:
         names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
         return {name: self._schemas[name].version for name in sorted(names)}
 
-    def _read_exacts(self, plan: Plan, receipt: Receipt) -> list[Exact]:
+    def _read_exacts(self, plan: Plan, receipt: Receipt, charged: Plan | Batch) -> tuple[list[Exact], tuple[Key, ...]]:
+        """Return what the passes of a plan read, and the values by which they did, where the first one finds them."""
+        if not plan.finds_first:
+            return self._read_scans([one.scan for one in plan.passes], receipt), ()
+        first = self._read_scans([plan.passes[0].scan], receipt)
+        found = found_first(first[0], plan, receipt, charged)
+        return first + self._read_scans([with_found(one.scan, found) for one in plan.passes[1:]], receipt), found
+
+    def _read_scans(self, scans: Sequence[Scan], receipt: Receipt) -> list[Exact]:
         try:
             # a pass whose sums are all known has nothing to ask of the data
-            return [self._scan(one.scan) if asks(one.scan) else Exact({}) for one in plan.passes]
+            return [self._scan(scan) if asks(scan) else Exact({}) for scan in scans]
         except EngineError:
             self._ledger.fail(receipt)
             raise
@@ -85,8 +94,8 @@ class Road:
         stored = self._found(batch)
         if stored is not None:
             return stored
-        exacts = [self._read_exacts(plan, receipt) for plan in batch.releases]
-        released = release_all(exacts, batch, receipt)
+        read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
+        released = release_all([exacts for exacts, _ in read], batch, receipt, [found for _, found in read])
         kept = self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
         return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
 
@@ -104,8 +113,8 @@ class Road:
         stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:
             return stored
-        exacts = self._read_exacts(plan, receipt)
-        released = release(exacts, plan, receipt)
+        exacts, found = self._read_exacts(plan, receipt, plan)
+        released = release(exacts, plan, receipt, found)
         kept = self._ledger.store(receipt, (released.keys, released.sums))
         return self._find(plan) or (receipt, _unpacked(kept))
 

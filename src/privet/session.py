@@ -112,6 +112,7 @@ class Session(Clipped, InRounds):
         within: object = None,
         confidence: object = None,
         at_most: object = None,
+        other: str | None = None,
     ) -> Plan:
         """Return every decision about an answer, and its price. Free; reads nothing.
 
@@ -123,8 +124,11 @@ class Session(Clipped, InRounds):
 
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
+
+        `other` names one more group, of all rows whose group is not declared and too rare to be shown.
         """
-        return self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution, at_most))[0]
+        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other)
+        return self._planned(question, said)[0]
 
     def ask(
         self,
@@ -137,17 +141,19 @@ class Session(Clipped, InRounds):
         within: object = None,
         confidence: object = None,
         at_most: object = None,
+        other: str | None = None,
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, charged first; the same question again costs nothing.
 
         Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within` and
-        `at_most`, as for `plan`, instead of what the answer may cost.
+        `at_most`, as for `plan`, instead of what the answer may cost. `other` is as for `plan`, too.
         Trying again with the same `key` after a failure is charged once.
         """
         if confidence is not None:
             open_probability(confidence, "confidence")
-        plan, how = self._planned(question, Options(epsilon, rho, within, confidence, bound, contribution, at_most))
+        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other)
+        plan, how = self._planned(question, said)
         try:
             return self.run(plan, confidence=confidence, key=key)
         except BudgetExceeded as refused:
@@ -189,6 +195,9 @@ class Session(Clipped, InRounds):
         """Return the plan of a question, and how it is to be answered, by the caller's words and its own."""
         check_bounds(said.bound, said.contribution)
         query, wish = read_question(question, self._schemas, self._views)
+        if said.other is not None and query.levels:
+            raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
+        query = query if said.other is None else replace(query, other=said.other)
         delta = self._budget.delta if isinstance(self._budget, Approximate) else Fraction(0)
         how = heeded(said, wish, query, self._schemas, delta=delta)
         spend, bound, contribution = spend_of(self._budget, how.epsilon, how.rho), how.bound, how.contribution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,13 +10,15 @@ import pytest
 
 from privet.audit import audit
 from privet.core.receipt import Receipt
-from privet.core.schema import Contribution, Schema, Table, category, integer
+from privet.core.scan import Exact
+from privet.core.schema import Contribution, Schema, Table, category, integer, text
 from privet.core.unit import Person, Rows
 from privet.engines.memory import Memory
 from privet.planner.make import make_plan
+from privet.planner.others import with_found
 from privet.planner.plan import Plan, Spend
 from privet.query.sql import parse
-from privet.release import release
+from privet.release import found_first, release
 
 COLUMNS = {"u": integer(), "g": category(["a", "b"]), "y": integer(0, 2)}
 SPEND = Spend(Fraction(2), Fraction(0), None, Fraction(0))
@@ -25,9 +28,21 @@ SAMPLES = 5_000
 def drawn(plan: Plan, world: list[dict[str, Any]], count: int, schema: Schema) -> list[str]:
     """Return many releases of one plan from one world, each as a text."""
     memory = Memory({"d": Table(world, unit=schema.unit, columns=COLUMNS)})
-    exacts = [memory.scan(one.scan) for one in plan.passes]
     receipt = Receipt(1, plan.digest, "somebody")
+    if plan.finds_first:
+        return _by_what_is_found(plan, memory, count, receipt)
+    exacts = [memory.scan(one.scan) for one in plan.passes]
     return [_label(release(exacts, plan, receipt).sums) for _ in range(count)]
+
+
+def _by_what_is_found(plan: Plan, memory: Memory, count: int, receipt: Receipt) -> list[str]:
+    first, known, made = memory.scan(plan.passes[0].scan), dict[Any, list[Exact]](), []
+    for _ in range(count):
+        found = found_first(first, plan, receipt, plan)
+        if found not in known:
+            known[found] = [memory.scan(with_found(one.scan, found)) for one in plan.passes[1:]]
+        made.append(repr(release([first, *known[found]], plan, receipt, found)))
+    return made
 
 
 def _label(sums: tuple[Any, ...]) -> str:
@@ -47,6 +62,25 @@ CASES = {
     "a range": ("SELECT BOUNDS(y) FROM d", Rows(), "add-remove", (5, "a", 2)),
     "two of three": ("SELECT TOP_K(y, 2) FROM d", Person("u"), "add-remove", (5, "a", 2)),
 }
+
+
+def test_two_readings_tell_no_more_than_their_plan_claims() -> None:
+    columns = {"u": integer(), "g": text()}
+    schema = Schema(unit=Person("u"), columns=columns)
+    query = replace(parse("SELECT g, COUNT(*) FROM d GROUP BY g", {"d": schema}), other="other")
+    spend = Spend(Fraction(1), Fraction(0), None, Fraction(1, 20))
+    plan = make_plan(query, {"d": schema}, spend=spend)
+    rows = [{"u": who, "g": "p" if who < 4 else "q"} for who in range(5)]  # whoever comes last has a key of their own
+    both = rows, rows[:-1]
+
+    def draw(world: list[dict[str, Any]], count: int) -> list[str]:
+        memory = Memory({"d": Table(world, unit=schema.unit, columns=columns)})
+        return _by_what_is_found(plan, memory, count, Receipt(1, plan.digest, "somebody"))
+
+    claimed = plan.event.pure(), plan.event.slack()
+    assert claimed == (1, Fraction(1, 20))
+    report = audit(draw, both, claimed, SAMPLES, batched=True)
+    assert not report.refuted, str(report)
 
 
 @pytest.mark.parametrize("name", CASES)

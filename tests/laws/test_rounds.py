@@ -198,7 +198,7 @@ def test_neighbours_of_which_the_same_is_released_take_the_same_path(
 ) -> None:
     """What is released is fixed here, whatever the data: rounds, charges, numbers and notes may not differ then."""
 
-    def fixed(exacts: Any, plan: Plan, receipt: Any) -> Released:
+    def fixed(exacts: Any, plan: Plan, receipt: Any, found: Any) -> Released:
         cells = public_cells(plan.passes[0].groups)
         sums = tuple(
             tuple(

@@ -194,8 +194,8 @@ MUTANTS: list[Mutant] = [
         "road.py",
         f"{SESSIONS} adversarial/test_session_road.py",
         (
-            "            return stored\n        exacts = self._read_exacts(plan",
-            "            pass\n        exacts = self._read_exacts(plan",
+            "            return stored\n        exacts, found = self._read_exacts(plan",
+            "            pass\n        exacts, found = self._read_exacts(plan",
         ),
         ("            self._ledger.fail(receipt)\n", ""),
         ("return self._find(plan) or (receipt, _unpacked(kept))", "return receipt, released"),

@@ -110,7 +110,17 @@ def test_an_answer_costs_no_more_than_was_asked(unit, keys, asked, spend):
         (name, amount), *_ = spend.items()
         assert 0.7 * float(amount) <= cost[name] <= float(amount) * (1 + 1e-9)
         assert cost["delta"] <= 1.0000001e-6
+        assert plan.event.slack() <= Fraction(1, 10**8)
         assert len(s.run(plan)) >= (0 if keys else 1)
+
+
+def test_what_finds_values_takes_no_delta_from_gaussian_noise():
+    sums = ", ".join(f"SUM(age + {at})" for at in range(40))  # so many that Gaussian noise is best
+    with session(UNITS[0], privet.Approximate(epsilon=50, delta=Fraction(1, 10**6))) as s:
+        plan = s.plan(f"SELECT MODE(shop), {sums} FROM t", epsilon=1)
+        assert "Gaussian" in plan.explain()
+        assert plan.to_dict()["cost"]["epsilon"] <= 1
+        assert plan.to_dict()["cost"]["delta"] <= 1.0000001e-6
 
 
 def test_the_same_question_again_is_free_and_has_the_same_values():

@@ -138,7 +138,7 @@ def test_what_has_no_range_is_refused_with_a_reason(sql, told):
         s.plan(sql, epsilon=1)
 
 
-@pytest.mark.parametrize("change", ["noise", "values", "measures", "flag"])
+@pytest.mark.parametrize("change", ["noise", "values", "measures", "flag", "nothing"])
 def test_a_plan_whose_counts_are_for_another_scan_is_not_run(change):
     with session(privet.Person("who")) as s:
         plan = s.plan("SELECT city, BOUNDS(pay) FROM t GROUP BY city", epsilon=1)
@@ -151,6 +151,19 @@ def test_a_plan_whose_counts_are_for_another_scan_is_not_run(change):
             "values": replace(one, scan=replace(one.scan, keys=(*one.scan.keys[:-1], hidden))),
             "measures": replace(one, measures=(measure, measure)),
             "flag": replace(one, buckets=False),
+            "nothing": replace(one, measures=(), scan=replace(one.scan, sums=())),
         }[change]
+        before = s.remaining()
         with pytest.raises(InvariantError):
             s.run(replace(plan, passes=(tampered,)))
+        assert s.remaining() == before
+
+
+@pytest.mark.parametrize("asked", ["BOUNDS(age)", "MODE(shop)", "AVG(age), MODE(city)"])
+def test_a_width_cannot_be_asked_of_what_is_chosen(asked):
+    columns = {**COLUMNS, "age": privet.integer(0, 100)}
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS), unit=privet.Rows(), columns={k: columns[k] for k in ("shop", "city", "age")}
+    )
+    with privet.Session({"t": table}, budget=WIDE) as s, pytest.raises(RequestError, match="by itself"):
+        s.plan(f"SELECT {asked} FROM t", within=5)

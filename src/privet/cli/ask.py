@@ -13,7 +13,7 @@ from .answers import note_facts, print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
 from .output import print_json
-from .questions import Opened, amounts, opened, question_options, read_sql
+from .questions import Opened, amounts, opened, other_option, question_options, read_sql
 from .screen import print_facts, print_text, working
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @question_options
+@other_option
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def command(
     sql: str | None,
@@ -33,6 +34,7 @@ def command(
     at_most: Fraction | None,
     bound: str,
     contribution: str | None,
+    other: str | None,
     analyst: str | None,
     config: Path,
     key: str | None,
@@ -58,6 +60,7 @@ def command(
         at_most=at_most,
         bound=bound,
         contribution=contribution,
+        other=other,
     )
     with opened(config, analyst) as place:
         before = place.ledger.head()

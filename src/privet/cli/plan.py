@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .output import print_json
-from .questions import amounts, opened, question_options, read_sql
+from .questions import amounts, opened, other_option, question_options, read_sql
 from .screen import print_facts, print_table, print_text, printable
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @question_options
+@other_option
 def command(
     sql: str | None,
     file: Path | None,
@@ -28,6 +29,7 @@ def command(
     at_most: Fraction | None,
     bound: str,
     contribution: str | None,
+    other: str | None,
     analyst: str | None,
     config: Path,
     as_json: bool,
@@ -53,6 +55,7 @@ def command(
         at_most=at_most,
         bound=bound,
         contribution=contribution,
+        other=other,
     )
     with opened(config, analyst) as place:
         plan = place.session.plan(text, **options)

@@ -10,7 +10,7 @@ import click
 
 from .answers import note_facts, print_answer
 from .output import print_json
-from .questions import amounts, question_options, read_sql
+from .questions import amounts, other_option, question_options, read_sql
 from .screen import print_facts, print_text, working
 
 MADE_UP = "made up: these numbers are about nobody"
@@ -18,6 +18,7 @@ MADE_UP = "made up: these numbers are about nobody"
 
 @click.command()
 @question_options
+@other_option
 def command(
     sql: str | None,
     file: Path | None,
@@ -28,6 +29,7 @@ def command(
     at_most: Fraction | None,
     bound: str,
     contribution: str | None,
+    other: str | None,
     analyst: str | None,
     config: Path,
     as_json: bool,
@@ -52,6 +54,7 @@ def command(
         at_most=at_most,
         bound=bound,
         contribution=contribution,
+        other=other,
     )
     with working("making up rows"), practice(config, analyst) as session:
         answer = session.ask(text, **options)

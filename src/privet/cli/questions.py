@@ -55,6 +55,11 @@ _OPTIONS = (
 )
 
 
+other_option = click.option(
+    "--other", metavar="NAME", help="One more group, of all rows whose group is too rare to be shown."
+)
+
+
 @dataclass(frozen=True)
 class Opened:
     """A privet.toml at work: its session and its ledger."""

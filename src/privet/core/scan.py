@@ -107,6 +107,8 @@ class GroupKey:
     expression: Expression
     values: tuple[Key, ...] | None
     nullable: bool
+    other: str | None = field(default=None, metadata={"later": True})
+    """What rows are grouped under whose value is not among those that are found first, by a scan of this key alone."""
 
 
 @dataclass(frozen=True)

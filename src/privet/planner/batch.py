@@ -129,7 +129,7 @@ def _answering(query: Query, made: Mapping[str, Plan], spend: Spend) -> Plan:
 def _rows(query: Query) -> str:
     """Return a text that is the same for questions about the same rows in the same groups."""
     keys = sorted({canonical(key.expression) for key in query.keys})
-    return canonical([query.table, query.where, keys])
+    return canonical([query.table, query.where, keys, *([query.other] if query.other is not None else [])])
 
 
 def _same(one: Aggregate) -> str:

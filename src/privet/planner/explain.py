@@ -42,7 +42,9 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
     if values or any(one.selection for one in plan.passes):
         notes.append("values outside the declared bounds are clamped, which is not covered")
-    if plan.discovers:
+    if plan.finds_first:
+        notes.append(f"rare groups are together in {_label(plan)!r}; coverage is before that selection")
+    elif plan.discovers:
         notes.append("rare groups are left out; coverage is before that selection")
     if any(step.where is not None or step.limit is not None for step in plan.query.steps):
         notes.append("rows were chosen by released values; coverage is before that choice")
@@ -70,7 +72,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         ],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
-        "group_by": [text(key.expression) for key in plan.passes[0].groups],
+        "group_by": [text(key.expression) for key in plan.groups],
         "where": None if first.where is None else text(first.where),
         "cost": cost(plan),
     }
@@ -126,6 +128,11 @@ def explain(plan: Plan) -> str:
             )
         lines.extend(choice_lines(one))
         lines.extend(winner_lines(one))
+    if plan.finds_first:
+        lines.append(
+            f"All rows whose group is not shown are one more group, {_label(plan)!r}, by a second reading of the data "
+            f"that is charged with the first."
+        )
     lines.extend(range_lines(plan))
     lines.append(why(plan))
     if plan.target is not None:
@@ -133,6 +140,10 @@ def explain(plan: Plan) -> str:
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")
     return "\n".join(line for line in lines if line)
+
+
+def _label(plan: Plan) -> str:
+    return next(key.other for key in plan.groups if key.other is not None)
 
 
 def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
@@ -246,7 +257,7 @@ def _keys(plan: Plan) -> str:
     for one in plan.passes:
         if one.keys is not None and one.finds_groups:
             return "discovered by the optimal rule" if isinstance(one.keys, KeyRule) else "discovered above a threshold"
-    return "public" if plan.passes[0].groups else "none"
+    return "public" if plan.groups else "none"
 
 
 def _known(value: int) -> str:

@@ -27,6 +27,7 @@ from privet.query.typed import Typed
 from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
+from .others import with_other
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
 from .ranges import place_in, span_pass, wanted_spans
 from .selections import part_of, places_in, selection_pass, wanted_selections
@@ -76,7 +77,7 @@ def make_plan(
     schema = private_schema(query.table, tables)
     typical = typical_of(query.table, tables, contribution)
     limits = Limits(bound, typical.contribution)
-    keys = scan_keys(query, schema)
+    keys = with_other(scan_keys(query, schema), query, schema)
     count_cells(keys)
     aggregates = {asked.name: _aggregate(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
@@ -103,20 +104,34 @@ def make_plan(
         )
     # every pass that finds something has its own part of delta
     spend_each = replace(spend, keys=spend.keys / max(1, discovers + sum(key.values is None for key in options)))
-    if discovers and not ordered:
+    # the pass that finds values beside which there is an other group, and which sums nothing
+    first = tuple(key for key in keys if key.other is not None)
+    if discovers and not ordered and not first:
         ordered = {False: []}  # a pass that finds the keys, and sums nothing
     spans = wanted_spans(aggregates)
     measures = sum(map(len, ordered.values())) + len(values) + len(spans) + discovers
     selections = wanted_selections(aggregates)
     parts = max(1, measures + len(selections) + len(winners))
-    noisy = ordered or values or spans
+    noisy = ordered or values or spans or first
     among = among or Among(max(1, measures), parts)
     found: list[tuple[Pass, ...]] = [] if noisy else [()]
     for choice in among.choices(spend) if noisy else ():
         passes = tuple(
-            _pass(query, schema, keys, tuple(sums), distinct, choice, spend_each, limits, find=discovers and index == 0)
+            _pass(
+                query,
+                schema,
+                keys,
+                tuple(sums),
+                distinct,
+                choice,
+                spend_each,
+                limits,
+                find=discovers and index == 0 and not first,
+            )
             for index, (distinct, sums) in enumerate(ordered.items())
         )
+        if first:
+            passes = (_pass(query, schema, first, (), False, choice, spend_each, limits, find=True), *passes)
         passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
         found.append(passes + tuple(_span_pass(query, schema, keys, span, choice, limits) for span in spans))
     if not found:
@@ -325,7 +340,10 @@ def _reading(
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
         return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     wanted = asked.function == "count_units"
-    others = [one.selection is not None or one.inside or isinstance(one.scan.bounding, Pairs) for one in passes]
+    others = [
+        one.selection is not None or one.inside or one.finds_first or isinstance(one.scan.bounding, Pairs)
+        for one in passes
+    ]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and not others[i])
     sums = passes[index].scan.sums
     return Reading(

@@ -28,6 +28,7 @@ class Options:
     bound: Rule = "norm"
     contribution: Contribution | None = None
     at_most: object = None
+    other: str | None = None
 
 
 def heeded(said: Options, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction) -> Options:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privet.accounting.events import ThresholdEvent
+from privet.accounting.events import PureEvent, ThresholdEvent
 from privet.aggregates import Aggregate
 from privet.core.event import Composed, Event
 from privet.core.scan import GroupKey, Scan, Sum
@@ -102,6 +102,11 @@ class KeyRelease:
         """The noise's event, and the probability that a single unit's own key shows."""
         return ThresholdEvent(self.mechanism.event, self.delta)
 
+    @property
+    def noise(self) -> Event:
+        """The noise's event alone."""
+        return self.mechanism.event
+
 
 @dataclass(frozen=True)
 class KeyRule:
@@ -118,6 +123,15 @@ class KeyRule:
     def event(self) -> Event:
         """The rule's own event: its epsilon and its delta."""
         return self.mechanism.event
+
+    @property
+    def noise(self) -> Event:
+        """The rule's event without its delta: whatever is (epsilon, delta)-DP fails with probability delta at most.
+
+        Guarantee: dominated by randomised response that gives itself away with probability delta.
+        Cites: [KOV15, Thm 2.4].
+        """
+        return PureEvent(Fraction(self.mechanism.event.pure()))
 
 
 class Slot(NamedTuple):
@@ -195,6 +209,11 @@ class Pass:
         return self.keys is not None and not self.inside
 
     @property
+    def finds_first(self) -> bool:
+        """Whether what the pass discovers decides what later ones read: the values beside which all others are one."""
+        return self.finds_groups and any(key.other is not None for key in self.scan.keys)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """What the pass costs."""
         found = (self.keys.event,) if self.keys else ()
@@ -203,7 +222,7 @@ class Pass:
     @property
     def noise_events(self) -> tuple[Event, ...]:
         """What the noise of the pass costs, without the delta of a threshold."""
-        found = (self.keys.mechanism.event,) if self.keys else ()
+        found = (self.keys.noise,) if self.keys else ()
         return (*found, *self._drawn)
 
     @property
@@ -275,9 +294,19 @@ class Plan:
         return hashlib.sha256(canonical(self.passes).encode()).hexdigest()
 
     @property
+    def groups(self) -> tuple[GroupKey, ...]:
+        """The keys of the groups that are answered."""
+        return self.passes[1 if self.finds_first else 0].groups
+
+    @property
+    def finds_first(self) -> bool:
+        """Whether the first pass discovers values, beside which all others are one more group in the later passes."""
+        return len(self.passes) > 1 and self.passes[0].finds_first
+
+    @property
     def key_places(self) -> tuple[int, ...]:
         """Where each key of the question is among the keys that are released, which have an order of their own."""
-        expressions = [key.expression for key in self.passes[0].groups]
+        expressions = [key.expression for key in self.groups]
         return tuple(expressions.index(key.expression) for key in self.query.keys)
 
     @cached_property

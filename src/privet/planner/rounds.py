@@ -49,16 +49,16 @@ def make_rounds(
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
     plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution)
-    hidden = [key.expression for key in plain.passes[0].scan.keys if key.values is None]
+    hidden = [key.expression for key in plain.groups if key.values is None]
     if hidden:
         names = ", ".join(key.name for key in query.keys if key.expression in hidden)
         raise Unsupported(
             f"the values of {names} are not declared, and rounds would look for them again and again: declare them, or "
             f"name them in the question (WHERE {names} IN (...)), or say epsilon= instead of within="
         )
-    if any(one.winners is not None for one in plain.passes):
+    if any(one.inside for one in plain.passes):
         raise Unsupported(
-            "what is chosen (MODE) has no width, and would be chosen again in each round: ask it by itself"
+            "what is chosen (MODE, TOP_K, BOUNDS) has no width, and would be chosen again each round: ask it by itself"
         )
     count = _rounds_for(plain, target)
     measures = sum(len(one.measures) for one in plain.passes)

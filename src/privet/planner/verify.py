@@ -49,11 +49,12 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     scans = [replace(one.scan, near=None) for one in plan.passes]
     if rest or any(scan != scans[index % size] for index, scan in enumerate(scans)):
         raise InvariantError("the rounds of a plan do not ask the same")
-    if any(one.groups != plan.passes[0].groups for one in plan.passes):
+    _verify_other(plan)
+    if any(one.groups != plan.groups for one in plan.passes[1 if plan.finds_first else 0 :]):
         raise InvariantError("the passes of a plan have different groups")
-    if {key.expression for key in plan.query.keys} != {key.expression for key in plan.passes[0].groups}:
+    if {key.expression for key in plan.query.keys} != {key.expression for key in plan.groups}:
         raise InvariantError("a plan has other groups than its question")
-    hidden = any(key.values is None for key in plan.passes[0].groups)
+    hidden = any(key.values is None for key in plan.groups)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
 
@@ -108,6 +109,16 @@ def _verify_winners(one: Pass) -> None:
         raise InvariantError("values that are not public are chosen from only once they are found")
     if one.winners.span < span_of_scores(one.scan):
         raise InvariantError("values are chosen for another sensitivity than their scan has")
+
+
+def _verify_other(plan: Plan) -> None:
+    several = tuple(key for key in plan.groups if key.other is not None)
+    if bool(several) != plan.finds_first or any(key.values is not None for key in several):
+        raise InvariantError("a group of all that is left stands beside values that are found first")
+    if plan.finds_first and plan.passes[0].scan.keys != several:
+        raise InvariantError("other values are found than those beside which all else is one group")
+    if any(one.keys for one in plan.passes[1:] if plan.finds_first and one.finds_groups):
+        raise InvariantError("groups are found once")
 
 
 def _verify_buckets(one: Pass) -> None:

@@ -79,6 +79,7 @@ class Query:
 
     The first step sees the keys and aggregates by name; each later step sees the outputs of the one before. With
     `levels`, each of which lists the places of the keys that it groups by, the rows of all levels follow each other.
+    `other` names one more group, of all rows whose key is not shown.
     """
 
     table: Relation
@@ -88,3 +89,4 @@ class Query:
     steps: tuple[Step, ...]
     levels: tuple[tuple[int, ...], ...] = field(default=(), metadata={"later": True})
     groupings: tuple[Grouping, ...] = field(default=(), metadata={"later": True})
+    other: str | None = field(default=None, metadata={"later": True})

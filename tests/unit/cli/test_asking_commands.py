@@ -213,6 +213,16 @@ def test_how_contributions_are_bounded_can_be_chosen(folder: Path) -> None:
         assert run("plan", QUESTION, "--analyst", "ana", f"--contribution={text}").exit_code == 2
 
 
+def test_what_is_too_rare_to_be_shown_is_one_more_group(folder: Path) -> None:
+    by_name = "SELECT name, COUNT(*) AS n FROM visits GROUP BY name"
+    plan = told("plan", by_name, "--analyst", "ana", "--other", "all else")
+    assert "'all else'" in run("plan", by_name, "--analyst", "ana", "--other", "all else").output
+    answer = told("ask", by_name, "--analyst", "ana", "--other", "all else")
+    assert answer["rows"][-1]["name"] == "all else"
+    assert answer["certificate"]["digest"] == plan["digest"]
+    assert run("plan", QUESTION, "--analyst", "ana", "--other", "x").exit_code == 2  # its groups are declared
+
+
 @pytest.mark.parametrize("budget", ["epsilon = 2", "rho = 0.5"])
 def test_other_kinds_of_budget_are_asked_and_told(folder: Path, budget: str) -> None:
     declared = DECLARED.partition("[analysts")[0].replace("epsilon = 2\ndelta = 1e-6", budget)
