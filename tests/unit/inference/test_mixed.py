@@ -47,3 +47,10 @@ def test_a_width_of_two_is_no_narrower_than_that_of_either_family() -> None:
     for tail in (0.05, 0.2, 0.5):
         found = half_width(law, law, np.array([0.0, 0.5, 1.0]), tail)
         assert (found >= half_width(plain, plain, np.array([0.0, 0.5, 1.0]), tail) * 0.999).all()
+
+
+@pytest.mark.parametrize("tail", [5e-4, 1e-6])
+def test_rare_tails_reach_no_less_far_than_they_are(tail: float) -> None:
+    assert mixed(((3.0, 1),), 0.0).reach(tail) == pytest.approx(-3 * math.log(tail))
+    t = mixed(((1.0, 1), (0.5, 1)), 0.0).reach(tail)
+    assert (math.exp(-t) - 0.25 * math.exp(-2 * t)) / 0.75 <= tail
