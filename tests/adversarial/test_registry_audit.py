@@ -12,7 +12,7 @@ from privet.audit.entry import Entry, judge
 from privet.audit.registry import AUDITS
 from privet.mechanisms import MECHANISMS
 
-QUICK, LARGER = 5, Fraction(3, 2)
+QUICK, LARGER = 5, Fraction(2)
 """A fifth of the releases, and a fault that they catch far more surely than all of them catch one of a tenth."""
 
 SESSIONS = [entry for entry in AUDITS if callable(entry.claimed)]

@@ -60,7 +60,7 @@ def test_the_demo_answers_refuses_repeats_runs_out_and_draws_with_fresh_noise(tm
     questions = told["questions"]
     errors = [question["error"]["code"] for question in questions if "error" in question]
     assert errors == ["request.unsupported", "budget.exceeded"]
-    assert [question["charged"] for question in questions] == [True] * 7 + [False] * 3
+    assert [question["charged"] for question in questions] == [True] * 8 + [False] * 3
     narrow = next(one for one in questions if "WITHIN 50" in one["sql"])
     assert abs(narrow["rows"][0]["elderly_high"] - narrow["rows"][0]["elderly"]) <= 50
     assert any(f"{row['visits']:,}" not in shown.stdout for row in questions[1]["rows"])

@@ -46,13 +46,14 @@ class RankChoice(Mechanism):
     first and the last: an aim beyond all numbers then finds the bounds. Places that are counted more finely are taken
     2**shift together first.
 
-    Guarantee: the choices in all groups together are epsilon-DP for epsilon = rate * span, with a privacy loss of that
-    range, if between neighbours the moves of `off` at all places of a group lie in a range of length r, and the r of
-    all groups add up to at most `span`: a product of choices with ranges rate * r has the sum as its range. `offset`
-    and what is added for it are constants, and move nothing; the least of `off` and a constant moves towards where
-    `off` moves and no further, so within the same range. That `span` holds is proven where scans are planned. Weight
-    that lies in a block of places, all of them off by `reach` or more on one side, may lie anywhere in that block: no
-    place's `off` changes by it. So what `near` allows an engine to take together leaves the law as it is.
+    Guarantee: the choices in all groups together are epsilon-DP for epsilon = rate * span, with a privacy loss of
+    that range, if between neighbours the moves of `off` at all places of a group lie in a range of length r about 0,
+    and the r of all groups add up to at most `span`: a product of choices with ranges rate * r has the sum as its
+    range. `offset` and what is added for it are constants, and move nothing; the least of `off` and a constant moves
+    towards where `off` moves and no further, so within the same range. That `span` holds is proven where scans are
+    planned. Weight that lies in a block of places, all of them off by `reach` or more on one side, may lie anywhere
+    in that block: no place's `off` changes by it. So what `near` allows an engine to take together leaves the law as
+    it is.
     Cites: [Smi11, Alg. 2], [MT07, Thm 6], [DDR20, Lemma 3.2].
     """
 

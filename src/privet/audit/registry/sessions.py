@@ -169,6 +169,6 @@ SESSIONS: tuple[Entry, ...] = (
     _asked("Session, COUNT", "COUNT(*)", ([0.0], [0.0, 0.0])),
     _asked("Session, SUM", "SUM(x)", ([], [1.0])),
     _asked("Session, AVG", "AVG(x)", ([1.0, 1.0], [0.0, 1.0, 1.0]), _mean, epsilon=4, look=side),
-    _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=24_000),
+    _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=40_000),
     _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True),
 )
