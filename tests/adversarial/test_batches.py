@@ -210,13 +210,14 @@ def test_a_batch_that_is_not_a_list_says_what_is_wanted(session: Session) -> Non
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "match"),
     [
-        "SELECT COUNT(*) FROM visits WITHIN 5",
-        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM visits",
+        ("SELECT COUNT(*) FROM visits WITHIN 5", "not both"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM visits", "by itself"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) COUNT(*) FROM visits", "by itself"),
     ],
 )
-def test_a_question_of_several_cannot_say_itself_how_it_is_answered(session: Session, said: str) -> None:
-    with pytest.raises(RequestError, match="by itself"):
+def test_a_question_of_several_cannot_say_itself_what_it_costs(session: Session, said: str, match: str) -> None:
+    with pytest.raises(RequestError, match=match):
         session.ask_all([COUNT, said], epsilon=1)
     assert session.history() == ()

@@ -236,11 +236,6 @@ def test_within_and_confidence_are_names_like_any_other_elsewhere() -> None:
         assert asked.plan(sql).target is None
 
 
-def test_a_question_among_several_has_no_width_of_its_own() -> None:
-    with session() as asked, pytest.raises(Unsupported, match="by itself"):
-        asked.ask_all([GROUPED, f"{GROUPED} WITHIN 5"], epsilon=1)
-
-
 def test_a_view_has_no_width() -> None:
     table = Table(pa.table({"x": [1]}), unit=Rows(), columns={"x": integer(0, 9)})
     with pytest.raises(Unsupported, match="WITHIN and OPTIONS stand in questions"):

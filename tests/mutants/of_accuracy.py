@@ -13,6 +13,22 @@ MUTANTS: list[Mutant] = [
         ("if excess(best, target) > 1:", "if False:"),
     ),
     *of(
+        "planner/together.py",
+        "laws/test_accuracy_together.py",
+        ("(*self.sums.values(), *self.keys.values())", "self.sums.values()"),
+        ("return max(1, len(self.sums) + len(self.keys))", "return 1"),
+        ("half is not None and half <= wanted", "half is not None and half <= wanted * Fraction(11, 10)"),
+        ("if have is not None and narrow(have):", "if have is not None:"),
+        ("keys=spend.keys / max(1, finds)", "keys=spend.keys"),
+        ("epsilon=price(middle))) >= needs.total", "epsilon=price(middle))) * 2 >= needs.total"),
+    ),
+    *of(
+        "several.py",
+        "laws/test_accuracy_together.py",
+        ("            _check_alone(epsilon=epsilon, rho=rho, weights=weights)", "            pass"),
+        ("asked = plan.target.confidence if plan.target else CONFIDENCE", "asked = CONFIDENCE"),
+    ),
+    *of(
         "planner/target.py",
         "laws/test_accuracy_first.py",
         ("* abs(line.factor) * reading.aggregate.linear", "* reading.aggregate.linear"),

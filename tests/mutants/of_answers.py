@@ -68,7 +68,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/batch.py",
         "adversarial/test_batches.py",
-        ("measures = sum(weight * _measures(plan)", "measures = sum(_measures(plan)"),
+        ("measures = sum(weight * measures_of(plan)", "measures = sum(measures_of(plan)"),
         ("parts = measures + sum(weight * _selections(plan)", "parts = measures + sum(0 * _selections(plan)"),
         ("keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone))", "keys=spend.keys"),
         (

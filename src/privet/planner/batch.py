@@ -25,6 +25,7 @@ from .make import Among, error_of, make_plan
 from .plan import Plan, Reading, Spend, canonical
 from .selections import part_of
 from .stability import Rule
+from .target import facts_of, reached
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,20 @@ class Batch:
         price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost().items())
         told = [words for plan in self.plans if isinstance(plan, Levels) for words in plan.words()]
         names = {part.digest: f"At {level}:\n" for one in self.plans for level, part in levels_in(one) if level}
-        listed = [names.get(plan.digest, "") + explain(plan) for plan in self.releases]
-        return "\n\n".join([*told, *listed, f"All together: costs {price}."])
+        listed = [names.get(plan.digest, "") + explain(replace(plan, target=None)) for plan in self.releases]
+        return "\n\n".join([*told, *listed, *self._aims(), f"All together: costs {price}."])
+
+    def _aims(self) -> list[str]:
+        """Return how narrow each question is that says how narrow it is to be."""
+        told = []
+        for index, plan in enumerate(self.plans):
+            if plan.target is not None:
+                widths = ", ".join(f"{one.words()} of ±{float(one.wanted):,.4g}" for one in reached(plan, plan.target))
+                level = f"{float(plan.target.confidence):.4g}"
+                told.append(
+                    f"Question {index + 1}: each interval at {level} confidence is as narrow as asked ({widths})."
+                )
+        return ["\n".join(told)] if told else []
 
     def cost(self) -> dict[str, float]:
         """Return what all answers cost together."""
@@ -73,7 +86,8 @@ class Batch:
             else:
                 told = list(dict.fromkeys(value for value in values if isinstance(value, str)))
                 made[name] = "; ".join(told) if told else None
-        return {**made, "cost": self.cost()}
+        aims = {"targets": [facts_of(plan) for plan in self.plans]} if any(plan.target for plan in self.plans) else {}
+        return {**made, **aims, "cost": self.cost()}
 
     def __repr__(self) -> str:
         return self.explain()
@@ -97,10 +111,10 @@ def make_batch(
     of them one sum takes; what is found by thresholds shares the spend's part of delta.
     """
     asked = [(one, weight) for query, weight in zip(questions, weights, strict=True) for one in levels_of(query)]
-    merged, heaviest = _merged([query for query, _ in asked], [weight for _, weight in asked])
+    merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
     again = {"bound": bound, "contribution": contribution}
     alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
-    measures = sum(weight * _measures(plan) for plan, weight in zip(alone, heaviest, strict=True))
+    measures = sum(weight * measures_of(plan) for plan, weight in zip(alone, heaviest, strict=True))
     parts = measures + sum(weight * _selections(plan) for plan, weight in zip(alone, heaviest, strict=True))
     shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
     best: list[Plan] | None = None
@@ -117,16 +131,17 @@ def make_batch(
             best, least = found, error
     if best is None:
         raise InvariantError("no noise fits the spend")
-    made = {_rows(plan.query): plan for plan in best}
-    return Batch(tuple(_answering(query, made, spend) for query in questions), spend)
+    made = {rows_of(plan.query): plan for plan in best}
+    return Batch(tuple(answering(query, made, spend) for query in questions), spend)
 
 
-def _answering(query: Query, made: Mapping[str, Plan], spend: Spend) -> Plan:
-    plans = tuple(_reading(one, made[_rows(one)]) for one in levels_of(query))
+def answering(query: Query, made: Mapping[str, Plan], spend: Spend) -> Plan:
+    """Return the plan that reads a question from what is released for all, by the rows that it is of."""
+    plans = tuple(_reading(one, made[rows_of(one)]) for one in levels_of(query))
     return Levels.of(query, plans, spend) if query.levels else plans[0]
 
 
-def _rows(query: Query) -> str:
+def rows_of(query: Query) -> str:
     """Return a text that is the same for questions about the same rows in the same groups."""
     keys = sorted({canonical(key.expression) for key in query.keys})
     return canonical([query.table, query.where, keys, *([query.other] if query.other is not None else [])])
@@ -136,13 +151,13 @@ def _same(one: Aggregate) -> str:
     return canonical(replace(one, name=""))
 
 
-def _merged(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[Query], list[int]]:
+def merged_of(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[Query], list[int]]:
     """Return one query for each kind of rows and groups, with all that is asked of them; and their weights."""
     first: dict[str, Query] = {}
     asked: dict[str, dict[str, Aggregate]] = {}
     heaviest: dict[str, int] = {}
     for query, weight in zip(questions, weights, strict=True):
-        rows = _rows(query)
+        rows = rows_of(query)
         first.setdefault(rows, query)
         heaviest[rows] = max(weight, heaviest.get(rows, 0))
         for one in query.aggregates:
@@ -162,7 +177,8 @@ def _reading(query: Query, made: Plan) -> Plan:
     return Plan(query, made.passes, readings, made.spend)
 
 
-def _measures(plan: Plan) -> int:
+def measures_of(plan: Plan) -> int:
+    """Return how many releases of a plan share its noise: its sums, and the finding of its groups."""
     return sum(len(one.measures) + one.finds_groups for one in plan.passes)
 
 

@@ -1,0 +1,260 @@
+"""How narrow several answers are to be, and the least that all of them cost together; from public facts alone.
+
+How wide a released sum is depends on its own noise and on no other. So each sum gets what its strictest width needs,
+once, and the price is that of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from privet.core.errors import RequestError, Unsupported
+from privet.core.exact import positive
+from privet.core.schema import Contribution, Schema
+from privet.query.nodes import Query
+
+from .accuracy import PRICES, cheapest, price
+from .batch import Batch, answering, measures_of, merged_of, rows_of
+from .choose import Choice, Family, choices
+from .derive import linear_in, meanings
+from .levels import levels_of
+from .make import Among, make_plan
+from .plan import Known, Plan, Spend, Target
+from .rounds import amount_of
+from .stability import Rule
+from .target import half_width_of, has_price, limited
+
+_DIGITS = 6
+_LEAST, _LARGEST = -12, 3
+"""What a sum needs has six digits, and is sought between these powers of ten."""
+
+Place = tuple[str, int, int]
+"""A released sum: of which rows, in which pass, and where in it."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How contributions are bounded for all questions, and the facts of the tables that they are about."""
+
+    tables: Mapping[str, Schema]
+    rule: Rule
+    contribution: Contribution | None
+
+    def plan(self, query: Query, spend: Spend, among: Among | None = None) -> Plan:
+        """Return the plan of a query."""
+        return make_plan(query, self.tables, spend=spend, bound=self.rule, contribution=self.contribution, among=among)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What each sum needs in a family of noise, and what the finding of groups gets, by the rows they are of."""
+
+    family: Family
+    sums: Mapping[Place, Fraction]
+    keys: Mapping[str, Fraction]
+
+    @property
+    def total(self) -> Fraction:
+        """What all of them need together: Laplace's epsilons add up, and so do Gaussians' rhos."""
+        return sum((*self.sums.values(), *self.keys.values()), Fraction(0))
+
+    @property
+    def count(self) -> int:
+        """How many releases there are."""
+        return max(1, len(self.sums) + len(self.keys))
+
+
+def batch_within(
+    questions: Sequence[Query],
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    targets: Sequence[Target | None],
+    at_most: object = None,
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> Batch:
+    """Return the plans of the least price, in the measure of `spend`, that meet every target. Free; reads nothing.
+
+    Each sum gets the least at which the strictest of its targets is met. A sum without one, and the finding of groups,
+    get as much as the least of those of the same rows, or of all. One question is priced as if asked by itself.
+
+    Guarantee: in the one family of noise that all have, the shares add up to no more than what `choices` gives for so
+    many measures, so the batch costs no more than its spend. A sum's width falls as its share rises, whatever the
+    others have: with less for any of them a target is missed, but for the sixth digit of a share and, where Gaussian
+    noise is priced in epsilon, the fourth of the price. Shares come from declared facts alone.
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
+    """
+    bounds = Bounds(tables, bound, contribution)
+    name = "rho" if spend.epsilon is None else "epsilon"
+    most = None if at_most is None else positive(at_most, "at_most")
+    for index, (query, target) in enumerate(zip(questions, targets, strict=True)):
+        if target is not None:
+            _check(index, query, target, bounds, spend)
+    if len(questions) == 1 and targets[0] is not None:
+        how = {"target": targets[0], "bound": bound, "contribution": contribution}
+        plan = cheapest(questions[0], tables, spend=spend, **how)  # type: ignore[arg-type]
+        batch = Batch((plan,), plan.spend)
+    else:
+        batch = _cheapest(questions, targets, bounds, spend, name)
+    if most is not None and amount_of(batch.spend) > most:
+        raise RequestError(
+            f"so narrow answers cost {name} {float(amount_of(batch.spend)):.4g} together, more than "
+            f"at_most={float(most):.4g}; say more, or ask for wider ones"
+        )
+    return batch
+
+
+def _check(index: int, query: Query, target: Target, bounds: Bounds, spend: Spend) -> None:
+    """Refuse a target whose price is not known before."""
+    if query.levels:
+        raise Unsupported(
+            f"question {index + 1} has several groupings, which have no width to ask for: put None in its place in "
+            f"within=, or ask each level as a question of its own"
+        )
+    if not has_price(bounds.plan(query, spend), target):
+        raise Unsupported(
+            f"what the width of question {index + 1} costs depends on the data (averages, spreads, quantiles, ratios "
+            f"and percentages do): ask it by itself, in rounds; or limit its counts and sums only, by column"
+        )
+
+
+def _cheapest(
+    questions: Sequence[Query], targets: Sequence[Target | None], bounds: Bounds, spend: Spend, name: str
+) -> Batch:
+    parts = [one for query in questions for one in levels_of(query)]
+    merged, _ = merged_of(parts, [1] * len(parts))
+    trial = replace(spend, **{name: Fraction(1)})
+    finds = sum(any(one.keys for one in bounds.plan(query, trial).passes) for query in merged)
+    shared = replace(spend, keys=spend.keys / max(1, finds))
+    best: tuple[Fraction, Needs] | None = None
+    for family in [choice.family for choice in choices(trial, 1)]:
+        place = Among(1, 1, 1, family)
+        drafts = {rows_of(query): bounds.plan(query, replace(shared, **{name: Fraction(1)}), place) for query in merged}
+        needs = _needs(family, questions, targets, drafts)
+        amount = _price_of(needs, spend, name)
+        if amount is not None and (best is None or amount < best[0]):
+            best = amount, needs
+    if best is None:
+        most = float(price(PRICES - 1))
+        raise RequestError(f"no {name} up to {most:,g} makes all answers as narrow as that: ask for wider ones")
+    amount, needs = best
+    whole = replace(spend, **{name: amount})
+    made = {rows_of(query): _shared(query, bounds, replace(shared, **{name: amount}), needs) for query in merged}
+    plans = (answering(query, made, whole) for query in questions)
+    return Batch(tuple(replace(plan, target=one) for plan, one in zip(plans, targets, strict=True)), whole)
+
+
+def _needs(
+    family: Family, questions: Sequence[Query], targets: Sequence[Target | None], drafts: Mapping[str, Plan]
+) -> Needs:
+    """Return what every sum needs in a family of noise; refuse what is chosen, which gets no part of a width."""
+    found: dict[Place, Fraction] = {}
+    for query, target in zip(questions, targets, strict=True):
+        if target is None:
+            continue
+        rows = rows_of(query)
+        plan = answering(query, drafts, drafts[rows].spend)
+        for column, limit in limited(plan, target).items():
+            line = linear_in(meanings(plan.query)[column])
+            where = next(one.places[0] for one in plan.readings if line and one.name == line.column)
+            if isinstance(where, Known):
+                continue
+            have = found.get((rows, *where))
+            found[rows, *where] = _least(plan, where, column, limit.amount, family, target, have)
+    sums: dict[Place, Fraction] = {}
+    keys: dict[str, Fraction] = {}
+    for rows, plan in drafts.items():
+        if any(one.selection is not None or one.inside for one in plan.passes):
+            raise Unsupported(
+                "what is chosen (quantiles, MODE, TOP_K, BOUNDS) has no part in the price of widths: ask it in a batch "
+                "of its own, and say what that may cost (epsilon=, rho=)"
+            )
+        own = [share for place, share in found.items() if place[0] == rows]
+        rest = min(own or found.values(), default=None)
+        if rest is None and measures_of(plan):
+            raise RequestError("what has a width here is public, so nothing says what the rest may cost: say epsilon=")
+        for index, one in enumerate(plan.passes):
+            if one.finds_groups and rest is not None:
+                keys[rows] = rest
+            for place in range(len(one.measures)):
+                sums[rows, index, place] = found.get((rows, index, place), rest or Fraction(0))
+    return Needs(family, sums, keys)
+
+
+def _least(
+    plan: Plan,
+    where: tuple[int, int],
+    column: str,
+    wanted: Fraction,
+    family: Family,
+    target: Target,
+    have: Fraction | None,
+) -> Fraction:
+    """Return the least share at which a column is as narrow as wanted, and no less than its sum has already."""
+
+    def narrow(share: Fraction) -> bool:
+        half = half_width_of(_with_noise(plan, {where: Choice(family, share)}), column, float(target.confidence))
+        return half is not None and half <= wanted
+
+    if have is not None and narrow(have):
+        return have
+    step = 9 * 10 ** (_DIGITS - 1)
+    low, high = -1, (_LARGEST - _LEAST) * step
+    if not narrow(_share(high)):
+        raise RequestError(
+            f"no cost up to {float(_share(high)):,g} makes {column} within ±{float(wanted):,.4g}: ask for a wider one"
+        )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if narrow(_share(middle)) else (middle, high)
+    return _share(high)
+
+
+def _share(place: int) -> Fraction:
+    """Return the share at a place in the list of all shares, which starts at 0 and rises."""
+    first = 10 ** (_DIGITS - 1)
+    power, digits = divmod(place, 9 * first)
+    return Fraction((first + digits) * 10**power, first * 10**-_LEAST)
+
+
+def _with_noise(plan: Plan, noise: Mapping[tuple[int, int], Choice]) -> Plan:
+    """Return a plan whose measures have other noise, for the sensitivities that they have."""
+    passes = list(plan.passes)
+    for (index, place), choice in noise.items():
+        measures = list(passes[index].measures)
+        measures[place] = replace(measures[place], mechanism=choice.mechanism(measures[place].sensitivity))
+        passes[index] = replace(passes[index], measures=tuple(measures))
+    return replace(plan, passes=tuple(passes))
+
+
+def _room(needs: Needs, spend: Spend) -> Fraction:
+    """Return what a spend leaves for all releases together, in a family of noise."""
+    found = [choice for choice in choices(spend, needs.count) if choice.family == needs.family]
+    return found[0].share * needs.count if found else Fraction(0)
+
+
+def _price_of(needs: Needs, spend: Spend, name: str) -> Fraction | None:
+    """Return the least price that leaves what is needed: what that adds up to, or where mu is priced, four digits."""
+    highest = price(PRICES - 1)
+    if needs.family == "laplace" or name == "rho":
+        return max(needs.total, price(0)) if needs.total <= highest else None
+    if _room(needs, replace(spend, epsilon=highest)) < needs.total:
+        return None
+    low, high = -1, PRICES - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _room(needs, replace(spend, epsilon=price(middle))) >= needs.total
+        low, high = (low, middle) if enough else (middle, high)
+    return price(high)
+
+
+def _shared(query: Query, bounds: Bounds, spend: Spend, needs: Needs) -> Plan:
+    """Return the plan for one kind of rows: each sum, and the finding of groups, with noise for what it needs."""
+    rows = rows_of(query)
+    each = _room(needs, spend) / needs.count
+    among = Among(needs.count, needs.count, needs.keys.get(rows, each) / each, needs.family)
+    own = ((place[1:], share) for place, share in needs.sums.items() if place[0] == rows)
+    return _with_noise(bounds.plan(query, spend, among), {where: Choice(needs.family, share) for where, share in own})
