@@ -16,7 +16,6 @@ MUTANTS: list[Mutant] = [
         "planner/together.py",
         "laws/test_accuracy_together.py",
         ("(*self.sums.values(), *self.keys.values())", "self.sums.values()"),
-        ("return max(1, len(self.sums) + len(self.keys))", "return 1"),
         ("half is not None and half <= wanted", "half is not None and half <= wanted * Fraction(11, 10)"),
         ("if have is not None and narrow(have):", "if have is not None:"),
         ("keys=spend.keys / max(1, finds)", "keys=spend.keys"),
