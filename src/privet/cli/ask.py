@@ -13,7 +13,7 @@ from .answers import note_facts, print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
 from .output import print_json
-from .questions import Opened, amounts, opened, other_option, question_options, read_sql
+from .questions import Opened, amounts, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_text, working
 
 if TYPE_CHECKING:
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @question_options
+@more_argument
 @other_option
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def command(
     sql: str | None,
+    more: tuple[str, ...],
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
@@ -42,16 +44,17 @@ def command(
 ) -> None:
     """Ask a question in SQL. It is charged to the ledger before a row is read; the same question again is free.
 
-    SQL is the question itself, or - to read it from standard input.
+    SQL is the question itself, or - to read it from standard input. Several questions are one charge, for all of them.
 
     \b
     Example:
       privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
       privet ask "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50 --confidence 0.99
       privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
+      privet ask "SELECT COUNT(*) FROM visits" "SELECT SUM(cost) FROM visits" --epsilon 0.5
       privet ask --file question.sql --analyst ana --json
     """
-    text = read_sql(sql, file)
+    texts = read_several(sql, more, file, other)
     options = amounts(
         epsilon=epsilon,
         rho=rho,
@@ -64,8 +67,11 @@ def command(
     )
     with opened(config, analyst) as place:
         before = place.ledger.head()
+        if more:
+            _ask_several(texts, place, options, key=key, as_json=as_json)
+            return
         with working("asking"):
-            answer = place.session.ask(text, **options, key=key)
+            answer = place.session.ask(texts[0], **options, key=key)
         told = _told(answer, place, before)
     if as_json:
         print_json({**json.loads(answer.to_json()), **told})
@@ -73,6 +79,25 @@ def command(
     print_answer(answer)
     print_text("")
     print_facts(_facts(answer, told))
+
+
+def _ask_several(texts: list[str], place: Opened, options: dict[str, Any], *, key: str | None, as_json: bool) -> None:
+    """Ask several questions for one charge, and print one answer after the other."""
+    before = place.ledger.head()
+    with working("asking"):
+        batch = place.session.plan_all(texts, **{name: said for name, said in options.items() if name != "other"})
+        answers = place.session.run_all(batch, confidence=options["confidence"], key=key)
+    told = _told(answers[0], place, before)
+    if as_json:
+        print_json([{**json.loads(answer.to_json()), **told} for answer in answers])
+        return
+    for index, answer in enumerate(answers):
+        print_text(f"Question {index + 1}", style="bold")
+        print_answer(answer)
+        print_text("")
+    paid, left, *_ = _facts(answers[0], told, batch.cost())
+    notes = dict.fromkeys(note for answer in answers for note in answer.notes)
+    print_facts([paid, left, *(("" if index else "covers", note) for index, note in enumerate(notes))])
 
 
 def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:
@@ -85,8 +110,8 @@ def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:
     }
 
 
-def _facts(answer: Answer, told: dict[str, Any]) -> list[tuple[str, str]]:
-    cost = cost_words(answer.certificate()["cost"])
+def _facts(answer: Answer, told: dict[str, Any], price: dict[str, float] | None = None) -> list[tuple[str, str]]:
+    cost = cost_words(answer.certificate()["cost"] if price is None else price)
     entries = [answer.receipt.entry] if answer.accuracy is None else [one.entry for one in answer.accuracy.receipts]
     named = f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
     paid = f"{cost or 'nothing'}, {named} of the ledger"

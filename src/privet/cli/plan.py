@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .output import print_json
-from .questions import amounts, opened, other_option, question_options, read_sql
+from .questions import Opened, amounts, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_table, print_text, printable
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @question_options
+@more_argument
 @other_option
 def command(
     sql: str | None,
+    more: tuple[str, ...],
     file: Path | None,
     epsilon: Fraction | None,
     rho: Fraction | None,
@@ -36,7 +38,7 @@ def command(
 ) -> None:
     """Tell what a question would cost, what noise it would get and whether it fits. Free; reads no data.
 
-    SQL is the question itself, or - to read it from standard input.
+    SQL is the question itself, or - to read it from standard input. Several questions are planned for one charge.
 
     \b
     Example:
@@ -46,7 +48,7 @@ def command(
     """
     from privet.core.event import Composed
 
-    text = read_sql(sql, file)
+    texts = read_several(sql, more, file, other)
     options = amounts(
         epsilon=epsilon,
         rho=rho,
@@ -58,7 +60,10 @@ def command(
         other=other,
     )
     with opened(config, analyst) as place:
-        plan = place.session.plan(text, **options)
+        if more:
+            _plan_several(texts, place, options, as_json=as_json)
+            return
+        plan = place.session.plan(texts[0], **options)
         account = place.session.account
         rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
         waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
@@ -74,15 +79,39 @@ def command(
 _FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
 
 
-def _print(plan: Plan, fits: str) -> None:
-    from privet.planner.levels import levels_in
-    from privet.planner.widths import heading, widths
+def _plan_several(texts: list[str], place: Opened, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print what several questions cost together, and how wide each answer would be."""
+    batch = place.session.plan_all(texts, **{name: said for name, said in options.items() if name != "other"})
+    account = place.session.account
+    answered = place.ledger.find(batch.digest, account) is not None
+    fits = answered or place.ledger.admits(batch.event, account=account)
+    if as_json:
+        told = {"together": {"digest": batch.digest, "cost": batch.cost()}, "answered": answered, "fits": fits}
+        print_json([{**plan.to_dict(), **told} for plan in batch.plans])
+        return
+    for line in batch.explain().splitlines():
+        print_text(printable(line))
+    print_text("")
+    print_facts([("now", "answered before: asking again is free" if answered else _FITS[fits])])
+    for index, plan in enumerate(batch.plans):
+        print_text("")
+        print_text(f"Question {index + 1}", style="bold")
+        _print_widths(plan)
 
+
+def _print(plan: Plan, fits: str) -> None:
     for line in plan.explain().splitlines():
         print_text(printable(line))
     print_text("")
     print_facts([("now", fits)])
     print_text("")
+    _print_widths(plan)
+
+
+def _print_widths(plan: Plan) -> None:
+    from privet.planner.levels import levels_in
+    from privet.planner.widths import heading, widths
+
     rows = [
         (printable(f"{one.column} {level}".rstrip()), one.words().replace("; ", "\n"))
         for level, part in levels_in(plan)

@@ -60,6 +60,9 @@ other_option = click.option(
 )
 
 
+more_argument = click.argument("more", nargs=-1, metavar="[SQL]...")
+
+
 @dataclass(frozen=True)
 class Opened:
     """A privet.toml at work: its session and its ledger."""
@@ -96,6 +99,19 @@ def read_sql(sql: str | None, file: Path | None) -> str:
     if len(text) > _LONGEST:
         raise RequestError(f"the question is longer than {_LONGEST:,} characters")
     return text
+
+
+def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, other: str | None) -> list[str]:
+    """Return the questions: the one, or several arguments, which are one batch and one charge."""
+    from privet.core.errors import RequestError
+
+    if not more:
+        return [read_sql(sql, file)]
+    if file is not None or "-" in (sql, *more):
+        raise RequestError("give several questions as arguments, and none with --file or from standard input")
+    if other is not None:
+        raise RequestError("--other is for one question; ask that one by itself")
+    return [read_sql(one, None) for one in (sql, *more)]
 
 
 def read_contribution(text: str | None) -> Contribution | None:

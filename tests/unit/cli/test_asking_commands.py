@@ -88,9 +88,45 @@ def test_a_width_has_a_price_and_the_answer_keeps_it(folder: Path) -> None:
     assert "within ±50" in run("plan", *asked, "--analyst", "ana").stdout
 
 
+COUNT, WARDS = "SELECT COUNT(*) AS n FROM visits", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+
+
+def test_several_questions_are_one_charge_and_a_list(folder: Path) -> None:
+    asked = (COUNT, QUESTION, "--epsilon", "0.5", "--analyst", "ana")
+    plans = told("plan", *asked)
+    assert [one["fits"] and not one["answered"] for one in plans] == [True, True]
+    before = told("budget")["head"]
+    first, second = told("ask", *asked)
+    assert (first["charged"], second["charged"], first["head"]) == (True, True, second["head"])
+    entries = [int(head.partition(":")[0]) for head in (before, first["head"])]
+    assert first["certificate"]["entry"] == second["certificate"]["entry"]
+    assert 0.49 < plans[0]["together"]["cost"]["epsilon"] <= 0.5
+    assert entries[1] > entries[0]
+    again = told("ask", QUESTION, COUNT, "--epsilon", "0.5", "--analyst", "ana")
+    assert [one["charged"] for one in again] == [False, False]
+    assert [one["rows"] for one in again] == [second["rows"], first["rows"]]
+    assert all(one["answered"] for one in told("plan", *asked))
+    lines = run("ask", *asked).stdout.splitlines()
+    assert [line for line in lines if line.startswith("Question")] == ["Question 1", "Question 2"]
+    assert any(line.startswith("cost    nothing: it was answered before") for line in lines)
+    assert "All together: costs epsilon 0.5" in run("plan", *asked).stdout
+
+
+def test_a_width_is_for_all_questions_or_each_has_its_own(folder: Path) -> None:
+    both = told("plan", COUNT, WARDS, "--within", "60", "--analyst", "ana")
+    assert [one["target"]["columns"][0]["within"] for one in both] == [60.0, 60.0]
+    own = told("ask", f"{COUNT} WITHIN 60", f"{WARDS} WITHIN 90 CONFIDENCE 0.9", "--analyst", "ana")
+    assert [one["certificate"]["confidence"] for one in own] == [0.95, 0.9]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "code"),
     [
+        (["ask", COUNT, WARDS, "--within", "1", "--analyst", "ana"], 3, "budget.exceeded"),
+        (["ask", COUNT, "-", "--analyst", "ana"], 2, "request"),
+        (["plan", COUNT, WARDS, "--file", "q.sql", "--analyst", "ana"], 2, "request"),
+        (["ask", COUNT, WARDS, "--other", "rest", "--analyst", "ana"], 2, "request"),
+        (["ask", COUNT, WARDS, "--within", "n=5", "--analyst", "ana"], 2, "request.parameter"),
         (
             ["ask", "SELECT AVG(age) FROM visits", "--analyst", "ana", "--within", "5", "--at-most", "9"],
             3,
