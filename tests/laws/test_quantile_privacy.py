@@ -37,6 +37,7 @@ ROW = st.fixed_dictionaries({
 })  # fmt: skip
 CELLS = {True: [("Ulm",), ("Bonn",)], False: [()]}
 ROUNDING = 1e-9
+HALF = Fraction(1, 2)
 
 
 def law(draw, counts: dict) -> list[float]:
@@ -171,16 +172,18 @@ def test_no_neighbour_moves_the_law_of_several_quantiles_beyond_their_event(shar
 
 
 @pytest.mark.parametrize("shares", TREES)
-@pytest.mark.parametrize("weights", [[0, 0, 0], [1, 0, 2], [40, 3, 0]])
-def test_several_quantiles_are_drawn_with_exactly_their_law(shares, weights, monkeypatch):
+@pytest.mark.parametrize(
+    ("weights", "epsilon", "draws"),
+    [([0, 0, 0], HALF, 700), ([1, 0, 2], HALF, 700), ([40, 3, 0], HALF, 700), ([2, 3, 3], Fraction(2), 2500)],
+)
+def test_several_quantiles_are_drawn_with_exactly_their_law(shares, weights, epsilon, draws, monkeypatch):
     monkeypatch.setattr(rank_tree, "BITS", 1)
-    tree = RankTree(shares, 2, Fraction(1), Fraction(1, 2))
+    tree = RankTree(shares, 2, Fraction(1), epsilon)
     expected: dict[tuple[int, ...], float] = {}
     for key, p in tree_law(tree, weights, 1).items():
         places = tuple(min(cut >> 1, 2) for cut in key)
         expected[places] = expected.get(places, 0.0) + p
     held = [place for place in range(3) if weights[place]]
-    draws = 700
     drawn = list(zip(*tree.release([(held, [weights[place] for place in held])] * draws), strict=True))
     assert set(drawn) <= set(expected)
     for key, p in expected.items():
@@ -319,6 +322,21 @@ def test_a_joint_choice_is_drawn_with_exactly_its_law(shares, weights, number, k
     held = [place for place in range(3) if weights[place]]
     found = Spread(held, [weights[place] for place in held])
     law_of = JointPieces(found, targets(shares, number), kappa, end=6)
+    draws = 1500
+    drawn = Counter(tuple(law_of.draw()) for _ in range(draws))
+    assert set(drawn) <= set(expected)
+    for key, p in expected.items():
+        assert abs(drawn[key] - draws * p) <= 6 * math.sqrt(draws * p * (1 - p)) + 2
+
+
+@pytest.mark.parametrize("edges", [(), (2,), (1, 4)])
+def test_a_joint_choice_has_its_law_however_coarse_the_pieces_are(edges, monkeypatch):
+    # few pieces leave much to the acceptance: with all places apart nearly every proposal is kept
+    monkeypatch.setattr(rank_tree, "BITS", 1)
+    monkeypatch.setattr(JointPieces, "_edges", lambda _: iter(edges))
+    shares, weights, kappa = JOINTS[1], [4, 1, 5], Fraction(1, 2)
+    expected = joint_law(shares, weights, 10, kappa, 1)
+    law_of = JointPieces(Spread([0, 1, 2], weights), targets(shares, 10), kappa, end=6)
     draws = 1500
     drawn = Counter(tuple(law_of.draw()) for _ in range(draws))
     assert set(drawn) <= set(expected)
