@@ -151,7 +151,7 @@ def targets_of(wishes: Sequence[Wish], within: object, confidence: object) -> li
     """Return how narrow each question is to be, by the caller's words or by its own, said once."""
     listed = isinstance(within, Sequence) and not isinstance(within, str)
     if isinstance(within, Mapping) or (listed and len(cast(Sequence[object], within)) != len(wishes)):
-        allowed = f"a number for all questions, or a list with one entry for each of the {len(wishes)}"
+        allowed = f"a number for all questions, or a list with one entry for each of the {len(wishes)}, also by column"
         raise BadParameter("within", type(within).__name__, allowed)
     said = list(cast(Sequence[object], within)) if listed else [within] * len(wishes)
     found: list[Target | None] = []

@@ -96,8 +96,11 @@ def _ask_several(texts: list[str], place: Opened, options: dict[str, Any], *, ke
         print_answer(answer)
         print_text("")
     paid, left, *_ = _facts(answers[0], told, batch.cost())
-    notes = dict.fromkeys(note for answer in answers for note in answer.notes)
-    print_facts([paid, left, *(("" if index else "covers", note) for index, note in enumerate(notes))])
+    covers = dict.fromkeys(answer.notes[0] for answer in answers)
+    others = [note for note in dict.fromkeys(note for one in answers for note in one.notes[1:]) if note not in covers]
+    told_of = (("covers", tuple(covers)), ("but", others))
+    notes = [("" if index else name, note) for name, several in told_of for index, note in enumerate(several)]
+    print_facts([paid, left, *notes])
 
 
 def _told(answer: Answer, place: Opened, before: str) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def batch_within(
 
     Guarantee: in the one family of noise that all have, the shares add up to no more than what `choices` gives for so
     many measures, so the batch costs no more than its spend. A sum's width falls as its share rises, whatever the
-    others have: with less for any of them a target is missed, but for the sixth digit of a share and, where Gaussian
-    noise is priced in epsilon, the fourth of the price. Shares come from declared facts alone.
+    others have: with less for one that has a target it is missed, but for the sixth digit of a share and, where
+    Gaussian noise is priced in epsilon, the fourth of the price. Shares come from declared facts alone.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
     bounds = Bounds(tables, bound, contribution)

@@ -109,6 +109,7 @@ def test_several_questions_are_one_charge_and_a_list(folder: Path) -> None:
     lines = run("ask", *asked).stdout.splitlines()
     assert [line for line in lines if line.startswith("Question")] == ["Question 1", "Question 2"]
     assert any(line.startswith("cost    nothing: it was answered before") for line in lines)
+    assert [sum(line.startswith(word) for line in lines) for word in ("covers  ", "but     ")] == [1, 1]
     assert "All together: costs epsilon 0.5" in run("plan", *asked).stdout
 
 
