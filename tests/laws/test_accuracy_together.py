@@ -226,8 +226,9 @@ def test_every_interval_is_as_narrow_as_asked_for_one_charge_and_again_for_none(
         answers = asked.ask_all([COUNT, WARDS, f"{OLD} WITHIN 12 CONFIDENCE 0.8"], within=[6, 25, None])
         for answer, width in zip(answers, (6, 25, 12), strict=True):
             for row in answer:
-                assert row["n_high"] - row["n"] <= width * (1 + 1e-12)
-                assert row["n"] - row["n_low"] <= width * (1 + 1e-12)
+                # no count is below 0, so where noise takes it there its interval ends at 0, away from it
+                assert row["n_high"] <= max(0, row["n"] + width * (1 + 1e-12))
+                assert row["n_low"] >= row["n"] - width * (1 + 1e-12)
         assert [answer.confidence for answer in answers] == [0.95, 0.95, 0.8]
         again = asked.ask_all([f"{WARDS} WITHIN 25", f"{OLD} WITHIN 12 CONFIDENCE 0.8", f"{COUNT} WITHIN 6"])
         assert [list(one) for one in again] == [list(answers[place]) for place in (1, 2, 0)]
