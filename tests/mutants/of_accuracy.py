@@ -29,7 +29,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner/target.py",
-        "laws/test_accuracy_first.py",
+        "laws/test_accuracy_first.py laws/test_accuracy_together.py",
         ("* abs(line.factor) * reading.aggregate.linear", "* reading.aggregate.linear"),
         ("or reading.aggregate.linear is None:", "or False:"),
         ("(half + _rounding(plan, reading)) * abs", "half * abs"),
