@@ -100,7 +100,7 @@ QUANTILES: tuple[Entry, ...] = (
         ([_CUTS[0], *_CUTS[1:] * 2, _WIDE], [*_CUTS[:1] * 2, *_CUTS[1:] * 2]),
         stated=4,
         look=_run_of,
-        samples=28_000,
+        samples=48_000,
         room=_ROUNDED,
     ),
     known(
