@@ -9,6 +9,7 @@ import pytest
 
 import privet
 from privet.core.errors import InvariantError, RequestError
+from privet.mechanisms.rank_choice import RankChoice
 from privet.planner.plan import Selection
 
 pa = pytest.importorskip("pyarrow")
@@ -192,7 +193,9 @@ def test_a_plan_whose_scan_tells_too_little_apart_is_not_run(change):
         with pytest.raises(InvariantError, match="tell apart"):
             s.run(replace(plan, passes=(tampered,)))
         several = s.plan("SELECT MEDIAN(pay), QUANTILE(pay, 0.9) FROM t", epsilon=1).passes[0]
-        tampered = replace(several, scan=replace(several.scan, near=one.scan.near))
+        jointly = replace(several.selection, draws=several.selection.draws[:1])
+        assert not isinstance(jointly.draws[0], RankChoice)
+        tampered = replace(several, selection=jointly, scan=replace(several.scan, near=one.scan.near))
         with pytest.raises(InvariantError, match="tell apart"):
             s.run(replace(plan, passes=(tampered,)))
 
