@@ -8,9 +8,10 @@ import pytest
 
 from privet.core.schema import Contribution, Schema, category, date, integer, number, text
 from privet.core.unit import Person, Rows, Window
+from privet.mechanisms import OptimalKeys
 from privet.planner.explain import coverage_notes, explain, facts
 from privet.planner.make import make_plan
-from privet.planner.plan import Plan, Spend
+from privet.planner.plan import KeyRule, Plan, Spend
 from privet.query.sql import parse
 
 COLUMNS = {
@@ -75,3 +76,10 @@ def test_notes_say_what_intervals_do_not_cover(bound: str, word: str) -> None:
     assert any("left out" in note for note in coverage_notes(planned(FOUND, "rho"), 0.95))
     alone = coverage_notes(planned("SELECT COUNT(*) FROM t", unit=Rows()), 0.95)
     assert len(alone) == 1
+
+
+def test_the_delta_of_a_rule_for_keys_is_told_beside_its_noise_and_not_within_it() -> None:
+    rule = KeyRule(OptimalKeys(epsilon=Fraction(1), delta=KEYS, keys=2))
+    assert rule.event.slack() > 0
+    assert rule.noise.slack() == 0
+    assert rule.noise.pure() == rule.event.pure() == 1
