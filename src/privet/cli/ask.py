@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from .answers import note_facts, print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
 from .output import print_json
-from .questions import Opened, amounts, more_argument, opened, other_option, question_options, read_several
+from .questions import Opened, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_text, working
 
 if TYPE_CHECKING:
@@ -29,16 +28,9 @@ def command(
     sql: str | None,
     more: tuple[str, ...],
     file: Path | None,
-    epsilon: Fraction | None,
-    rho: Fraction | None,
-    within: object,
-    confidence: Fraction | None,
-    at_most: Fraction | None,
-    bound: str,
-    contribution: str | None,
-    other: str | None,
     analyst: str | None,
     config: Path,
+    terms: dict[str, Any],
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -54,24 +46,14 @@ def command(
       privet ask "SELECT COUNT(*) FROM visits" "SELECT SUM(cost) FROM visits" --epsilon 0.5
       privet ask --file question.sql --analyst ana --json
     """
-    texts = read_several(sql, more, file, other)
-    options = amounts(
-        epsilon=epsilon,
-        rho=rho,
-        within=within,
-        confidence=confidence,
-        at_most=at_most,
-        bound=bound,
-        contribution=contribution,
-        other=other,
-    )
+    texts = read_several(sql, more, file, terms)
     with opened(config, analyst) as place:
         before = place.ledger.head()
         if more:
-            _ask_several(texts, place, options, key=key, as_json=as_json)
+            _ask_several(texts, place, terms, key=key, as_json=as_json)
             return
         with working("asking"):
-            answer = place.session.ask(texts[0], **options, key=key)
+            answer = place.session.ask(texts[0], **terms, key=key)
         told = _told(answer, place, before)
     if as_json:
         print_json({**json.loads(answer.to_json()), **told})
@@ -81,12 +63,12 @@ def command(
     print_facts(_facts(answer, told))
 
 
-def _ask_several(texts: list[str], place: Opened, options: dict[str, Any], *, key: str | None, as_json: bool) -> None:
+def _ask_several(texts: list[str], place: Opened, terms: dict[str, Any], *, key: str | None, as_json: bool) -> None:
     """Ask several questions for one charge, and print one answer after the other."""
     before = place.ledger.head()
     with working("asking"):
-        batch = place.session.plan_all(texts, **{name: said for name, said in options.items() if name != "other"})
-        answers = place.session.run_all(batch, confidence=options["confidence"], key=key)
+        batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name != "other"})
+        answers = place.session.run_all(batch, confidence=terms["confidence"], key=key)
     told = _told(answers[0], place, before)
     if as_json:
         print_json([{**json.loads(answer.to_json()), **told} for answer in answers])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .ledger_words import cost_words
 from .output import print_json
-from .questions import amounts, opened, question_options, read_sql
+from .questions import opened, question_options, read_sql
 from .screen import print_facts, print_text, printable, working
 
 
@@ -19,15 +19,9 @@ from .screen import print_facts, print_text, printable, working
 def command(
     sql: str | None,
     file: Path | None,
-    epsilon: Fraction | None,
-    rho: Fraction | None,
-    within: object,
-    confidence: Fraction | None,
-    at_most: Fraction | None,
-    bound: str,
-    contribution: str | None,
     analyst: str | None,
     config: Path,
+    terms: dict[str, Any],
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -42,14 +36,14 @@ def command(
     """
     from privet.core.errors import RequestError
 
+    within, at_most, confidence = (terms.pop(name) for name in ("within", "at_most", "confidence"))
     if within is not None or at_most is not None:
         raise RequestError("this has no width to ask for; say what it may cost: --epsilon, or --rho")
     text = read_sql(sql, file)
-    options = amounts(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
     if confidence is not None:
-        options["confidence"] = confidence
+        terms["confidence"] = confidence
     with opened(config, analyst) as place, working("asking"):
-        found = place.session.clipping(text, **options, key=key)
+        found = place.session.clipping(text, **terms, key=key)
     if as_json:
         print_json(found.to_dict())
         return

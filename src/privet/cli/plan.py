@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .output import print_json
-from .questions import Opened, amounts, more_argument, opened, other_option, question_options, read_several
+from .questions import Opened, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_table, print_text, printable
 
 if TYPE_CHECKING:
@@ -24,16 +23,9 @@ def command(
     sql: str | None,
     more: tuple[str, ...],
     file: Path | None,
-    epsilon: Fraction | None,
-    rho: Fraction | None,
-    within: object,
-    confidence: Fraction | None,
-    at_most: Fraction | None,
-    bound: str,
-    contribution: str | None,
-    other: str | None,
     analyst: str | None,
     config: Path,
+    terms: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Tell what a question would cost, what noise it would get and whether it fits. Free; reads no data.
@@ -48,22 +40,12 @@ def command(
     """
     from privet.core.event import Composed
 
-    texts = read_several(sql, more, file, other)
-    options = amounts(
-        epsilon=epsilon,
-        rho=rho,
-        within=within,
-        confidence=confidence,
-        at_most=at_most,
-        bound=bound,
-        contribution=contribution,
-        other=other,
-    )
+    texts = read_several(sql, more, file, terms)
     with opened(config, analyst) as place:
         if more:
-            _plan_several(texts, place, options, as_json=as_json)
+            _plan_several(texts, place, terms, as_json=as_json)
             return
-        plan = place.session.plan(texts[0], **options)
+        plan = place.session.plan(texts[0], **terms)
         account = place.session.account
         rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
         waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
@@ -79,9 +61,9 @@ def command(
 _FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
 
 
-def _plan_several(texts: list[str], place: Opened, options: dict[str, Any], *, as_json: bool) -> None:
+def _plan_several(texts: list[str], place: Opened, terms: dict[str, Any], *, as_json: bool) -> None:
     """Print what several questions cost together, and how wide each answer would be."""
-    batch = place.session.plan_all(texts, **{name: said for name, said in options.items() if name != "other"})
+    batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name != "other"})
     account = place.session.account
     answered = place.ledger.find(batch.digest, account) is not None
     fits = answered or place.ledger.admits(batch.event, account=account)

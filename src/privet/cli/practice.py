@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .answers import note_facts, print_answer
 from .output import print_json
-from .questions import amounts, other_option, question_options, read_sql
+from .questions import other_option, question_options, read_sql
 from .screen import print_facts, print_text, working
 
 MADE_UP = "made up: these numbers are about nobody"
@@ -22,16 +22,9 @@ MADE_UP = "made up: these numbers are about nobody"
 def command(
     sql: str | None,
     file: Path | None,
-    epsilon: Fraction | None,
-    rho: Fraction | None,
-    within: object,
-    confidence: Fraction | None,
-    at_most: Fraction | None,
-    bound: str,
-    contribution: str | None,
-    other: str | None,
     analyst: str | None,
     config: Path,
+    terms: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Ask a question of made-up rows, to try it out. Opens neither the data nor the ledger; nothing is charged.
@@ -46,18 +39,8 @@ def command(
     from privet.config.practice import practice
 
     text = read_sql(sql, file)
-    options = amounts(
-        epsilon=epsilon,
-        rho=rho,
-        within=within,
-        confidence=confidence,
-        at_most=at_most,
-        bound=bound,
-        contribution=contribution,
-        other=other,
-    )
     with working("making up rows"), practice(config, analyst) as session:
-        answer = session.ask(text, **options)
+        answer = session.ask(text, **terms)
     if as_json:
         print_json({"data": MADE_UP, **json.loads(answer.to_json())})
         return

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from privet.session import Session
 
 _LONGEST = 10**6
+_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other")
 
 _OPTIONS = (
     click.argument("sql", required=False),
@@ -72,10 +74,16 @@ class Opened:
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with everything that a question needs."""
+    """Return a command with everything that a question needs; it gets what a session takes as one dict, `terms`."""
+
+    @wraps(command)
+    def gathered(*, contribution: str | None, **said: Any) -> Any:
+        terms = {name: said.pop(name) for name in _TERMS if name in said}
+        return command(**said, terms={**terms, "contribution": read_contribution(contribution)})
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        gathered = option(gathered)
+    return gathered
 
 
 def read_sql(sql: str | None, file: Path | None) -> str:
@@ -101,7 +109,7 @@ def read_sql(sql: str | None, file: Path | None) -> str:
     return text
 
 
-def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, other: str | None) -> list[str]:
+def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, terms: dict[str, Any]) -> list[str]:
     """Return the questions: the one, or several arguments, which are one batch and one charge."""
     from privet.core.errors import RequestError
 
@@ -109,7 +117,7 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, othe
         return [read_sql(sql, file)]
     if file is not None or "-" in (sql, *more):
         raise RequestError("give several questions as arguments, and none with --file or from standard input")
-    if other is not None:
+    if terms["other"] is not None:
         raise RequestError("--other is for one question; ask that one by itself")
     return [read_sql(one, None) for one in (sql, *more)]
 
@@ -139,8 +147,3 @@ def opened(config: Path, analyst: str | None) -> Iterator[Opened]:
         if not isinstance(ledger, Bookkeeping):
             raise InvariantError("a privet.toml was opened with a ledger that tells no balances")
         yield Opened(session, ledger)
-
-
-def amounts(*, contribution: str | None, **plain: object) -> dict[str, Any]:
-    """Return the options of a question as a session takes them."""
-    return {**plain, "contribution": read_contribution(contribution)}
