@@ -55,7 +55,7 @@ def test_every_claim_holds_and_some_unit_comes_close(sql: str, neighbors: Any) -
     found = replay(tables, planned(tables, sql))
     assert found.holds
     assert found.units == 4
-    assert found.worlds == (4 if neighbors == "add-remove" else 12)
+    assert found.worlds == (4 if neighbors == "add-remove" else 16)
     assert 0.5 < found.worst.share <= 1
 
 

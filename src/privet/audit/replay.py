@@ -7,41 +7,40 @@ the custodian's eyes, and no analyst's request reaches it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
-from privet.core.errors import RequestError, Unsupported
+from privet.core.errors import BadParameter, RequestError
 from privet.core.exact import whole
+from privet.core.links import followed
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, asks
 from privet.core.schema import Table
-from privet.core.unit import Nobody, Person
-from privet.core.unit import Rows as EachRow
-from privet.engines.duckdb import DuckDB
-from privet.engines.owners import owner_of
-from privet.engines.places import as_counts, counting
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
-from privet.mechanisms import Laplace
-from privet.planner.plan import Pass, Plan
-from privet.planner.selections import norm_of
-from privet.planner.stability import key_sensitivity, shift_of
+from privet.planner.batch import Batch
+from privet.planner.levels import Levels
+from privet.planner.others import with_found
+from privet.planner.plan import Pass, Plan, canonical
 
-_SECRET = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834
-"""One secret for all worlds: an engine draws a fresh one for each question, and the claim holds under any."""
+from .comparing import Claim, Norm, Seen, claims_of
+from .neighbours import Bench
 
-_OTHERS = 3
-"""As many other units does a unit turn into, where neighbours change."""
-
-Cells = dict[tuple[Any, ...], tuple[int, ...]]
-Norm = Literal["L1", "L2"]
+_WORDS: Mapping[Norm, str] = {
+    "L1": "moved by {} of {} in L1",
+    "L2": "moved by {} of {} in L2",
+    "range": "moved within {} of {}, added over groups",
+    "most": "moved by {} of {} at most",
+    "number": "{} of {}",
+    "part": "{} of {} of what its threshold is made for",
+}
+_FOUND = 100
+"""As many values are taken for found, at most, where the rest is one more group."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """How far one of a plan's sums moved at most, of what its noise is made for, and by whom. Private."""
+    """How far one thing that a plan releases moved at most, of what its noise is made for, and by whom. Private."""
 
     what: str
     norm: Norm
@@ -55,6 +54,10 @@ class Moved:
     def share(self) -> float:
         """The part of the claim that the worst unit used."""
         return self.moved / self.claimed if self.claimed else math.inf if self.moved else 0.0
+
+    def __str__(self) -> str:
+        how = _WORDS[self.norm].format(f"{self.moved:.6g}", f"{self.claimed:.6g}")
+        return f"{self.what}: {how}, {'holds' if self.holds else 'FAILS'}; the worst: {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -72,54 +75,75 @@ class Replay:
 
     @property
     def worst(self) -> Moved:
-        """The sum that came closest to its claim, or exceeded it by most."""
+        """What came closest to its claim, or exceeded it by most."""
         return max(self.moves, key=lambda one: (not one.holds, one.share))
 
     def __str__(self) -> str:
         lines = [f"PRIVATE, for the custodian alone: {self.units} units, {self.worlds} neighbouring worlds replayed"]
-        for one in self.moves:
-            verdict = "holds" if one.holds else "FAILS"
-            lines.append(
-                f"  {one.what}: moved by {one.moved:.6g} of {one.claimed:.6g} in {one.norm}, {verdict}; "
-                f"the worst: {one.unit}"
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {one}" for one in self.moves)])
 
 
-def replay(tables: Mapping[str, Table], plan: Plan, *, most: int = 200) -> Replay:
-    """Return how far each unit moves what a plan sums, by running the plan's own SQL with and without that unit.
+def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) -> Replay:
+    """Return how far each unit moves what a plan releases, by running the plan's own SQL with and without that unit.
 
-    Each of up to `most` units is dropped in turn, or, under change-one neighbours, turned into some of the others, and
-    every integer that the plan would add noise to is compared with what its noise is made for.
+    Each of up to `most` units is dropped in turn, or, under change-one neighbours, also turned into some of the others;
+    a window of time from each moment at which somebody has a row, whole and in part. All that the plan's events rest on
+    is compared with what its noise is made for: integer sums, the ranks of quantiles, the counts of frequent values,
+    the keys that are found. A plan of rounds or levels, and a batch of several plans, is replayed whole.
 
     Guarantee: none. What comes back is a function of private rows, without noise: for practice tables, or for the
     custodian who may see the rows anyway. A claim that fails here is refuted; one that holds was seen on these data.
     """
     count = whole(most, "most", least=1, most=10**6)
-    used = {name for one in plan.passes for name in tables_of(one.scan.table)}
-    with _Bench(
-        {name: table for name, table in tables.items() if name in used or _linked(name, tables, used)}
-    ) as bench:
-        units = bench.units(sorted(used))[:count]
-        if not units:
-            raise RequestError("these tables hold no rows, so there is nobody to drop")
-        sought = [_Sought(one) for one in plan.passes if asks(one.scan)]
-        if not sought:
-            raise RequestError("this plan asks nothing of the data")
-        honest = [bench.read(one.scan) for one in sought]
-        worlds = 0
-        for unit, other in _changes(units, change=bench.changes):
-            bench.enter(unit, other)
-            worlds += 1
-            for one, before in zip(sought, honest, strict=True):
-                one.compare(unit, before, bench.read(one.scan))
-    return Replay(tuple(move for one in sought for move in one.moves()), len(units), worlds)
+    together: dict[tuple[str, ...], list[Plan]] = {}
+    for release in _releases(plan):
+        if any(asks(one.scan) for one in release.passes):
+            used = {name for one in release.passes for name in tables_of(one.scan.table)}
+            together.setdefault(tuple(sorted(used)), []).append(release)
+    if not together:
+        raise RequestError(
+            "this plan asks nothing of the data: declared facts fix its answer, and no unit can move it; replay a "
+            "question that reads rows"
+        )
+    moves: list[Moved] = []
+    units = worlds = 0
+    for names, plans in together.items():
+        with Bench({name: tables[name] for name in tables if name in names or _linked(name, tables, names)}) as bench:
+            own, found = _replay(bench, names, plans, count)
+        moves, units, worlds = [*moves, *found.moves], max(units, own), worlds + found.worlds
+    return Replay(tuple(moves), units, worlds)
 
 
-def _linked(name: str, tables: Mapping[str, Table], used: set[str]) -> bool:
+def _releases(plan: object) -> Sequence[Plan]:
+    if isinstance(plan, Levels):
+        return plan.batch.releases
+    if isinstance(plan, Batch):
+        return plan.releases
+    if not isinstance(plan, Plan):
+        raise BadParameter("plan", type(plan).__name__, "a plan, or a batch of them, of a session over these tables")
+    return (plan,)
+
+
+def _replay(bench: Bench, names: Sequence[str], plans: Sequence[Plan], most: int) -> tuple[int, Replay]:
+    units, changes = bench.changes(names, most)
+    if not units:
+        raise RequestError("these tables hold no rows that are somebody's, so there is nobody to drop")
+    sought = [one for plan in plans for one in _sought(plan, bench)]
+    honest = _Readings(bench)
+    before = [[honest.of(scan) for scan in one.scans] for one in sought]
+    worlds = 0
+    for change in changes:
+        bench.enter(change)
+        worlds += 1
+        readings = _Readings(bench)
+        for one, seen in zip(sought, before, strict=True):
+            for scan, first in zip(one.scans, seen, strict=True):
+                one.compare(change.unit, first, readings.of(scan))
+    return units, Replay(tuple(move for one in sought for move in one.moves()), units, worlds)
+
+
+def _linked(name: str, tables: Mapping[str, Table], used: Sequence[str]) -> bool:
     """Return whether a table stands on the way from a used one to who owns its rows."""
-    from privet.core.links import followed
-
     schemas = followed({each: table.schema for each, table in tables.items()})
     waiting, seen = list(used), set()
     while waiting:
@@ -130,147 +154,58 @@ def _linked(name: str, tables: Mapping[str, Table], used: set[str]) -> bool:
     return name in seen
 
 
-def _changes(units: list[Any], *, change: bool) -> Iterator[tuple[Any, Any]]:
-    for place, unit in enumerate(units):
-        if not change:
-            yield unit, None
-            continue
-        for step in range(1, min(_OTHERS, len(units) - 1) + 1):
-            yield unit, units[(place + step * max(1, len(units) // (_OTHERS + 1))) % len(units)]
+class _Readings:
+    """What one world gives: scans that several rounds ask are read once."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._found: dict[str, Seen] = {}
+
+    def of(self, scan: Scan) -> Seen:
+        text = canonical(replace(scan, near=None))
+        if text not in self._found:
+            self._found[text] = self._bench.read(scan)
+        return self._found[text]
 
 
 class _Sought:
-    """The claims of one pass, and the farthest that each of its sums moved."""
+    """The claims of one pass, the scans that it may read by, and the farthest that each claim was used."""
 
-    def __init__(self, one: Pass) -> None:
-        self.scan = one.scan
-        self._claims: list[_Claim] = []
-        for measure in one.measures:
-            noise = measure.mechanism
-            norm: Norm = "L1" if isinstance(noise, Laplace) else "L2"
-            counted = measure.sum.expression is None
-            size = noise.sensitivity if isinstance(noise, Laplace) else noise.sensitivity_squared
-            unit = (Fraction(1) if counted else measure.sum.step) / 2**measure.shift
-            self._claims.append(_Claim("a count" if counted else "a sum", norm, size, unit))
-        if one.scan.discovery is not None:
-            weight = Fraction(1, 2**one.scan.discovery.shift)
-            self._claims.append(_Claim("the people of a key", "L1", key_sensitivity(one.scan).l1, weight))
-        if one.scan.places is not None:
-            weight = Fraction(1, 2 ** shift_of(one.scan.bounding))
-            self._claims.append(_Claim("the rows of a quantile", "L1", norm_of(one.scan), weight))
-        self._worst: list[tuple[int, Any]] = [(0, None)] * len(self._claims)
+    def __init__(self, one: Pass, scans: Sequence[Scan]) -> None:
+        self.scans = tuple(scans)
+        self._claims = claims_of(one)
+        self._worst: list[tuple[Fraction | int, Any]] = [(0, None)] * len(self._claims)
 
-    def compare(self, unit: Any, before: Cells, after: Cells) -> None:
-        """Take note of how far each sum moved."""
-        nothing = (0,) * len(self._claims)
-        cells = [(before.get(cell, nothing), after.get(cell, nothing)) for cell in before.keys() | after.keys()]
+    def compare(self, unit: object, before: Seen, after: Seen) -> None:
+        """Take note of how much of each claim two readings use."""
         for place, claim in enumerate(self._claims):
-            steps = [abs(int(one[place]) - int(other[place])) for one, other in cells]
-            far = sum(steps) if claim.norm == "L1" else sum(step * step for step in steps)
+            far = claim.measured(before, after)
             if far > self._worst[place][0] or self._worst[place][1] is None:
                 self._worst[place] = (far, unit)
 
     def moves(self) -> Iterator[Moved]:
         """Yield what was found."""
         for claim, (far, unit) in zip(self._claims, self._worst, strict=True):
-            yield Moved(claim.what, claim.norm, claim.read(claim.size), claim.read(far), unit, far <= claim.size)
+            yield _as_moved(claim, far, unit)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """How far a unit may move a sum, L2 squared, in integers that are worth `unit` each."""
-
-    what: str
-    norm: Norm
-    size: Fraction
-    unit: Fraction
-
-    def read(self, size: Fraction | int) -> float:
-        """Return an L1 norm, or the root of a squared L2 norm, in the units of the column."""
-        return float(size * self.unit) if self.norm == "L1" else math.sqrt(size) * float(self.unit)
+def _as_moved(claim: Claim, far: Fraction | int, unit: object) -> Moved:
+    return Moved(claim.what, claim.norm, claim.read(claim.size), claim.read(far), unit, far <= claim.size)
 
 
-class _Bench(DuckDB):
-    """An engine whose tables can lack a unit, or have it turned into another."""
+def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
+    """Yield the passes of a plan, each with what it may read.
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
-        super().__init__(tables)
-        self._worlds = dict(self._relations)
-        self._copies: dict[str, str] = {}
-        for index, (name, relation) in enumerate(self._relations.items()):
-            if isinstance(self._tables[name].unit, Nobody):
-                continue
-            if not isinstance(self._tables[name].unit, (EachRow, Person)):
-                raise Unsupported("only rows and people can be replayed, not windows of time")
-            self._copies[name] = f"copy{index}"
-            self._fetch(f"CREATE TABLE copy{index} AS SELECT *, row_number() OVER () AS row FROM {relation}")
-            self._fetch(f"CREATE VIEW world{index} AS SELECT * EXCLUDE (row) FROM copy{index}")
-            self._worlds[name] = f"world{index}"
-
-    def __enter__(self) -> _Bench:
-        return self
-
-    @property
-    def changes(self) -> bool:
-        """Whether neighbours change a unit, rather than drop it."""
-        return any(self._tables[name].moves == "change-one" for name in self._copies)
-
-    def units(self, names: list[str]) -> list[Any]:
-        """Return who owns rows of these tables: people, or the table and the number of each row."""
-        found: dict[Any, None] = {}
-        for name in names:
-            if name in self._copies:
-                for (unit,) in self._fetch(
-                    f"SELECT DISTINCT {self._owner(name)} AS u FROM {self._copies[name]} ORDER BY u"
-                ):
-                    if unit is not None:
-                        found[(name, unit) if self._by_row(name) else unit] = None
-        return list(found)
-
-    def enter(self, unit: Any, other: Any) -> None:
-        """Let the tables lack a unit; or let another one's rows stand under its name in place of its own."""
-        for name, copy in self._copies.items():
-            mine, theirs = (self._literal(name, each) for each in (unit, other))
-            if mine is None:
-                continue
-            owner, world = self._owner(name), self._worlds[name]
-            kept = f"SELECT * EXCLUDE (row) FROM {copy} WHERE {owner} IS DISTINCT FROM {mine}"
-            if theirs is not None:
-                named = "" if self._by_row(name) else f" REPLACE ({mine} AS {owner})"
-                kept += f" UNION ALL SELECT * EXCLUDE (row){named} FROM {copy} WHERE {owner} = {theirs}"
-            self._fetch(f"CREATE OR REPLACE VIEW {world} AS {kept}")
-
-    def read(self, scan: Scan) -> Cells:
-        """Return the integers of a scan by cell, in the world that was entered."""
-        relation = relation_sql(scan.table, self._tables, self._worlds)
-        if scan.places is not None:
-            # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs
-            counted = counting(replace(scan, near=None), relation, _SECRET)
-            cells = as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds)
-            return {
-                (*key, place): (weight,)
-                for key, (places, weights) in cells.items()
-                for place, weight in zip(places, weights, strict=True)
-            }
-        asked = statement(scan, relation, _SECRET)
-        rows = self._fetch(asked.sql, asked.parameters)
-        return {row[: asked.keys]: row[asked.keys :] for row in rows}
-
-    def _by_row(self, name: str) -> bool:
-        return isinstance(self._tables[name].unit, EachRow)
-
-    def _owner(self, name: str) -> str:
-        return "row" if self._by_row(name) else owner_of(self._tables[name])[0]
-
-    def _literal(self, name: str, unit: Any) -> str | None:
-        """Return a unit as SQL, where it may own rows of a table."""
-        if unit is None:
-            return None
-        if self._by_row(name):
-            return str(unit[1]) if isinstance(unit, tuple) and unit[0] == name else None
-        if isinstance(unit, tuple):
-            return None
-        place = f"SELECT {self._owner(name)} AS u FROM {self._copies[name]}"
-        quoted = "'" + str(unit).replace("'", "''") + "'"
-        kind = self._fetch(f"SELECT typeof(u) FROM ({place}) LIMIT 1")
-        return None if not kind else f"CAST({quoted} AS {kind[0][0]})"
+    Where values are found first, what is found depends on noise, and the claims of later passes hold whatever it is:
+    they are replayed for all values that somebody holds, for every other one, and for none.
+    """
+    founds: list[list[Any]] = [[]]
+    if plan.finds_first:
+        held = sorted(
+            (cell[0] for cell in bench.read(plan.passes[0].scan).cells), key=lambda value: (value is None, value)
+        )
+        founds = [held[:_FOUND], held[: 2 * _FOUND : 2], []]
+    for one in plan.passes:
+        if asks(one.scan):
+            others = not one.finds_first and plan.finds_first
+            yield _Sought(one, [with_found(one.scan, found) for found in founds] if others else [one.scan])
