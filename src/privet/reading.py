@@ -105,8 +105,7 @@ def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
         if one.selection is not None and one.scan.places is not None:
             grid = one.scan.places
             for drawn, slot in enumerate(one.selection.slots):
-                chosen = [float(slot.value(at, grid)) for at in released.sums[index][drawn]]
-                found[index, drawn] = np.array(chosen, dtype=np.float64)
+                found[index, drawn] = np.array(slot.values(released.sums[index][drawn], grid), dtype=np.float64)
         if one.buckets:
             shift = one.measures[0].shift
             for at, noisy in enumerate(released.sums[index]):

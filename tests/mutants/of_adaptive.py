@@ -12,7 +12,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "noise/choosing.py",
         "unit/noise/test_noise_choose.py",
-        ("_ROUND_UP = 1 + 2.0**-40", "_ROUND_UP = 1 - 2.0**-40"),
+        ("ROUND_UP = 1 + 2.0**-40", "ROUND_UP = 1 - 2.0**-40"),
         ("bounds += present", "bounds += 0"),
         ("if accepts(ratio, rate * int(behind[index]), source=source):", "if True:"),
         ("return excess > 0.0", "return excess > 1e-9"),

@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from privet import noise
 from privet.core.errors import BadParameter, RequestError
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import Counts, Near
@@ -22,7 +21,7 @@ from privet.core.scan import Counts, Near
 from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
-from .tally import Counted
+from .rank_groups import Aims, Grouped, choose_ranks, in_blocks
 
 REACH = 48
 """Nothing counts as further off than this many times 1 / rate: 2**62 places there weigh less than one that is right.
@@ -120,56 +119,22 @@ class RankChoice(Mechanism):
         return float_up(Fraction(inflate(deep)) / self.rate)
 
     def release(self, groups: Sequence[Counts]) -> list[int]:
-        """Return a place for each group, from the weights at its places."""
-        return [self._choose(*counts) for counts in groups]
+        """Return a place for each group, from the weights at its places; some groups are drawn for at once."""
+        return [place for block in in_blocks(groups) for place in self._choose(Grouped.of(block))]
 
-    def _choose(self, places: Sequence[int], weights: Sequence[int]) -> int:
-        where, weigh = np.array(places, dtype=np.int64), np.array(weights, dtype=np.int64)
-        if self.shift and where.size:
-            where >>= self.shift
-            starts = np.flatnonzero(np.diff(where, prepend=-1))
-            where, weigh = where[starts], np.add.reduceat(weigh, starts)
-        pad = abs(self.offset)
+    def _choose(self, held: Grouped) -> list[int]:
+        pad, totals = abs(self.offset), held.totals
+        if self.shift:
+            held = held.coarser(self.shift)
         if pad:
-            where = np.concatenate(([0], where + 1, [self.last + 2]))
-            weigh = np.concatenate(([pad], weigh, [pad]))
-        found = Counted(where, np.cumsum(weigh, dtype=np.int64))
-        aim = self.share * (found.total - 2 * pad) + pad + self.offset
-        chosen = choose_rank(found, aim, self.share.denominator, self.rate, last=self.last + (2 if pad else 0))
-        return min(max(chosen - 1, 0), self.last) if pad else chosen
+            held = held.padded(pad, self.last)
+        aims = Aims.at(self.share, totals, pad + self.offset)
+        last = self.last + (2 if pad else 0)
+        chosen = choose_ranks(held, aims, self.rate, last=last, reach=self.reach)
+        held_to = np.clip(chosen - 1, 0, self.last) if pad else chosen
+        return [int(place) for place in held_to.tolist()]
 
     def __repr__(self) -> str:
         return (
             f"RankChoice(share={self.share}, offset={self.offset}, places={self.last + 1}, epsilon={self.epsilon:.6g})"
         )
-
-
-def choose_rank(found: Counted, aim: Fraction, denominator: int, rate: Fraction, *, last: int) -> int:
-    """Return a place from 0 to last with probability proportional to exp(-rate * min(off, reach)), exactly.
-
-    A place is off an aim by as many ranks as `RankChoice` says; the aim lies between 0 and all ranks. The options are
-    the places that hold numbers, one by one, and the runs between them; all that lies out of reach on one side is one
-    run, as all of it is equally likely. `denominator` is a multiple of that of the aim.
-
-    Guarantee: exactly this distribution on all places, given a uniform operating system source.
-    Cites: [Smi11, Alg. 2].
-    """
-    base, reach = math.floor(aim), math.ceil(REACH / rate)
-    rest = int((aim - base) * denominator)
-    # what is before these places has a rank of base - reach at most, unless there is nothing; what is behind likewise
-    near = found.window(base - reach, base + 1 + reach)
-    edges = np.concatenate(([-1], near.places, [last + 1]))
-    widths = np.ones(2 * near.places.size + 1, dtype=np.int64)
-    widths[::2] = np.diff(edges) - 1
-    most = reach + 1
-    ranks = np.clip(np.concatenate(([near.before], near.through)) - base, -most, most)
-    ranks *= denominator
-    ranks -= rest
-    off = np.empty(widths.size, dtype=np.int64)
-    np.abs(ranks, out=off[::2])
-    off[1::2] = np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
-    np.minimum(off, reach * denominator, out=off)
-    chosen = noise.choose(widths, off, rate / denominator)
-    if chosen % 2:
-        return int(near.places[chosen // 2])
-    return int(edges[chosen // 2]) + 1 + int(noise.uniform_below(int(widths[chosen])))

@@ -1,6 +1,7 @@
 """Exact draws of integer noise from the operating system's secure source. There is no seed."""
 
 from .choosing import choose
+from .choosing_each import below_each, choose_each
 from .coins import fair_heads
 from .contest import noisy_max, noisy_top, noisy_top_with_gaps
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
@@ -8,9 +9,11 @@ from .heavy import rounded_laplace, rounded_power, rounded_student
 from .racing import race
 
 __all__ = [
+    "below_each",
     "bernoulli",
     "bernoulli_exp",
     "choose",
+    "choose_each",
     "discrete_gaussian",
     "discrete_laplace",
     "fair_heads",

@@ -30,10 +30,10 @@ from .source import SYSTEM, Source
 
 Integers64 = NDArray[np.int64]
 
-_TOP_BITS = 61
-_ROUND_UP = 1 + 2.0**-40
-_SLACK = 2.0**-48
-_FAR = 2**40
+TOP_BITS = 61
+ROUND_UP = 1 + 2.0**-40
+SLACK = 2.0**-48
+FAR = 2**40
 
 
 @overload
@@ -98,8 +98,8 @@ def envelope(widths: Integers64, gaps: Integers64, rate: Fraction) -> tuple[Inte
     np.minimum(weights, 0.0, out=weights)  # where nothing is, a gap may be below the least
     np.exp(weights, out=weights)
     weights *= widths
-    unit = _TOP_BITS - math.frexp(float(weights.sum()))[1]
-    weights *= math.ldexp(_ROUND_UP, unit)
+    unit = TOP_BITS - math.frexp(float(weights.sum()))[1]
+    weights *= math.ldexp(ROUND_UP, unit)
     bounds = weights.astype(np.int64)
     bounds += present
     np.cumsum(bounds, out=bounds)
@@ -118,13 +118,13 @@ def accepts(ratio: Fraction, x: Fraction, *, source: Source = SYSTEM) -> bool:
     """
     numerator = source.word() & MASK
     uniform = numerator * ULP
-    if x < _FAR and uniform > 2.0**-20:
+    if x < FAR and uniform > 2.0**-20:
         above, below = math.log(ratio.numerator), math.log(ratio.denominator)
         excess = -math.log(uniform) - (float(x) - above + below)
         # U is known to 2**-63 / u < 2**-43, the logarithms and the sums to a few units of 2**-53 of their sizes
-        if abs(excess) > 2.0**-42 + _SLACK * (16 + float(x) + abs(above) + abs(below)):
+        if abs(excess) > 2.0**-42 + SLACK * (16 + float(x) + abs(above) + abs(below)):
             return excess > 0.0
-    return _reaches(LazyUniform(numerator, UNIFORM_BITS, source), ratio, x)
+    return reaches(LazyUniform(numerator, UNIFORM_BITS, source), ratio, x)
 
 
 def accepts_many(ratio: Fraction, x: Fraction, count: int, source: Source) -> NDArray[np.bool_]:
@@ -132,19 +132,20 @@ def accepts_many(ratio: Fraction, x: Fraction, count: int, source: Source) -> ND
     numerators = source.words(count) & np.uint64(MASK)
     uniform = numerators.view(np.int64) * ULP
     answers, told = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-    if x < _FAR:
+    if x < FAR:
         above, below = math.log(ratio.numerator), math.log(ratio.denominator)
         with np.errstate(divide="ignore"):
             excess = -np.log(uniform) - (float(x) - above + below)
         # NumPy's logarithm may be off by LOG_ACCURACY units of a value below 14, far less than the slack of 16 * 2**-48
-        told = (uniform > 2.0**-20) & (np.abs(excess) > 2.0**-42 + _SLACK * (16 + float(x) + abs(above) + abs(below)))
+        told = (uniform > 2.0**-20) & (np.abs(excess) > 2.0**-42 + SLACK * (16 + float(x) + abs(above) + abs(below)))
         answers = told & (excess > 0.0)
     for lane in np.flatnonzero(~told).tolist():
-        answers[lane] = _reaches(LazyUniform(int(numerators[lane]), UNIFORM_BITS, source), ratio, x)
+        answers[lane] = reaches(LazyUniform(int(numerators[lane]), UNIFORM_BITS, source), ratio, x)
     return answers
 
 
-def _reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:
+def reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:
+    """Return whether -ln of a uniform number is x - ln(ratio) or more, from as many of its bits as that takes."""
     while True:
         low_above, high_above = uniform.log_of(ratio.numerator)
         low_below, high_below = uniform.log_of(ratio.denominator)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -145,14 +146,23 @@ class Slot(NamedTuple):
         """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
         the middle of several places that were taken together.
         """
+        start, step = self._line(grid)
+        return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
+
+    def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
+        """Return the values that many choices stand for, each rounded once."""
+        ends = (grid.origin, grid.origin + grid.high * grid.step)
+        unit = math.lcm(*(part.denominator for part in (*ends, *self._line(grid))))
+        start, step, low, high = (int(part * unit) for part in (*self._line(grid), *ends))
+        return [min(max(start + step * one, low), high) / unit for one in chosen]
+
+    def _line(self, grid: Sum) -> tuple[Fraction, Fraction]:
+        """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
         if isinstance(self.draw, RankChoice):
             several = 2**self.draw.shift
-            place = min(Fraction(2 * several * chosen + several - 1, 2), Fraction(grid.high))
-            return grid.origin + place * grid.step
-        if not self.draw.digits:
-            return grid.origin + chosen * grid.step
-        inside = grid.step * (Fraction(2 * chosen + 1, 2 ** (self.draw.digits + 1)) - Fraction(1, 2))
-        return min(max(grid.origin + inside, grid.origin), grid.origin + grid.high * grid.step)
+            return grid.origin + Fraction(several - 1, 2) * grid.step, several * grid.step
+        part = grid.step / 2**self.draw.digits
+        return grid.origin + (part - grid.step) / 2, part
 
     def half(self, grid: Sum, *, rounds: bool) -> Fraction:
         """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""

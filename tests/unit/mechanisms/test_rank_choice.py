@@ -12,17 +12,31 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.core.scan import Near
-from privet.mechanisms import rank_choice
-from privet.mechanisms.rank_choice import RankChoice, choose_rank
-from privet.mechanisms.tally import Counted
+from privet.mechanisms import rank_groups
+from privet.mechanisms.rank_choice import RankChoice
+from privet.mechanisms.rank_groups import Aims, Grouped, choose_ranks
 
 HALF = Fraction(1, 2)
 DRAWS = 4_000
 
 
-def tally(weights: dict[int, int]) -> Counted:
-    places = sorted(weights)
-    return Counted(np.array(places, dtype=np.int64), np.cumsum([weights[place] for place in places], dtype=np.int64))
+def drawn(cases, *, rate: Fraction, denominator: int, last: int, reach: int, times: int = DRAWS) -> list[list[int]]:
+    """Return how often each place is chosen for some weights and aims, drawn side by side, so many times."""
+    held = Grouped.of(
+        [(sorted(weights), [weights[place] for place in sorted(weights)]) for weights, _ in cases] * times
+    )
+    whole = np.array([math.floor(aim) for _, aim in cases] * times, dtype=np.int64)
+    rest = np.array([int((aim - math.floor(aim)) * denominator) for _, aim in cases] * times, dtype=np.int64)
+    chosen = choose_ranks(held, Aims(whole, rest, denominator), rate, last=last, reach=reach).reshape(times, -1)
+    return [np.bincount(column, minlength=last + 1).tolist() for column in chosen.T]
+
+
+def as_likely(seen: list[int], expected: list[float]) -> bool:
+    times = sum(seen)
+    return len(seen) == len(expected) and all(
+        abs(count - times * p) <= 6 * math.sqrt(times * p * (1 - p)) + 1
+        for count, p in zip(seen, expected, strict=True)
+    )
 
 
 def law(weights: dict[int, int], aim: Fraction, rate: Fraction, last: int, reach: float = math.inf) -> list[float]:
@@ -47,13 +61,43 @@ def law(weights: dict[int, int], aim: Fraction, rate: Fraction, last: int, reach
     ],
 )
 def test_places_are_chosen_with_exactly_their_probabilities(weights, aim, denominator, rate):
-    found, last = tally(weights), 5
-    expected = law(weights, aim, rate, last)
-    seen = np.bincount(
-        [choose_rank(found, aim, denominator, rate, last=last) for _ in range(DRAWS)], minlength=last + 1
-    )
-    for count, p in zip(seen.tolist(), expected, strict=True):
-        assert abs(count - DRAWS * p) <= 6 * math.sqrt(DRAWS * p * (1 - p)) + 1
+    (seen,) = drawn([(weights, aim)], rate=rate, denominator=denominator, last=5, reach=math.ceil(48 / rate))
+    assert as_likely(seen, law(weights, aim, rate, 5))
+
+
+def test_groups_that_are_drawn_for_at_once_each_have_their_own_law():
+    rate, reach = Fraction(1, 2), 96
+    cases = [
+        ({}, Fraction(0)),
+        ({2: 1}, HALF),
+        ({0: 3, 1: 1, 4: 2}, Fraction(3)),
+        ({5: 2**59, 6: 2**59}, Fraction(2**59 + 3)),
+        ({}, Fraction(0)),
+        ({7: 9}, Fraction(17, 2)),
+        ({0: 200, 3: 1, 4: 200, 7: 500}, Fraction(202)),
+    ]
+    seen = drawn(cases, rate=rate, denominator=2, last=7, reach=reach, times=DRAWS // 4)
+    for one, (weights, aim) in zip(seen, cases, strict=True):
+        assert as_likely(one, law(weights, aim, rate, 7, reach=reach))
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 3), Fraction(999_999, 2**20), Fraction(1)])
+def test_aims_are_the_exact_share_of_all_ranks(share):
+    totals = [0, 1, 2, 10**6 + 1, 2**40 + 3, 2**62 - 1]
+    aims = Aims.at(share, np.array(totals), -7)
+    exact = [share * total - 7 for total in totals]
+    assert [
+        w + Fraction(r, aims.denominator) for w, r in zip(aims.whole.tolist(), aims.rest.tolist(), strict=True)
+    ] == exact
+
+
+def test_many_groups_are_drawn_for_in_blocks_and_in_order(monkeypatch):
+    sure = RankChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(10**6))
+    groups = [([at, at + 1], [1, 2]) for at in range(90)]
+    monkeypatch.setattr(rank_groups, "_MOST_GROUPS", 7)
+    assert sure.release(groups) == list(range(1, 91))
+    monkeypatch.setattr(rank_groups, "_MOST_PLACES", 5)
+    assert sure.release([*groups, (list(range(20)), [1] * 9 + [30] + [1] * 10)]) == [*range(1, 91), 9]
 
 
 def test_an_aim_beyond_all_numbers_finds_the_bounds():
@@ -90,13 +134,10 @@ def test_no_repr_tells_of_data():
     assert "places=10" in repr(RankChoice.middle(HALF, last=9, span=Fraction(1), epsilon=Fraction(1)))
 
 
-def test_beyond_reach_all_places_are_alike(monkeypatch):
-    monkeypatch.setattr(rank_choice, "REACH", 1)  # so that much is far off
+def test_beyond_reach_all_places_are_alike():
     weights, aim, rate = {0: 3, 1: 9}, Fraction(3), Fraction(1)
-    expected = law(weights, aim, rate, 5, reach=1)
-    seen = np.bincount([choose_rank(tally(weights), aim, 2, rate, last=5) for _ in range(DRAWS)], minlength=6)
-    for count, p in zip(seen.tolist(), expected, strict=True):
-        assert abs(count - DRAWS * p) <= 6 * math.sqrt(DRAWS * p * (1 - p)) + 1
+    (seen,) = drawn([(weights, aim)], rate=rate, denominator=2, last=5, reach=1)
+    assert as_likely(seen, law(weights, aim, rate, 5, reach=1))
 
 
 def test_places_that_are_taken_together_are_chosen_together():
@@ -134,3 +175,21 @@ def taken_together(weights: tuple[int, ...], near: Near) -> list[int]:
         far = before >= near.share * total + near.above or before + sum(block) <= near.share * total - near.below
         found += [sum(block), *[0] * (len(block) - 1)] if far else list(block)
     return found
+
+
+GROUPS = [([3, 4, 7], [1, 2, 4]), ([], []), ([7, 8], [8, 16]), ([], []), ([8], [32])]
+
+
+def test_places_are_taken_together_within_a_group_only():
+    coarse = Grouped.of(GROUPS).coarser(2)
+    assert coarse.places.tolist() == [0, 1, 1, 2, 2]
+    assert coarse.weights.tolist() == [1, 6, 8, 16, 32]
+    assert coarse.sizes.tolist() == [2, 0, 2, 0, 1]
+    assert coarse.totals.tolist() == [7, 0, 24, 0, 32]
+
+
+def test_each_group_gets_a_place_before_all_and_one_behind():
+    padded = Grouped.of(GROUPS).padded(5, 9)
+    assert padded.places.tolist() == [0, 4, 5, 8, 11, 0, 11, 0, 8, 9, 11, 0, 11, 0, 9, 11]
+    assert padded.weights.tolist() == [5, 1, 2, 4, 5, 5, 5, 5, 8, 16, 5, 5, 5, 5, 32, 5]
+    assert padded.sizes.tolist() == [5, 2, 4, 2, 3]
