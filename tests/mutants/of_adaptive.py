@@ -73,9 +73,15 @@ MUTANTS: list[Mutant] = [
         "unit/noise/test_noise_heavy.py",
         ("if u1**p + v1**p <= u0 ** (p - 2) << 2 * bits:", "if u1**p + v1**p <= 2 * u0 ** (p - 2) << 2 * bits:"),
         ('d = whole(degrees, "degrees", least=1, most=64)', 'd = whole(degrees, "degrees", least=1, most=64) + 1'),
-        ("return least if source.word() & 1 else -least", "return least"),
-        ("ExponentialCoin(1 / (2 * scale))", "ExponentialCoin(1 / scale)"),
+        ("            return size if source.word() & 1 else -size", "            return size"),
+        ("ExponentialCoin(1 / (2 * scale)).draw", "ExponentialCoin(1 / scale).draw"),
+        ("ExponentialCoin(1 / (2 * scale)).fill", "ExponentialCoin(1 / scale).fill"),
         ("if least == most:", "if True:"),
+        ("told = (u >= _LEAST_WORD) & (v >= _LEAST_WORD)", "told = u == u"),
+        ("(np.abs(left - right) > _TELLS * both)", "(both > 0)"),
+        ("((moved < _NARROW) & ~near)", "(moved < _NARROW)"),
+        ("np.where(source.words(found.size) & np.uint64(1), found, -found)", "found"),
+        ("kept[lane] = size is not None", "kept[lane] = True"),
     ),
     *of(
         "mechanisms/tails.py",
@@ -139,12 +145,21 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms/sample_aggregate.py",
         ADAPTIVE,
-        ('order = np.argsort(places, kind="stable")', "order = np.arange(size)"),
+        (
+            'order = np.argsort(places, axis=1, kind="stable")',
+            "order = np.tile(np.arange(size), (count, 1))",
+        ),
         ("            return ruler.low\n", "            raise BadValue('rows', repr(part), 'others')\n"),
         (
             'if not isinstance(aggregate, SmoothQuantile) and aggregate.neighbors != "change-one":',
             "if False:",
         ),
+    ),
+    *of(
+        "mechanisms/sample_aggregate.py",
+        "statistical/test_simulated_draws.py",
+        ("found[places] = self.aggregate.simulate(list(told), len(places))", "found[places] = float(told[0])"),
+        ("label = places + self.blocks * np.arange(count)[:, np.newaxis]", "label = 0 * places"),
     ),
     *of(
         "mechanisms/sensitivity_sampling.py",

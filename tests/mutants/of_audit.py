@@ -121,7 +121,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms/sparse_run.py",
         SIMULATED,
-        ("bar=steps.threshold + bar)", "bar=steps.threshold)"),
+        ("bars = add(_filled(steps.threshold, count), ", "bars = add(_filled(0, count), "),
         (
             "drawn = noise.discrete_laplace(steps.query_scale, (count, values.size))",
             "drawn = noise.discrete_laplace(steps.query_scale / 2, (count, values.size))",

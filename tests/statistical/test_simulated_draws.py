@@ -28,11 +28,13 @@ from privet.mechanisms import (
     ProposeTestRelease,
     Quantile,
     RandomizedResponse,
+    SampleAggregate,
     SmoothQuantile,
     SmoothSensitivity,
     Sparse,
     TopK,
     TopKWithGaps,
+    sparse_run,
 )
 
 SINGLE, MANY = 3_000, 30_000
@@ -121,6 +123,16 @@ CASES: dict[str, tuple[Mechanism, Any, Callable[[Any], Any], Callable[[Any], Any
         plain,
         plain,
     ),
+    "Sample and aggregate": (
+        SampleAggregate(
+            estimator=max,
+            blocks=2,
+            aggregate=Quantile(q=0.5, low=0, high=5, step=1, epsilon=4, neighbors="change-one"),
+        ),
+        [1, 3, 5],
+        plain,
+        plain,
+    ),
     "Propose, test, release": (
         ProposeTestRelease(bound=1, epsilon=2, delta=0.05),
         Local(0, [1, 1, 1, 2]),
@@ -151,3 +163,36 @@ def test_what_is_simulated_has_the_law_of_what_is_released(name: str) -> None:
 def test_no_releases_can_be_simulated_too() -> None:
     for mechanism, value, _, _ in CASES.values():
         assert len(mechanism.simulate(value, 0)) == 0
+
+
+def test_a_release_is_what_is_simulated_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # the roads that differ meet in one function, which is watched here
+    watched: dict[str, tuple[Any, str, list[tuple[Mechanism, Any]]]] = {
+        "first_reaches": (
+            sparse_run,
+            "first_reaches",
+            [
+                (AboveThreshold(threshold=1, sensitivity=1, epsilon=2), [0, 1, 2]),
+                (Sparse(threshold=1, limit=2, sensitivity=1, epsilon=4, grid="whole"), [0, 1, 2]),
+                (NumericSparse(threshold=1, limit=1, sensitivity=1, epsilon=4, grid="whole"), [0, 1, 2]),
+            ],
+        ),
+        "simulate_steps": (
+            SmoothSensitivity,
+            "simulate_steps",
+            [
+                (SmoothSensitivity(low=0, high=9, step=1, epsilon=4), Local(4, [1] * 40)),
+                (SmoothQuantile(q=0.5, low=0, high=9, step=1, epsilon=4), [4, 4, 9]),
+            ],
+        ),
+        "_answers": (SampleAggregate, "_answers", [(CASES["Sample and aggregate"][0], [1, 3, 5])]),
+    }
+    for owner, name, cases in watched.values():
+        seen: list[str] = []
+        real = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, real=real, seen=seen: (seen.append("x"), real(*given))[1])
+        for mechanism, value in cases:
+            for draw in (lambda: mechanism.release(value), lambda: mechanism.simulate(value, 3)):  # noqa: B023
+                seen.clear()
+                draw()
+                assert seen, (name, mechanism)

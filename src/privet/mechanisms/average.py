@@ -71,7 +71,9 @@ class Average(Mechanism):
         """Return so many releases of the same values. Each costs the event once more."""
         n, sums = self._sums(values)
         noisy = [self.laplace.simulate(each, read_times(times)).tolist() for each in sums]
-        return np.array([self._read(n, *drawn) for drawn in zip(*noisy, strict=True)], dtype=np.float64)
+        drawn = list(zip(*noisy, strict=True))
+        read = {several: self._read(n, *several) for several in set(drawn)}
+        return np.array([read[several] for several in drawn], dtype=np.float64)
 
     def _sums(self, values: Any) -> tuple[int, tuple[int, ...]]:
         """Return the number of rows and the sums that get noise: from low, and from high where the number is private.

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privet import noise
 from privet.core.errors import BadParameter, BadValue
@@ -21,9 +22,12 @@ from privet.core.event import Event
 from privet.core.exact import read_rational, whole
 
 from .average import Average
-from .mechanism import Mechanism
+from .mechanism import Mechanism, read_times
 from .quantile_one import Quantile
 from .smooth_quantile import SmoothQuantile
+
+_DRAWN = 2**20
+"""Rows that are put into blocks at a time, where many releases are simulated."""
 
 Aggregate = Average | Quantile | SmoothQuantile
 
@@ -67,16 +71,40 @@ class SampleAggregate(Mechanism):
 
     def release(self, rows: Any) -> Any:
         """Return a private aggregate of the estimator's answers on random blocks of the rows."""
+        return self.aggregate.release(self._answers(rows, 1)[0])
+
+    def simulate(self, rows: Any, times: int) -> NDArray[Any]:
+        """Return so many releases of the same rows, for each of which the estimator is asked. Each costs the event."""
+        drawn: dict[tuple[Fraction, ...], list[int]] = {}
+        count = read_times(times)
+        for place, answers in enumerate(self._answers(rows, count)):
+            drawn.setdefault(tuple(answers), []).append(place)
+        found = np.empty(count, dtype=np.float64)
+        for told, places in drawn.items():
+            found[places] = self.aggregate.simulate(list(told), len(places))
+        return found
+
+    def _answers(self, rows: Any, times: int) -> list[list[Fraction]]:
+        """Return the estimator's answers on the blocks of so many partitions of the rows, each drawn afresh."""
         listed = isinstance(rows, (list, tuple))
         size = len(rows) if listed or (isinstance(rows, np.ndarray) and rows.ndim) else None
         if size is None:
             raise BadValue("rows", f"a {type(rows).__name__}", "a list or an array of rows")
-        # Grouping by one sort keeps the order of the rows inside a block.
-        places = noise.uniform_below(self.blocks, size)
-        order = np.argsort(places, kind="stable")
-        cuts = np.searchsorted(places[order], np.arange(self.blocks + 1))
-        parts = [order[a:b] for a, b in pairwise(cuts.tolist())]
-        return self.aggregate.release([self._ask([rows[i] for i in part] if listed else rows[part]) for part in parts])
+        found = []
+        most = max(1, _DRAWN // (size + self.blocks))
+        for start in range(0, times, most):
+            count = min(most, times - start)
+            places = noise.uniform_below(self.blocks, (count, size))
+            # Grouping by one sort keeps the order of the rows inside a block.
+            order = np.argsort(places, axis=1, kind="stable")
+            label = places + self.blocks * np.arange(count)[:, np.newaxis]
+            sizes = np.bincount(label.ravel(), minlength=count * self.blocks).reshape(count, -1)
+            cuts = np.cumsum(np.hstack([np.zeros((count, 1), dtype=np.int64), sizes]), axis=1)
+            for one, cut in zip(order, cuts.tolist(), strict=True):
+                parts = [one[a:b] for a, b in pairwise(cut)]
+                taken = [[rows[i] for i in part.tolist()] if listed else rows[part] for part in parts]
+                found.append([self._ask(part) for part in taken])
+        return found
 
     def _ask(self, part: Any) -> Fraction:
         try:

@@ -13,6 +13,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter, RequestError
 from privet.core.exact import open_probability, positive
@@ -94,7 +97,7 @@ class SmoothSensitivity(Mechanism):
         """Return the answer of a `Local` with noise, within [low, high]: an int where every place is whole."""
         return self.release_steps(*self._measure(value))
 
-    def simulate(self, value: Any, times: int) -> list[Any]:
+    def simulate(self, value: Any, times: int) -> NDArray[Any]:
         """Return so many releases of the same `Local`. Each costs the event once more."""
         return self.simulate_steps(*self._measure(value), times)
 
@@ -109,14 +112,14 @@ class SmoothSensitivity(Mechanism):
 
         The bound may be up to 2**-38 too high, relatively, and must not be too low.
         """
-        return self.simulate_steps(place, bound, 1)[0]
+        return self.simulate_steps(place, bound, 1).tolist()[0]
 
-    def simulate_steps(self, place: int, bound: float, times: int) -> list[Any]:
+    def simulate_steps(self, place: int, bound: float, times: int) -> NDArray[Any]:
         """Return so many releases of a place with noise in proportion to a smooth bound in steps."""
         scale = self.rung(bound) / self.alpha
-        moved = [place + self.noise.draw(scale) for _ in range(read_times(times))]
-        at = {held: self.ruler.at([held]).tolist()[0] for held in {min(max(x, 0), self.ruler.last) for x in moved}}
-        return [at[min(max(x, 0), self.ruler.last)] for x in moved]
+        moved = np.clip(place + self.noise.draw(scale, read_times(times)), 0, self.ruler.last).astype(np.int64)
+        held, where = np.unique(moved, return_inverse=True)
+        return np.asarray(self.ruler.at(held.tolist()))[where]
 
     def rung(self, bound: float) -> Fraction:
         """Return a bound in steps, or the least one, rounded up to as many binary digits as the ladder needs."""

@@ -71,7 +71,7 @@ class SmoothQuantile(Mechanism):
         place, bound = self._measure(values)
         return self.smooth.release_steps(place, bound)
 
-    def simulate(self, values: Any, times: int) -> list[Any]:
+    def simulate(self, values: Any, times: int) -> NDArray[Any]:
         """Return so many releases of the same values. Each costs the event once more."""
         return self.smooth.simulate_steps(*self._measure(values), times)
 

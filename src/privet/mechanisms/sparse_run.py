@@ -17,6 +17,7 @@ import numpy as np
 from privet import noise
 
 from .lattice import Grid, add, exponent_below, step_of
+from .reading import objects_of
 
 BLOCK = 2**15
 _FINE_BITS = 20
@@ -53,15 +54,43 @@ def make_steps(
 
 def crossings_of_many(
     steps: Steps, limit: int, values: Any, times: int, *, refresh: bool
-) -> Iterator[list[tuple[int, int]]]:
-    """Yield the crossings of so many runs over the same queries: runs as any other, whose noise is drawn together."""
+) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Yield the crossings of so many runs over the same queries, in blocks: runs as any other, drawn together.
+
+    Each block is four arrays: the run, the number of the crossing within it, its place, and its gap.
+    """
     rows = max(1, BLOCK // max(values.size, 1))
     for start in range(0, times, rows):
         count = min(rows, times - start)
-        bars = noise.discrete_laplace(steps.threshold_scale, count).tolist()
+        bars = add(_filled(steps.threshold, count), noise.discrete_laplace(steps.threshold_scale, count))
         drawn = noise.discrete_laplace(steps.query_scale, (count, values.size))
-        for bar, noisy in zip(bars, add(np.repeat(values[np.newaxis], count, axis=0), drawn), strict=True):
-            yield Run(steps, limit, refresh=refresh, bar=steps.threshold + bar).cross(noisy)
+        noisy = add(np.repeat(values[np.newaxis], count, axis=0), drawn)
+        if not refresh:
+            run, order, places, gaps = first_reaches(noisy, bars, limit)
+            yield run + start, order, places, gaps
+            continue
+        for row, (bar, each) in enumerate(zip(bars.tolist(), noisy, strict=True)):
+            found = Run(steps, limit, refresh=True, bar=bar).cross(each)
+            places, gaps = ([one[part] for one in found] for part in (0, 1))
+            yield (
+                np.full(len(found), start + row),
+                np.arange(len(found)),
+                np.array(places, dtype=int),
+                objects_of(gaps, (len(found),)),
+            )
+
+
+def first_reaches(noisy: Any, bars: Any, most: int) -> tuple[Any, Any, Any, Any]:
+    """Return where rows of noisy queries reach their bars, `most` times each: row, number in it, place and gap."""
+    rows, places = (noisy >= bars[:, np.newaxis]).nonzero()
+    order = np.arange(rows.size) - np.searchsorted(rows, np.arange(len(noisy)))[rows]
+    kept = order < most
+    rows, order, places = rows[kept], order[kept], places[kept]
+    return rows, order, places, add(noisy[rows, places], -bars[rows])
+
+
+def _filled(number: int, count: int) -> Any:
+    return np.full(count, number, dtype=np.int64 if abs(number) < 2**62 else object)
 
 
 class Run:
@@ -109,13 +138,12 @@ class Run:
 
     def cross(self, noisy: Any) -> list[tuple[int, int]]:
         """Return the place and the gap of each crossing, up to the last one that is left."""
-        found: list[tuple[int, int]] = []
         if not self._refresh:
-            for place in (noisy >= self._bar).nonzero()[0][: self.left].tolist():
-                found.append((place, int(noisy[place]) - self._bar))
-                self._count()
-            return found
+            _, _, places, gaps = first_reaches(noisy[np.newaxis], _filled(self._bar, 1), self.left)
+            self.left -= len(places)
+            return list(zip(places.tolist(), gaps.tolist(), strict=True))
         # Noise behind a crossing has decided nothing yet, so it may meet the next bar.
+        found: list[tuple[int, int]] = []
         place = 0
         while self.left and (place := self._next(noisy, place)) < noisy.size:
             found.append((place, int(noisy[place]) - self._bar))

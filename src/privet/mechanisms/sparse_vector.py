@@ -156,9 +156,10 @@ class Sparse(Mechanism):
         width = min(self.limit, numbers.size)
         rows = np.hstack([np.full((times, width), -1.0), np.full((times, width), np.nan)])
         grid = to_grid(numbers, self._steps.exponent)
-        for row, found in enumerate(crossings_of_many(self._steps, self.limit, grid, times, refresh=self.refresh)):
-            for column, (place, gap) in enumerate(found):
-                rows[row, column], rows[row, width + column] = place, self._number(gap)
+        many = crossings_of_many(self._steps, self.limit, grid, times, refresh=self.refresh)
+        for run, order, places, gaps in many:
+            rows[run, order] = places
+            rows[run, width + order] = from_grid(gaps, self._steps.exponent, like=Numbers(gaps, gaps.shape, False))
         return rows
 
     def stream(self, queries: Iterable[Any]) -> Iterator[Above | None]:

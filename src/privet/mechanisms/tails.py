@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from privet import noise
 from privet.accounting.events import ApproximateEvent, PureEvent
@@ -19,6 +19,9 @@ from privet.core.exact import open_probability, whole
 from privet.core.rounding import exp_up, inflate, log_up
 
 from .lattice import tail_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _ROOTS = 60
 _MOST_POWER = 64
@@ -35,8 +38,8 @@ class Tail(Protocol):
         """Return the event of a release at the alpha and beta of `split`."""
         ...
 
-    def draw(self, scale: Fraction) -> int:
-        """Return fresh noise of this scale, rounded to a whole number."""
+    def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
+        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
         ...
 
     def reach(self, confidence: object) -> float:
@@ -68,9 +71,9 @@ class PowerTail:
         """Return the event of a release at the alpha and beta of `split`."""
         return PureEvent(epsilon)
 
-    def draw(self, scale: Fraction) -> int:
-        """Return fresh noise of this scale, rounded to a whole number."""
-        return noise.rounded_power(scale, self.power)
+    def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
+        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        return noise.rounded_power(scale, self.power, count)
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + |z|**power) has a beta law."""
@@ -103,9 +106,9 @@ class StudentTail:
         """Return the event of a release at the alpha and beta of `split`."""
         return PureEvent(epsilon)
 
-    def draw(self, scale: Fraction) -> int:
-        """Return fresh noise of this scale, rounded to a whole number."""
-        return noise.rounded_student(scale, self.degrees)
+    def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
+        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        return noise.rounded_student(scale, self.degrees, count)
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + z**2) has a beta law."""
@@ -148,9 +151,9 @@ class LaplaceTail:
         """Return the event of a release at the alpha and beta of `split`."""
         return ApproximateEvent(epsilon, self.delta)
 
-    def draw(self, scale: Fraction) -> int:
-        """Return fresh noise of this scale, rounded to a whole number."""
-        return noise.rounded_laplace(scale)
+    def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
+        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        return noise.rounded_laplace(scale, count)
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability."""

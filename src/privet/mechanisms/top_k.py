@@ -20,7 +20,7 @@ from privet.core.rounding import float_up
 from .exponential import ExponentialEvent
 from .lattice import exponent_below, from_grid, step_of, tail_of
 from .mechanism import read_times, shown
-from .reading import Numbers, read_numbers
+from .reading import Numbers, objects_of, read_numbers
 from .selection import Selection, read_scores
 from .selection_odds import gumbel_depth
 from .sparse_answers import improve
@@ -147,8 +147,10 @@ class TopKWithGaps(Selection):
         import numpy as np
 
         orders, steps = self._top(scores, size=read_times(times))
-        gaps = np.array([[self._number(gap) for gap in several] for several in steps]).reshape(orders.shape)
-        return np.hstack([orders, gaps])
+        exact = [gap for several in steps for gap in several]
+        narrow = max(exact, default=0) < 2**62
+        gaps = (np.array(exact, dtype=np.int64) if narrow else objects_of(exact, (len(exact),))).reshape(orders.shape)
+        return np.hstack([orders, from_grid(gaps, self._exponent, like=Numbers(gaps, gaps.shape, False))])
 
     def _top(self, scores: Any, *, size: int | None = None) -> tuple[NDArray[np.int64], list[Any]]:
         values = read_scores(scores)

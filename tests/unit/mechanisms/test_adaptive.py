@@ -185,7 +185,7 @@ CHANGING = Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one")
 def test_a_row_changes_the_answer_of_one_block_whatever_the_estimator(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(1)
     blocks_of = generator.integers(0, 4, size=30)
-    monkeypatch.setattr("privet.noise.uniform_below", lambda n, size: blocks_of[:size])
+    monkeypatch.setattr("privet.noise.uniform_below", lambda n, size: blocks_of[: size[1]].reshape(size))
     seen: list[list[Fraction]] = []
     monkeypatch.setattr(Quantile, "release", lambda self, values: seen.append(values))
     wild = SampleAggregate(estimator=lambda rows: hash(tuple(rows)) % 1009, blocks=4, aggregate=CHANGING)

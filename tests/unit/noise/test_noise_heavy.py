@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from privet.core.errors import InvariantError, RequestError
 from privet.noise import rounded_laplace, rounded_power, rounded_student
-from privet.noise.heavy import power_from, student_from
+from privet.noise.heavy import power_from, power_region, settle, settle_many, student_from, student_region
 
 DRAWS = 6000
 ALARM = 1e-8
@@ -44,24 +44,26 @@ def student_within(degrees: int) -> Callable[[float], float]:
     return lambda z: float(betainc(0.5, degrees / 2, z * z / (1 + z * z)))
 
 
-KINDS: dict[str, tuple[Callable[[Fraction], int], Callable[[float], float]]] = {
-    "Cauchy": (lambda scale: rounded_power(scale, 2), lambda z: 2 / math.pi * math.atan(z)),
-    "power 3": (lambda scale: rounded_power(scale, 3), power_within(3)),
-    "power 4": (lambda scale: rounded_power(scale, 4), power_within(4)),
-    "power 7": (lambda scale: rounded_power(scale, 7), power_within(7)),
-    "Student 1": (lambda scale: rounded_student(scale, 1), lambda z: 2 / math.pi * math.atan(z)),
-    "Student 2": (lambda scale: rounded_student(scale, 2), student_within(2)),
-    "Student 3": (lambda scale: rounded_student(scale, 3), student_within(3)),
-    "Student 10": (lambda scale: rounded_student(scale, 10), student_within(10)),
+KINDS: dict[str, tuple[Callable[..., Any], Callable[[float], float]]] = {
+    "Cauchy": (lambda scale, *size: rounded_power(scale, 2, *size), lambda z: 2 / math.pi * math.atan(z)),
+    "power 3": (lambda scale, *size: rounded_power(scale, 3, *size), power_within(3)),
+    "power 4": (lambda scale, *size: rounded_power(scale, 4, *size), power_within(4)),
+    "power 7": (lambda scale, *size: rounded_power(scale, 7, *size), power_within(7)),
+    "Student 1": (lambda scale, *size: rounded_student(scale, 1, *size), lambda z: 2 / math.pi * math.atan(z)),
+    "Student 2": (lambda scale, *size: rounded_student(scale, 2, *size), student_within(2)),
+    "Student 3": (lambda scale, *size: rounded_student(scale, 3, *size), student_within(3)),
+    "Student 10": (lambda scale, *size: rounded_student(scale, 10, *size), student_within(10)),
     "Laplace": (rounded_laplace, lambda z: -math.expm1(-z)),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)])
-def test_draws_are_rounded_continuous_draws(kind: str, scale: Fraction) -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_draws_are_rounded_continuous_draws(kind: str, scale: Fraction, together: bool) -> None:
     draw, within = KINDS[kind]
-    drawn = np.array([draw(scale) for _ in range(DRAWS)], dtype=object)
+    drawn = draw(scale, DRAWS) if together else np.array([draw(scale) for _ in range(DRAWS)], dtype=object)
+    assert len(drawn) == DRAWS
     reach = 12
     below = [within((k + 0.5) / float(scale)) for k in range(reach + 1)]
     ahead = [below[0]] + [(b - a) / 2 for a, b in itertools.pairwise(below)]
@@ -73,6 +75,53 @@ def test_draws_are_rounded_continuous_draws(kind: str, scale: Fraction) -> None:
     pairs = [*zip(seen[often], expected[often], strict=True), *pooled]
     statistic = sum((a - b) ** 2 / b for a, b in pairs)
     assert chi2.sf(statistic, len(pairs)) > ALARM
+
+
+REGIONS = {
+    "Cauchy": power_region(2),
+    "power 3": power_region(3),
+    "power 64": power_region(64),
+    "Student 1": student_region(1),
+    "Student 3": student_region(3),
+    "Student 64": student_region(64),
+}
+
+
+class Turns:
+    """A source that says one word and another in turns, so that points refined twice are refined alike."""
+
+    def __init__(self) -> None:
+        self.turn = False
+
+    def word(self) -> int:
+        self.turn = not self.turn
+        return 0x9E3779B97F4A7C15 if self.turn else 0x3C6EF372FE94F82A
+
+    def words(self, count: int) -> Any:
+        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+
+
+def edges() -> list[tuple[int, int]]:
+    """Return points on the circle, at halves of scales, and at the ends of words."""
+    fifths = [(3 * 2**64 // 5 + i, 4 * 2**64 // 5 + j) for i in range(-2, 3) for j in range(-2, 3)]
+    halves = [(2**63 + i, (2 * k + 1) * 2**62 // 7 + j) for k in range(4) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    ends = [(a, b) for a in (0, 1, 2**20, 2**44, 2**63, 2**64 - 1) for b in (0, 1, 2**20, 2**44, 2**63, 2**64 - 1)]
+    return fifths + halves + ends
+
+
+@pytest.mark.parametrize("name", REGIONS)
+@pytest.mark.parametrize("scale", [Fraction(7, 2), Fraction(1, 3), Fraction(2**40), Fraction(1, 2**50)])
+def test_many_points_are_settled_as_each_is_by_itself(name: str, scale: Fraction) -> None:
+    words = np.frombuffer(os.urandom(16 * 3000), dtype=np.uint64).reshape(2, -1)
+    tails = np.concatenate([words[0] >> np.arange(3000, dtype=np.uint64) % np.uint64(64), words[0]])
+    u = np.concatenate([tails, np.array([a for a, _ in edges()], dtype=np.uint64)])
+    v = np.concatenate([words[1], words[1], np.array([b for _, b in edges()], dtype=np.uint64)])
+    region = REGIONS[name]
+    sizes, kept = settle_many(scale, region, u, v, Turns())
+    for lane, (a, b) in enumerate(zip(u.tolist(), v.tolist(), strict=True)):
+        alone = settle(scale, region, a, b, Turns())
+        assert kept[lane] == (alone is not None)
+        assert alone is None or sizes[lane] == alone
 
 
 def test_a_point_on_the_edge_asks_for_more_bits() -> None:

@@ -66,7 +66,6 @@ ADAPTIVE: tuple[Entry, ...] = (
         _smooth,
         (Local(49, [1] + [20] * 39), Local(50, [20] * 40)),
         stated=4,
-        samples=200_000,
     ),
     known(
         "Smooth quantile",
@@ -74,7 +73,6 @@ ADAPTIVE: tuple[Entry, ...] = (
         _smooth_quantile,
         ([49, 50, 50], [50, 50, 100]),
         stated=4,
-        samples=200_000,
     ),
     known(
         "Average",
@@ -83,7 +81,6 @@ ADAPTIVE: tuple[Entry, ...] = (
         ([1, 1], [0, 1, 1]),
         stated=2,
         look=_side,
-        samples=200_000,
     ),
     known(
         "Propose, test, release",
@@ -92,6 +89,5 @@ ADAPTIVE: tuple[Entry, ...] = (
         (Local(0, [1, 1, 1, 2]), Local(1, [1, 1, 2, 2])),
         stated=2,
         look=_answer,
-        samples=200_000,
     ),
 )

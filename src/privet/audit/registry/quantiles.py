@@ -109,6 +109,6 @@ QUANTILES: tuple[Entry, ...] = (
         _of_blocks,
         ([0, 0, 0], [0, 0, 8]),
         stated=4,
-        samples=32_000,
+        samples=250_000,
     ),
 )

@@ -89,6 +89,5 @@ SELECTIONS: tuple[Entry, ...] = (
         _MANY_APART,
         stated=2,
         look=_winner_and_bin,
-        samples=400_000,
     ),
 )

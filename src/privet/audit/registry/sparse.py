@@ -72,7 +72,6 @@ SPARSE: tuple[Entry, ...] = (
         _FIRST,
         stated=3,
         look=_places(1),
-        samples=300_000,
     ),
     known(
         "Above threshold, gaps",
@@ -81,7 +80,6 @@ SPARSE: tuple[Entry, ...] = (
         _FIRST,
         stated=3,
         look=_place_and_gap,
-        samples=300_000,
     ),
     known(
         "Sparse vector",
@@ -90,7 +88,6 @@ SPARSE: tuple[Entry, ...] = (
         _TWO,
         stated=4,
         look=_places(2),
-        samples=300_000,
     ),
     known(
         "Sparse vector, measured",
@@ -99,6 +96,5 @@ SPARSE: tuple[Entry, ...] = (
         ([0, 0, 1], [1, 1, 0]),
         stated=3,
         look=_place_and_number,
-        samples=300_000,
     ),
 )
