@@ -6,6 +6,21 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "engines/expressions.py",
+        "adversarial/test_exhaustion.py",
+        ('return _cut(" || ".join(', 'return (" || ".join('),
+    ),
+    *of(
+        "engines/evaluation.py",
+        "adversarial/test_exhaustion.py",
+        ("for value in values)[:LONGEST],", "for value in values),"),
+    ),
+    *of(
+        "query/resolve.py",
+        "adversarial/test_exhaustion.py",
+        ("if parts_in(expression, {}) > MOST_PARTS:", "if parts_in(expression, {}) > MOST_PARTS**2:"),
+    ),
+    *of(
         "query/rules.py",
         "unit/query/test_expression_facts.py",
         ("sure = [argument.constant is not None for argument", "sure = [not argument.typed.nullable for argument"),

@@ -17,7 +17,7 @@ from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 from privet.core.schema import Kind
 from privet.query import dates
-from privet.query.functions import typed
+from privet.query.functions import LONGEST, typed
 from privet.query.typed import unify
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -323,7 +323,7 @@ _FUNCTIONS: Mapping[str, Method] = {
     "substring": lambda values, kinds: values[0][values[1] - 1 : values[1] - 1 + values[2]],
     "starts_with": lambda values, kinds: values[0].startswith(values[1]),
     "contains": lambda values, kinds: values[1] in values[0],
-    "concat": lambda values, kinds: "".join(values),
+    "concat": lambda values, kinds: "".join(value[:LONGEST] for value in values)[:LONGEST],
     "nullif": _nullif,
     "to_integer": _to_integer,
     "to_number": _to_number,

@@ -16,7 +16,7 @@ from privet.core.errors import InvariantError, Unsupported
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 from privet.core.schema import Kind
-from privet.query.functions import FUNCTIONS
+from privet.query.functions import FUNCTIONS, LONGEST
 from privet.query.typed import Argument, of_column, of_literal, unify
 
 from . import moments
@@ -293,7 +293,12 @@ def _substring(renderer: Renderer, name: str, several: Several, safe: bool) -> s
 
 
 def _concat(renderer: Renderer, name: str, several: Several, safe: bool) -> str:
-    return "(" + " || ".join(as_kind(rendered, "text") for rendered in several) + ")"
+    """Return texts put together, each and all of them cut: no row may become so large that it exhausts the engine."""
+    return _cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))
+
+
+def _cut(sql: str) -> str:
+    return f"substring({sql}, 1, {LONGEST})"
 
 
 _WHOLE_TEXT = quoted("^ *([+-]?[0-9]+) *$")

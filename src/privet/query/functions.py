@@ -22,6 +22,9 @@ from .typed import Argument, Typed, of_column, of_literal, truth
 
 MANY = 10**9
 
+LONGEST = 2000
+"""Texts that are put together are cut to so many characters: doubled again and again, they would exhaust an engine."""
+
 
 @dataclass(frozen=True)
 class Function:
@@ -148,7 +151,15 @@ FUNCTIONS: Mapping[str, Function] = {
         ),
         _f("starts_with", "two texts", "boolean", "whether x starts with y", _TRUTH_OF_TEXTS, 2),
         _f("contains", "two texts", "boolean", "whether x contains y", _TRUTH_OF_TEXTS, 2),
-        _f("concat", "texts", "text", "one after the other; NULL if any is NULL", _TEXT, 2, MANY),
+        _f(
+            "concat",
+            "texts",
+            "text",
+            f"one after the other, each and the whole cut to its first {LONGEST:,} characters; NULL if any is NULL",
+            _TEXT,
+            2,
+            MANY,
+        ),
         _f(
             "case",
             "condition, value, ..., value",

@@ -21,6 +21,9 @@ from .normal import MIRROR, call, text
 from .relation import MARK, OVER_NUMBERS, Private, has_aggregate
 from .typed import Typed
 
+MOST_PARTS = 10_000
+"""So many parts an expression may have: a column that is used twice at each of many levels would have 2**levels."""
+
 _LARGEST_DENOMINATOR = 2**20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
@@ -74,11 +77,32 @@ def read_timestamp(value: str) -> datetime.datetime:
 
 def fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     """Return an expression over known columns, in the one form, with texts beside dates read as dates."""
+    if parts_in(expression, {}) > MOST_PARTS:
+        raise Unsupported(
+            f"an expression has at most {MOST_PARTS:,} parts, once the columns of sub-queries are put in their places; "
+            f"this one uses derived columns of derived columns too often"
+        )
+    return _fitted(expression, columns)
+
+
+def parts_in(expression: Expression, known: dict[int, int]) -> int:
+    """Return of how many columns, constants and functions an expression is made; parts that it shares are visited once.
+
+    `known` has the numbers of parts that were visited before, by identity.
+    """
+    if not isinstance(expression, Call):
+        return 1
+    if id(expression) not in known:
+        known[id(expression)] = 1 + sum(parts_in(argument, known) for argument in expression.arguments)
+    return known[id(expression)]
+
+
+def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     if isinstance(expression, Column) and expression.name not in columns:
         raise UnknownName("column", expression.name, columns)
     if not isinstance(expression, Call):
         return expression
-    arguments = [fitted(argument, columns) for argument in expression.arguments]
+    arguments = [_fitted(argument, columns) for argument in expression.arguments]
     if expression.function in MIRROR or expression.function == "in":
         arguments = _fit_dates(arguments, columns)
     return call(expression.function, *arguments)
