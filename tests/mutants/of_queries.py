@@ -16,6 +16,12 @@ MUTANTS: list[Mutant] = [
         ("for value in values)[:LONGEST],", "for value in values),"),
     ),
     *of(
+        "query/shape.py",
+        "adversarial/test_join_keys.py",
+        (" and _told_apart(right.columns[right.key or", " and bool(right.columns[right.key or"),
+        ("-_EXACT <= end <= _EXACT for end", "-_EXACT <= end for end"),
+    ),
+    *of(
         "query/resolve.py",
         "adversarial/test_exhaustion.py",
         ("if parts_in(expression, {}) > MOST_PARTS:", "if parts_in(expression, {}) > MOST_PARTS**2:"),

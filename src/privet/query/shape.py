@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from privet.core.errors import InvariantError, UnknownName, Unsupported
 from privet.core.expression import Call, Column, Expression
@@ -16,7 +17,7 @@ from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Rows, unit_columns
 
 from .facts import as_facts, facts_of
-from .functions import mentions
+from .functions import mentions, typed
 from .origin import conjuncts, one_to_meet
 from .resolve import condition
 from .typed import hull, of_column
@@ -24,6 +25,9 @@ from .within import group_facts, rank_facts
 
 MOST_ROWS = 2**50
 """No scan sees more rows than this: it would take the fastest engine far longer than a scan may run."""
+
+_EXACT = 2**53
+"""Whole numbers up to here are doubles."""
 
 _MOST = 10**6
 
@@ -258,16 +262,29 @@ def check_same_unit(left: Schema, right: Schema) -> None:
 
 
 def on_key(join: Join, left: Schema, right: Schema) -> bool:
-    """Return whether each row of the left side meets at most one of a public right side, by its key."""
+    """Return whether each row of the left side meets at most one of a public right side, by its key.
+
+    Guarantee: a value of the left side equals at most one value of the key as the engine compares them. Of two kinds,
+    the narrower is made the wider one first: dates become their midnights and whole numbers up to 2**53 themselves, but
+    of larger ones many become the same double.
+    """
     key = next((name for name, column in join.names if column == right.key), None)
     if key is None:
         return False
     for one in conjuncts(join.on):
         if isinstance(one, Call) and one.function == "equal" and Column(key) in one.arguments:
             other = one.arguments[1 - one.arguments.index(Column(key))]
-            if mentions(other) <= left.columns.keys():
+            if mentions(other) <= left.columns.keys() and _told_apart(right.columns[right.key or ""], other, left):
                 return True
     return False
+
+
+def _told_apart(key: Facts, other: Expression, left: Schema) -> bool:
+    """Return whether different values of a key stay different where they are compared with an expression."""
+    if key.kind != "integer" or typed(other, left.columns).kind != "number":
+        return True
+    bounds = [key.low, key.high] if key.values is None else list(key.values)
+    return all(isinstance(end, (int, Fraction)) and -_EXACT <= end <= _EXACT for end in bounds)
 
 
 def _places(schema: Schema) -> list[int]:
