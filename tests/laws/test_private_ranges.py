@@ -20,8 +20,9 @@ from privet.core.schema import Contribution, Schema, Table, category, integer, n
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb import DuckDB
 from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer, Source
+from privet.engines.expressions import Renderer
 from privet.engines.memory import Memory
+from privet.engines.rendered import Source
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend

@@ -127,11 +127,19 @@ MUTANTS: list[Mutant] = [
         ("    if scope.owner is not None and of == [Column(scope.owner)]:", "    if scope.owner is not None:"),
     ),
     *of(
-        "engines/expressions.py",
+        "engines/arithmetic.py",
         "unit/engines/test_expression_contracts.py",
-        ('return _fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")', 'return f"({x} {operator} {y})"'),
-        ('return self.bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")', "return sql"),
-        ('return _fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")', 'return f"CAST({x} AS BIGINT)"'),
+        ('return fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")', 'return f"({x} {operator} {y})"'),
+    ),
+    *of(
+        "engines/rendered.py",
+        "unit/engines/test_expression_contracts.py",
+        ('return bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")', "return sql"),
+    ),
+    *of(
+        "engines/strings.py",
+        "unit/engines/test_expression_contracts.py",
+        ('return fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")', 'return f"CAST({x} AS BIGINT)"'),
     ),
     *of(
         "engines/moments.py",

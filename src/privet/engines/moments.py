@@ -9,9 +9,9 @@ from privet.core.errors import InvariantError
 from privet.core.expression import Value
 from privet.core.schema import Kind
 
+from .rendered import Bind
 from .text import constant, quoted
 
-Bind = Callable[[str, Callable[[str], str]], str]
 Several = Sequence[tuple[str, Kind | None, Value]]
 Method = Callable[[Bind, str, Several, bool], str]
 

@@ -19,7 +19,8 @@ from privet.query.nodes import Step
 
 from .arrays import arithmetic
 from .evaluation import evaluate_row
-from .expressions import Renderer, Source
+from .expressions import Renderer
+from .rendered import Source
 from .text import TYPES
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from privet.core.schema import Key, Kind
 from privet.core.unit import Rows
 from privet.query.functions import mentions
 
-from .expressions import Rendered, Renderer
+from .expressions import Renderer
 from .owners import owner_of
+from .rendered import Rendered
 from .text import INT64, TYPES, constant, whole
 from .values import LARGEST, RAW, clamped, given, grid_of, physical, sources
 from .weights import nth_least, with_share, with_weight

@@ -13,9 +13,10 @@ from privet.core.expression import Column as Name
 from privet.core.scan import Sum
 from privet.core.schema import Column, Schema
 
-from .expressions import Rendered, Renderer, Source
+from .expressions import Renderer
 from .grid import doubles, line
 from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
+from .rendered import Rendered, Source
 from .text import INT64, constant, double, whole
 
 LARGEST = 2**126

@@ -14,8 +14,9 @@ from privet.core import schema
 from privet.core.errors import RequestError
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer, Source
+from privet.engines.expressions import Renderer
 from privet.engines.memory import read
+from privet.engines.rendered import Source
 from privet.engines.text import TYPES
 from privet.engines.values import clamped
 from privet.query.functions import FUNCTIONS, typed
