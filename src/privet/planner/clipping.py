@@ -16,6 +16,8 @@ from privet.core.scan import Norm, Truncate
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Person, unit_columns
+from privet.query.aggregating import count, count_units
+from privet.query.aggregating import sum as total
 from privet.query.frame import Frame
 from privet.query.functions import typed
 from privet.query.join import standing_on
@@ -23,8 +25,7 @@ from privet.query.nodes import Aggregate, Output, Query, Step
 from privet.query.normal import conjunction, text
 from privet.query.relation import OVER_NUMBERS, aggregate
 from privet.query.shape import typical_of
-from privet.query.terms import Term, col, count, count_units
-from privet.query.terms import sum as total
+from privet.query.terms import Term, col
 
 from .derive import columns_of
 from .plan import Plan

@@ -15,22 +15,8 @@ from privet.core.expression import Column, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .build import aggregated, narrowed, refined
-from .inside import deduplicated, grouped
-from .join import join, pair, united
-from .levels import Level, crossed, cubed, rolled_up
-from .nodes import Order, Query
-from .normal import call, conjunction
-from .relation import Private, Released, Selection, distinct_name
-from .resolve import substitute
-from .several import spread_out
-from .sql_wish import NO_WISH, Wish
-from .terms import (
-    Descending,
-    Term,
+from .aggregating import (
     bounds,
-    col,
-    constant,
     corr,
     count,
     count_distinct,
@@ -44,7 +30,6 @@ from .terms import (
     median,
     mode,
     quantile,
-    read,
     smallest,
     std,
     std_pop,
@@ -52,8 +37,18 @@ from .terms import (
     top_k,
     var,
     var_pop,
-    when,
 )
+from .build import aggregated, narrowed, refined
+from .inside import deduplicated, grouped
+from .join import join, pair, united
+from .levels import Level, crossed, cubed, rolled_up
+from .nodes import Order, Query
+from .normal import call, conjunction
+from .relation import Private, Released, Selection, distinct_name
+from .resolve import substitute
+from .several import spread_out
+from .sql_wish import NO_WISH, Wish
+from .terms import Descending, Term, col, constant, read, when
 
 __all__ = [
     "Frame",
