@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from .aggregates import Mean, Ranked
 from .answer import Answer, Series
-from .core.expression import Column, Expression
+from .core.expression import Column
 from .core.receipt import Receipt
 from .core.schema import Kind
-from .engines.post import evaluate, run_step
-from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
-from .inference.laws import Law, half_width
+from .engines.post import run_step
 from .planner.averaging import averaged_sums
-from .planner.derive import columns_of, kinds_of, linear_in, meanings
+from .planner.derive import kinds_of, meanings
 from .planner.explain import coverage_notes
-from .planner.plan import Known, Place, Plan, Reading
+from .planner.plan import Known, Place, Plan
 from .planner.range_words import range_notes
-from .planner.selections import SURE
-from .planner.widths import law_of, measure_at, noise_within
 from .query.nodes import Output, Step
 from .release import Released
+from .row_bars import RowBars, value_of
 
 if TYPE_CHECKING:
     from .core.pair import Floats
 
 ROW = "privet row"
 """The column that says which released row a row came from."""
-
-_MOST_CORNERS = 6
-_DOUBT = 2.0
-"""A count below this many standard deviations of its noise says nothing about what is divided by it."""
 
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
@@ -122,14 +113,6 @@ def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
     return found
 
 
-def value_of(reading: Reading, parts: Sequence[Floats]) -> Any:
-    """Return what an aggregate reads from its sums; numbers of rows and people are whole."""
-    import numpy as np
-
-    value = reading.aggregate.read(*parts)
-    return np.clip(np.floor(value + 0.5), -(2.0**62), 2.0**62).astype(np.int64) if reading.aggregate.counts else value
-
-
 def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
     picked = _picked(step)
@@ -155,204 +138,3 @@ def _picked(step: Step) -> dict[str, str] | None:
         return None
     columns = {output.name: output.expression.name for output in step.outputs if isinstance(output.expression, Column)}
     return columns if len(columns) == len(step.outputs) else None
-
-
-class RowBars:
-    """The error bars of one answer: in closed form for the aggregates themselves, by simulation for what is derived."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        sums: Mapping[Place, Floats],
-        base: Mapping[str, Any],
-        chosen: list[int],
-        tail: float,
-        kinds: Mapping[str, Kind] | None = None,
-        laws: Mapping[Place, Law] | None = None,
-    ) -> None:
-        self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
-        self.kinds, self.laws = kinds_of(plan) if kinds is None else kinds, laws or {}
-        self.readings = {reading.name: reading for reading in plan.readings}
-
-    def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
-        plain = _tidied(values)
-        used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
-        numeric = not {int, float}.isdisjoint(map(type, plain))
-        if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
-            return Series(name, plain)
-        if not plain:
-            return Series(name, (), (), (), ())
-        line = linear_in(meaning)
-        if line is not None and (isinstance(meaning, Column) or used[0].aggregate.linear is not None):
-            ends = self._of_reading(used[0])
-            low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
-            low, high = (low, high) if line.factor >= 0 else (high, low)
-            found = Bars(low, high, abs(float(line.factor)) * ends.error)
-        else:
-            found = self._derived(meaning, used)
-        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
-
-    def _of_reading(self, reading: Reading) -> Bars:
-        import numpy as np
-
-        parts = [self.sums[place][self.chosen] for place in reading.places]
-        low, high = reading.aggregate.ends
-        factor = reading.aggregate.linear
-        if factor is not None:
-            half, error = self._noise(reading.places[0])
-            value = parts[0] * float(factor)
-            wide = half * float(factor)
-            return Bars(
-                np.clip(value - wide, low, high),
-                np.clip(value + wide, low, high),
-                np.full_like(value, error * float(factor)),
-            )
-        if isinstance(reading.aggregate, Ranked):
-            return self._of_ranked(reading, reading.aggregate, parts)
-        laws = [self._law(place) for place in reading.places]
-        if isinstance(reading.aggregate, Mean):
-            step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
-            count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
-            scaled = (laws[0].times(step), count)
-            found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
-            return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
-        tails = self._tails(reading, parts, laws)
-        found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
-        unknown = tails <= 0
-        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
-
-    def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
-        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
-
-        Its ends are places, or several taken together, and stand for all that is counted there.
-        """
-        import numpy as np
-
-        value, nothing = parts[0], np.full_like(parts[0], np.nan)
-        bottom, top = (np.full_like(value, end) for end in ranked.ends)
-        if 1 - self.tail > float(SURE):
-            return Bars(bottom, top, nothing)
-        ends = (parts[0], parts[0]) if ranked.extreme else (parts[1], parts[2])
-        half = self._half_of(reading, ranked)
-        low = bottom if ranked.share == 0 else np.maximum(bottom, np.minimum(ends[0] - half, value))
-        high = top if ranked.share == 1 else np.minimum(top, np.maximum(ends[1] + half, value))
-        return Bars(low, high, nothing)
-
-    def _half_of(self, reading: Reading, ranked: Ranked) -> float:
-        place = reading.places[-1]
-        if isinstance(place, Known):
-            return 0.0
-        one = self.plan.passes[place[0]]
-        if one.scan.places is None or one.selection is None:
-            return 0.0
-        return float(one.selection.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
-
-    def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
-        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
-
-        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
-        """
-        import numpy as np
-
-        tail = np.full(len(self.chosen), self.tail)
-        deviations = [(parts[-1], np.asarray(laws[-1].deviation))]
-        for index, divisor in enumerate(reading.aggregate.divisors(*parts)):
-            again = simulated_bars(lambda *sums, i=index: reading.aggregate.divisors(*sums)[i], parts, laws, tail=tail)
-            deviations.append((divisor, again.error))
-        known = np.ones(len(self.chosen))
-        for divisor, error in deviations:
-            part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
-            known -= part * part
-        return np.asarray(self.tail * np.clip(known, 0.0, 1.0))
-
-    def _law(self, place: Place) -> Law:
-        return self.laws[place] if place in self.laws else law_of(self.plan, place)
-
-    def _read(self, reading: Reading, parts: Sequence[Floats]) -> Any:
-        """Return what an aggregate reads, as it is shown: what was reconciled is not rounded."""
-        agreed = any(place in self.laws for place in reading.places)
-        return reading.aggregate.read(*parts) if agreed else value_of(reading, parts)
-
-    def _noise(self, place: Place) -> tuple[float, float]:
-        """Return the half-width and the standard deviation of a sum's noise, in grid units."""
-        import numpy as np
-
-        if isinstance(place, Known):
-            return 0.0, 0.0
-        if place in self.laws:
-            law = self.laws[place]
-            return float(half_width(law, law, np.zeros(1), self.tail)[0]), law.deviation
-        error = (
-            law_of(self.plan, place).deviation
-            if self.plan.rounds > 1
-            else measure_at(self.plan, place).standard_deviation
-        )
-        return noise_within(self.plan, place, 1 - self.tail), error
-
-    def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
-        """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
-
-        They hold what is derived where it rises or falls with each of the quantiles.
-        """
-        import numpy as np
-
-        ranked = {reading.name: self._of_reading(reading) for reading in used if isinstance(reading.aggregate, Ranked)}
-        if len(ranked) > _MOST_CORNERS:
-            unknown = np.full(len(self.chosen), np.inf)
-            return Bars(-unknown, unknown, np.full_like(unknown, np.nan))
-        others = [reading for reading in used if reading.name not in ranked]
-        found = [
-            self._simulated(meaning, others, dict(zip(ranked, corner, strict=True)))
-            for corner in product(*((bars.low, bars.high) for bars in ranked.values()))
-        ]
-        low = np.fmin.reduce([bars.low for bars in found])
-        high = np.fmax.reduce([bars.high for bars in found])
-        return Bars(low, high, found[0].error if not ranked else np.full_like(low, np.nan))
-
-    def _simulated(self, meaning: Expression, used: list[Reading], fixed: Mapping[str, Floats]) -> Bars:
-        """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law."""
-        import numpy as np
-
-        every = {place for reading in used for place in reading.places}
-        places = sorted(place for place in every if not isinstance(place, Known))
-        chosen = np.array(self.chosen)
-        points = points_for(len(chosen), self.tail)
-        laws = [self._law(place) for place in places]
-        noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
-        noise.update(zip(places, noise_points(laws, points), strict=True))
-        table: dict[str, Any] = {}
-        for reading in used:
-            parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
-            table[reading.name] = self._read(reading, parts).ravel()
-        for name, values in fixed.items():
-            table[name] = np.repeat(values, points)
-        for name in columns_of(meaning) - set(self.readings):
-            table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
-        values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
-        return _spread(values, self.tail)
-
-
-def _spread(values: Floats, tail: float) -> Bars:
-    """Return the middle part of each row's values, leaving out those that are not numbers."""
-    import numpy as np
-
-    ordered = np.sort(values, axis=1)  # NaN comes last
-    known = (~np.isnan(ordered)).sum(axis=1)
-    none = known == 0
-    size = np.maximum(known, 1)
-    ends = [np.where(none, np.nan, quantile_of(ordered, share, size)) for share in (tail / 2, 1 - tail / 2)]
-    held = np.nan_to_num(ordered, nan=0.0)
-    middle = held.sum(axis=1) / size
-    away = np.where(np.isnan(ordered), 0.0, held - middle[:, None])
-    return Bars(ends[0], ends[1], np.where(none, np.nan, np.sqrt((away * away).sum(axis=1) / size)))
-
-
-def _floats(ends: Floats) -> tuple[float, ...]:
-    return tuple(ends.tolist())
-
-
-def _tidied(values: Any) -> tuple[Any, ...]:
-    """Return a column as Python's own values."""
-    if hasattr(values, "tolist"):
-        return tuple(values.tolist())
-    return tuple([value.item() if hasattr(value, "item") else value for value in values])

@@ -20,8 +20,9 @@ from .planner.explain import coverage_notes
 from .planner.levels import Levels, additive, shared_sums
 from .planner.plan import Known, Place, Plan
 from .planner.widths import law_of, measure_at
-from .reading import ROW, RowBars, as_asked, outside_notes, run, sums_of, value_of
+from .reading import ROW, as_asked, outside_notes, run, sums_of
 from .release import Released
+from .row_bars import RowBars, value_of
 
 if TYPE_CHECKING:
     from .core.pair import Floats

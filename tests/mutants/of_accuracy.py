@@ -63,7 +63,7 @@ MUTANTS: list[Mutant] = [
         ('if "CONFIDENCE" in found and "WITHIN" not in found:', "if False:"),
     ),
     *of(
-        "reading.py",
+        "row_bars.py",
         "laws/test_accuracy_first.py",
         ("low, high = (low, high) if line.factor >= 0 else (high, low)", "pass"),
     ),

@@ -95,7 +95,7 @@ MUTANTS: list[Mutant] = [
         ("if not argument.held:", "if False:"),
     ),
     *of(
-        "reading.py",
+        "row_bars.py",
         "statistical/test_answer_coverage.py::test_intervals_of_covariances_hold_as_often_as_they_say",
         ("known -= part * part", "pass"),
     ),

@@ -26,6 +26,7 @@ FLOORS = (
         "release",
         "reading",
         "reading_levels",
+        "row_bars",
         "answer",
         "config",
         "asked",

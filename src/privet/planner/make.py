@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, CountValues, Mode, Ranked, Span
+from privet.aggregates import Aggregate, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
-from privet.aggregates.span import Side
-from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
-from privet.core.expression import Call, Column, Expression
+from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.expression import Expression
 from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Pairs, Scan, Sum
-from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Nobody, Person, Rows, Window
+from privet.core.unit import Nobody, Rows
 from privet.query.fanout import check_fanout
-from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
 from privet.query.normal import text
 from privet.query.shape import schema_of, typical_of
-from privet.query.typed import Typed
 
 from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
@@ -33,6 +29,7 @@ from .ranges import place_in, span_pass, wanted_spans
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
+from .wanted import aggregate_of
 from .winners import option_key, place_of, wanted_winners, winners_pass
 
 
@@ -79,7 +76,7 @@ def make_plan(
     limits = Limits(bound, typical.contribution)
     keys = with_other(scan_keys(query, schema), query, schema)
     count_cells(keys)
-    aggregates = {asked.name: _aggregate(asked, schema, typical.columns) for asked in query.aggregates}
+    aggregates = {asked.name: aggregate_of(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
     values = different_values(aggregates)
@@ -194,70 +191,6 @@ def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     return schema
 
 
-def _aggregate(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
-    if asked.function == "count_units" and isinstance(schema.unit, Window):
-        raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
-    if asked.function == "count_units" and not isinstance(schema.unit, Person):
-        raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
-    if asked.function in ("count_rows", "count_units"):
-        return CountRows(asked.where)
-    if asked.function == "mode" and asked.argument is not None:
-        chosen = dict(asked.options)
-        kind = typed(asked.argument, schema.columns).kind or "text"
-        return Mode(asked.argument, kind, asked.where, int(chosen["k"]), int(chosen["rank"]))
-    if asked.function == "bounds" and asked.argument is not None:
-        whole = typed(asked.argument, schema.columns).kind == "integer"
-        side: Side = "low" if dict(asked.options)["side"] == "low" else "high"
-        return Span(asked.argument, "integer" if whole else "number", asked.where, side)
-    if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
-        both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
-        first, second = (_argument(asked, one, schema, typical) for one in both)
-        return OF_TWO[asked.function](first, second)
-    if asked.function == "quantile" and asked.argument is not None:
-        share = Fraction(dict(asked.options)["share"])
-        return Ranked(_argument(asked, asked.argument, schema, typical), share)
-    if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode", "bounds"))
-    return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
-
-
-def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts]) -> Argument:
-    facts = typed(expression, typical)
-    counted = asked.function in ("count", "count_distinct")
-    ends = (Fraction(0), Fraction(1)) if counted else _ends(asked, expression, facts, schema)
-    return Argument(
-        expression=expression,
-        low=ends[0],
-        high=ends[1],
-        step=_step(expression, facts, schema),
-        nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
-        where=asked.where,
-        held=counted or _held(expression, ends, schema),
-    )
-
-
-def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
-    """Return whether an expression is certain to lie within ends: where these are what is typical, more may come."""
-    low, high = typed(expression, schema.columns).ends
-    return low is not None and high is not None and ends[0] <= low and high <= ends[1]
-
-
-def _ends(asked: Asked, expression: Expression, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
-    if facts.kind not in ("integer", "number"):
-        raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
-    low, high = facts.ends
-    if low is None or high is None:
-        raise Unbounded(asked.name, column=_unbounded_column(expression, schema) or None)
-    return low, high
-
-
-def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
-    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
-    if facts.kind == "integer":
-        return Fraction(1)
-    return schema.columns[expression.name].step if isinstance(expression, Column) else None
-
-
 def _pass(
     query: Query,
     schema: Schema,
@@ -354,12 +287,3 @@ def _reading(
 def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
     """Return what a grid is over: the column, and the rows of it that count."""
     return places.expression, places.where
-
-
-def _unbounded_column(expression: Expression | None, schema: Schema) -> str:
-    """Return the name of a column without bounds on which an expression depends."""
-    if isinstance(expression, Column):
-        facts = schema.columns[expression.name]
-        return expression.name if facts.low is None and facts.values is None else ""
-    arguments = expression.arguments if isinstance(expression, Call) else ()
-    return next(filter(None, (_unbounded_column(argument, schema) for argument in arguments)), "")

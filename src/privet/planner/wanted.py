@@ -1,0 +1,84 @@
+"""From what was asked to an aggregate with public ends and a grid. Reads declared facts and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, Mode, Ranked, Span
+from privet.aggregates.span import Side
+from privet.core.errors import RequestError, Unbounded, UnknownName
+from privet.core.expression import Column, Expression
+from privet.core.schema import Column as Facts
+from privet.core.schema import Schema
+from privet.core.unit import Person, Window
+from privet.query.functions import typed
+from privet.query.nodes import Aggregate as Asked
+from privet.query.typed import Typed
+
+from .plan import canonical
+
+
+def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
+    """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
+    if asked.function == "count_units" and isinstance(schema.unit, Window):
+        raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
+    if asked.function == "count_units" and not isinstance(schema.unit, Person):
+        raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
+    if asked.function in ("count_rows", "count_units"):
+        return CountRows(asked.where)
+    if asked.function == "mode" and asked.argument is not None:
+        chosen = dict(asked.options)
+        kind = typed(asked.argument, schema.columns).kind or "text"
+        return Mode(asked.argument, kind, asked.where, int(chosen["k"]), int(chosen["rank"]))
+    if asked.function == "bounds" and asked.argument is not None:
+        whole = typed(asked.argument, schema.columns).kind == "integer"
+        side: Side = "low" if dict(asked.options)["side"] == "low" else "high"
+        return Span(asked.argument, "integer" if whole else "number", asked.where, side)
+    if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
+        both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
+        first, second = (_argument(asked, one, schema, typical) for one in both)
+        return OF_TWO[asked.function](first, second)
+    if asked.function == "quantile" and asked.argument is not None:
+        share = Fraction(dict(asked.options)["share"])
+        return Ranked(_argument(asked, asked.argument, schema, typical), share)
+    if asked.function not in AGGREGATES or asked.argument is None:
+        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode", "bounds"))
+    return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
+
+
+def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts]) -> Argument:
+    facts = typed(expression, typical)
+    counted = asked.function in ("count", "count_distinct")
+    ends = (Fraction(0), Fraction(1)) if counted else _ends(asked, expression, facts)
+    return Argument(
+        expression=expression,
+        low=ends[0],
+        high=ends[1],
+        step=_step(expression, facts, schema),
+        nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
+        where=asked.where,
+        held=counted or _held(expression, ends, schema),
+    )
+
+
+def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
+    """Return whether an expression is certain to lie within ends: where these are what is typical, more may come."""
+    low, high = typed(expression, schema.columns).ends
+    return low is not None and high is not None and ends[0] <= low and high <= ends[1]
+
+
+def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction, Fraction]:
+    if facts.kind not in ("integer", "number"):
+        raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
+    low, high = facts.ends
+    if low is None or high is None:
+        raise Unbounded(asked.name, column=expression.name if isinstance(expression, Column) else None)
+    return low, high
+
+
+def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
+    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
+    if facts.kind == "integer":
+        return Fraction(1)
+    return schema.columns[expression.name].step if isinstance(expression, Column) else None
