@@ -7,6 +7,7 @@ import importlib
 import math
 import pkgutil
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -692,6 +693,42 @@ def test_clocks_that_are_apart_stop_spending(make: Make, clock: Clock) -> None:
 
 
 # Races
+
+
+class Interrupting(Clock):
+    """A clock that, when it is first read after `act` is set, lets another act in the midst of what reads it."""
+
+    act: Callable[[], Any] | None = None
+
+    def __call__(self) -> datetime.datetime:
+        act, self.act = self.act, None
+        if act is not None:
+            self.other = threading.Thread(target=act)
+            self.other.start()
+            self.other.join(timeout=0.5)
+        return self.now
+
+
+def test_no_charge_is_made_in_the_midst_of_another(make: Make) -> None:
+    clock = Interrupting()
+    ledger = make(Pure(epsilon=1), clock=clock)
+    other = ledger if isinstance(ledger, MemoryLedger) else SqliteLedger(ledger.path)
+    refused = []
+
+    def charge_more() -> None:
+        try:
+            other.charge(pure(1), "second", account="ben")
+        except BudgetExceeded as error:
+            refused.append(error)
+
+    clock.act = charge_more
+    receipt = ledger.charge(pure(1), "first", account="ana")
+    clock.other.join(timeout=60)
+    assert len(refused) == 1
+    assert receipt.digest == "first"
+    assert ledger.remaining().amount == 0
+    if other is not ledger:
+        other.close()
 
 
 def test_sixteen_threads_get_exactly_what_fits(make: Make) -> None:

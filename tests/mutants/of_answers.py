@@ -44,6 +44,12 @@ MUTANTS: list[Mutant] = [
         ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
     ),
     *of(
+        "planner/wanted.py",
+        "conformance/test_aggregates.py laws/test_relation_sensitivity.py adversarial/test_own_hostile_sql.py",
+        ("held=counted or _held(expression, ends, schema)", "held=True"),
+        ("return CountRows(asked.where)", "return CountRows(None)"),
+    ),
+    *of(
         "planner/stability.py",
         "laws/test_different_values.py",
         ("return Fraction(kept), Fraction(kept) ** 2", "return Fraction(kept), Fraction(kept)"),

@@ -159,8 +159,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "ledger/sqlite.py",
-        f"{FAULTS} {FILES} {TAMPERING}",
+        RULES,
         ('with self._transaction("BEGIN IMMEDIATE") as pages:', 'with self._transaction("BEGIN") as pages:'),
+    ),
+    *of(
+        "ledger/sqlite.py",
+        f"{FAULTS} {FILES} {TAMPERING}",
         ("            if page.head_at(pinned.number) != pinned:", "            if False:"),
         ("        check_same(self.path, self._identity)\n", ""),
         ("Path(os.path.realpath(path))  # the file", "Path(os.path.abspath(path))  # the file"),

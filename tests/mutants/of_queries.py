@@ -127,19 +127,28 @@ MUTANTS: list[Mutant] = [
         ("    if scope.owner is not None and of == [Column(scope.owner)]:", "    if scope.owner is not None:"),
     ),
     *of(
+        "engines/expressions.py",
+        "unit/engines/test_expression_contracts.py",
+        ("safe = not rule(expression.function, full).nullable", "safe = True"),
+        ('"and": _chain("AND"),', '"and": _chain("OR"),'),
+    ),
+    *of(
         "engines/arithmetic.py",
         "unit/engines/test_expression_contracts.py",
         ('return fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")', 'return f"({x} {operator} {y})"'),
+        ('return f"({x} / {y})" if safe else finite(bind, f"({x} / {y})")', 'return f"({x} / {y})"'),
     ),
     *of(
         "engines/rendered.py",
         "unit/engines/test_expression_contracts.py",
         ('return bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")', "return sql"),
+        ('return f"TRY_CAST({sql} AS BIGINT)"', 'return f"CAST({sql} AS BIGINT)"'),
     ),
     *of(
         "engines/strings.py",
         "unit/engines/test_expression_contracts.py",
         ('return fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")', 'return f"CAST({x} AS BIGINT)"'),
+        ('return finite(bind, f"TRY_CAST(', 'return (f"TRY_CAST('),
     ),
     *of(
         "engines/moments.py",

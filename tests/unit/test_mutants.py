@@ -29,9 +29,10 @@ FEWEST = 2
 
 ROOMS = {
     "core": "budget exact links rounding scan schema sensitivity unit",
-    "engines": "duckdb expressions fits grid links moments owners places relations sql text values weights within",
+    "engines": "arithmetic duckdb expressions fits grid links moments owners places relations rendered sql strings "
+    "text values weights within",
     "ledger": "account chain checks codec custody place sqlite",
-    "planner": "accuracy batch discover keys make plan selections stability verify",
+    "planner": "accuracy batch discover keys make plan selections stability verify wanted",
     "query": "build facts fanout inside intervals join origin resolve rules shape sql sql_clauses "
     "sql_expressions sql_from sql_select typed within",
     "": "release road session several",
