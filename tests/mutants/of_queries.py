@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "engines/expressions.py",
+        "engines/strings.py",
         "adversarial/test_exhaustion.py",
         ('return _cut(" || ".join(', 'return (" || ".join('),
     ),
