@@ -30,6 +30,9 @@ KILLED = 1
 LIMIT = 900
 """Seconds after which the tests of a mutant count as hanging."""
 
+EACH = 20
+"""Mutants after which progress is told."""
+
 _IMPORT = "import privet.accounting, privet.mechanisms, privet.noise, privet.core.sensitivity; print(privet.__file__)"
 
 
@@ -43,13 +46,15 @@ def main(wanted: list[str]) -> int:
         if run_tests(clean, tests, stop=False).returncode != 0:
             print("the tests fail without any mutant; mend them first")
             return 2
-    verdicts = []
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        for mutant, verdict in zip(chosen, pool.map(judge, chosen), strict=True):
-            verdicts.append(verdict)
-            if verdict != "killed":
+    killed = 0
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        for number, (mutant, verdict) in enumerate(zip(chosen, pool.map(judge, chosen), strict=True), start=1):
+            if verdict == "killed":
+                killed += 1
+            else:
                 print(f"{verdict}: {mutant.file}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
-    killed = verdicts.count("killed")
+            if number % EACH == 0:
+                print(f"{number} of {len(chosen)}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     print(f"{killed} of {len(chosen)} mutants killed in {time.monotonic() - start:.0f} s")
     return 0 if killed == len(chosen) else 1
 
