@@ -134,6 +134,31 @@ def test_found_keys_are_told_apart_from_totals_and_share_delta() -> None:
     assert sum(by[g, None, 1] for g in ("a", "b", "c", None)) == pytest.approx(by[None, None, 3])
 
 
+APART = [
+    ("g", "ROLLUP (g)"),
+    ("h", "ROLLUP (h)"),
+    ("g, h", "CUBE (g, h)"),
+    ("g, h", "GROUPING SETS ((g), (h))"),
+]
+
+
+@pytest.mark.parametrize("unit", [Rows(), Person("u")], ids=["rows", "people"])
+@pytest.mark.parametrize(("names", "sets"), APART)
+def test_rows_without_a_declared_group_are_in_no_total_and_move_no_part(names: str, sets: str, unit: Unit) -> None:
+    rows = rows_of(random.Random(4), 12)
+    rows += [(person, "undeclared", 1, 3, "p") for person in range(5)] + [(9, "a", None, 4, "q")] * 3
+    kept = [row for row in rows if "g" not in names or row[1] != "undeclared"]
+    kept = [row for row in kept if "h" not in names or row[2] is not None]
+    question = f"SELECT {names}, GROUPING({names}) AS id, COUNT(*) AS n, SUM(x) AS s FROM d GROUP BY {sets}"
+    answers = []
+    for held in (rows, kept):
+        with Session({"d": table_of(held, unit, MANY)}, budget=Pure(epsilon=10**16)) as session:
+            answers.append(list(session.ask(question, epsilon=10**10)))
+    assert len(answers[0]) == len(answers[1])
+    for one, other in zip(*answers, strict=True):
+        assert [one["n"], one["s"]] == pytest.approx([other["n"], other["s"]], abs=0.5)  # a row moves more
+
+
 @pytest.mark.parametrize("budget", [Pure(epsilon=9), Zcdp(rho=1)], ids=["laplace", "gaussian"])
 def test_totals_are_the_sums_of_their_parts(budget: Budget) -> None:
     rows = rows_of(random.Random(5), 40)

@@ -41,7 +41,7 @@ MUTANTS: list[Mutant] = [
         ("return tuple(texts[text] for text in sorted(texts))", "return tuple(texts.values())"),
         ("+ len(spans) + discovers", "+ len(spans)"),
         ("whole = isinstance(query.table, str) and query.where is None", "whole = isinstance(query.table, str)"),
-        ("fixed = isinstance(schema.unit, Rows) and schema", "fixed = schema"),
+        ("return isinstance(schema.unit, Rows) and schema", "return schema"),
     ),
     *of(
         "planner/wanted.py",

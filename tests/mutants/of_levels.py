@@ -25,12 +25,16 @@ MUTANTS: list[Mutant] = [
         "planner/levels.py",
         LAWS,
         ("if people or isinstance(", "if isinstance("),
+        ("for place, one in enumerate(held) if place not in level]", "for place, one in enumerate(held) if place < 0]"),
+        ('return call("or", listed, missing) if key.nullable else listed', "return None"),
+        ('return call("or", listed, missing) if key.nullable else listed', "return listed"),
+        ('return None if key.nullable else call("not", missing)', "return None"),
     ),
     *of(
         "planner/batch.py",
         f"{FORMS} {LAWS}",
         ("for plan in parts_of(one)}", "for plan in parts_of(one)[:1]}"),
-        ("for one in levels_of(query)]", "for one in levels_of(query)[:1]]"),
+        ("for one in levels_of(query, tables)]", "for one in levels_of(query, tables)[:1]]"),
     ),
     *of(
         "reading_levels.py",

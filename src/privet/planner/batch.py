@@ -110,7 +110,8 @@ def make_batch(
     Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
     of them one sum takes; what is found by thresholds shares the spend's part of delta.
     """
-    asked = [(one, weight) for query, weight in zip(questions, weights, strict=True) for one in levels_of(query)]
+    weighted = zip(questions, weights, strict=True)
+    asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
     again = {"bound": bound, "contribution": contribution}
     alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
@@ -132,12 +133,12 @@ def make_batch(
     if best is None:
         raise InvariantError("no noise fits the spend")
     made = {rows_of(plan.query): plan for plan in best}
-    return Batch(tuple(answering(query, made, spend) for query in questions), spend)
+    return Batch(tuple(answering(query, made, spend, tables) for query in questions), spend)
 
 
-def answering(query: Query, made: Mapping[str, Plan], spend: Spend) -> Plan:
+def answering(query: Query, made: Mapping[str, Plan], spend: Spend, tables: Mapping[str, Schema]) -> Plan:
     """Return the plan that reads a question from what is released for all, by the rows that it is of."""
-    plans = tuple(_reading(one, made[rows_of(one)]) for one in levels_of(query))
+    plans = tuple(_reading(one, made[rows_of(one)]) for one in levels_of(query, tables))
     return Levels.of(query, plans, spend) if query.levels else plans[0]
 
 

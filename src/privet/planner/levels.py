@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import CountValues, Mean, Ranked
 from privet.core.event import Composed
+from privet.core.expression import Call, Expression, Literal
+from privet.core.schema import Column as Facts
+from privet.core.schema import Schema
 from privet.inference.levels import Axes
+from privet.query.functions import typed
 from privet.query.nodes import Query
+from privet.query.normal import call, conjunction
+from privet.query.shape import schema_of
 
+from .keys import group_key
+from .make import known_rows
 from .plan import Known, Place, Plan, Reading, Spend, canonical
 
 if TYPE_CHECKING:
@@ -87,6 +95,8 @@ class Levels(Plan):
                 f"Counts of rows, sums and means at {agree} are then made to agree, by weighted least squares on the "
                 f"released numbers: totals are the sums of their parts, and all of them become more accurate."
             )
+        if any(not plan.discovers and plan.query.where != self.query.where for plan in self.plans):
+            told.append("A total is over the rows that its parts have a group for: undeclared values are in none.")
         if self.discovers:
             apart = ", ".join(name for name, plan in zip(names, self.plans, strict=True) if plan.discovers)
             told.append(
@@ -124,12 +134,36 @@ class Levels(Plan):
         return "".join(f"<p>{escape(line)}</p>" for line in self.explain().splitlines())
 
 
-def levels_of(query: Query) -> tuple[Query, ...]:
-    """Return a query for each level of a query, or the query itself."""
+def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
+    """Return a query for each level of a query, or the query itself.
+
+    A total is over the rows that its parts have a group for: a row whose key is none of the declared values is in no
+    part, and were it in the total, levels would not agree in truth, nor intervals hold once they are made to agree.
+    Where the number of rows is public, totals over all are that number.
+    """
     if not query.levels:
         return (query,)
+    schema = schema_of(query.table, tables)
+    held = [None if known_rows(schema) else _has_group(key.expression, schema.columns) for key in query.keys]
     plain = replace(query, steps=(), levels=(), groupings=())
-    return tuple(replace(plain, keys=tuple(query.keys[place] for place in level)) for level in query.levels)
+    found = []
+    for level in query.levels:
+        over = [one for place, one in enumerate(held) if place not in level]
+        keys = tuple(query.keys[place] for place in level)
+        found.append(replace(plain, keys=keys, where=conjunction(query.where, *over)))
+    return tuple(found)
+
+
+def _has_group(expression: Expression, columns: Mapping[str, Facts]) -> Expression | None:
+    """Return the condition that a key is one of its public values; None where it is not public, or always is."""
+    key, facts = group_key(expression, columns), typed(expression, columns)
+    if key.values is None:
+        return None
+    missing = Call("is_null", (expression,))
+    if facts.values is None or facts.kind == "boolean":  # whatever is clamped to bounds has a group
+        return None if key.nullable else call("not", missing)
+    listed = call("in", expression, *(Literal(value) for value in key.values if value is not None))
+    return call("or", listed, missing) if key.nullable else listed
 
 
 def levels_in(plan: Plan) -> list[tuple[str, Plan]]:

@@ -167,11 +167,15 @@ def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:
     Guarantee: under change-one, neighbours have the same number of units; where each row is a unit, the same
     number of rows. What is declared is public, and no data is read for it.
     """
-    fixed = isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
     whole = isinstance(query.table, str) and query.where is None and not query.keys
-    if not fixed or schema.units is None or not whole:
+    if not known_rows(schema) or schema.units is None or not whole:
         return {}
     return {rows(None): Known(schema.units)}
+
+
+def known_rows(schema: Schema) -> bool:
+    """Return whether the number of rows of a table is public."""
+    return isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
 
 
 @dataclass(frozen=True)

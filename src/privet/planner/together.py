@@ -124,7 +124,7 @@ def _check(index: int, query: Query, target: Target, bounds: Bounds, spend: Spen
 def _cheapest(
     questions: Sequence[Query], targets: Sequence[Target | None], bounds: Bounds, spend: Spend, name: str
 ) -> Batch:
-    parts = [one for query in questions for one in levels_of(query)]
+    parts = [one for query in questions for one in levels_of(query, bounds.tables)]
     merged, _ = merged_of(parts, [1] * len(parts))
     trial = replace(spend, **{name: Fraction(1)})
     finds = sum(any(one.keys for one in bounds.plan(query, trial).passes) for query in merged)
@@ -133,7 +133,7 @@ def _cheapest(
     for family in [choice.family for choice in choices(trial, 1)]:
         place = Among(1, 1, 1, family)
         drafts = {rows_of(query): bounds.plan(query, replace(shared, **{name: Fraction(1)}), place) for query in merged}
-        needs = _needs(family, questions, targets, drafts)
+        needs = _needs(family, questions, targets, drafts, bounds.tables)
         amount = _price_of(needs, spend, name)
         if amount is not None and (best is None or amount < best[0]):
             best = amount, needs
@@ -143,12 +143,16 @@ def _cheapest(
     amount, needs = best
     whole = replace(spend, **{name: amount})
     made = {rows_of(query): _shared(query, bounds, replace(shared, **{name: amount}), needs) for query in merged}
-    plans = (answering(query, made, whole) for query in questions)
+    plans = (answering(query, made, whole, bounds.tables) for query in questions)
     return Batch(tuple(replace(plan, target=one) for plan, one in zip(plans, targets, strict=True)), whole)
 
 
 def _needs(
-    family: Family, questions: Sequence[Query], targets: Sequence[Target | None], drafts: Mapping[str, Plan]
+    family: Family,
+    questions: Sequence[Query],
+    targets: Sequence[Target | None],
+    drafts: Mapping[str, Plan],
+    tables: Mapping[str, Schema],
 ) -> Needs:
     """Return what every sum needs in a family of noise; refuse what is chosen, which gets no part of a width."""
     found: dict[Place, Fraction] = {}
@@ -156,7 +160,7 @@ def _needs(
         if target is None:
             continue
         rows = rows_of(query)
-        plan = answering(query, drafts, drafts[rows].spend)
+        plan = answering(query, drafts, drafts[rows].spend, tables)
         for column, limit in limited(plan, target).items():
             line = linear_in(meanings(plan.query)[column])
             where = next(one.places[0] for one in plan.readings if line and one.name == line.column)
