@@ -111,6 +111,17 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines/sources.py",
+        "adversarial/test_person_columns.py",
+        ("if plain in _DOUBLES else sql", "if plain in _REAL else sql"),
+        ("if column == person_column(schema.unit) and facts", "if False and facts"),
+    ),
+    *of(
+        "core/links.py",
+        "adversarial/test_person_columns.py",
+        ('if kinds[0] == "number":', "if False:"),
+    ),
+    *of(
+        "engines/sources.py",
         "adversarial/test_hostile_config.py",
         (
             "contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text",

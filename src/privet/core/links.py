@@ -73,6 +73,11 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
             f"table {name!r} links {link.via!r}, of kind {kinds[0]}, to {link.column!r} of {link.to!r}, of kind "
             f"{kinds[1]}; declare both as the same kind"
         )
+    if kinds[0] == "number":
+        raise RequestError(
+            f"table {name!r} links {link.via!r}, of kind number, to {link.column!r} of {link.to!r}; numbers may "
+            f"be equal that are stored apart, and a row would have two owners: declare both as integer() or text()"
+        )
     if schema.neighbors != target.neighbors:
         raise RequestError(
             f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "

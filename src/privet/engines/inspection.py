@@ -51,9 +51,11 @@ def inspect(name: str, table: Table) -> Inspected:
             except RequestError as error:
                 problems.append(str(error))
         if not problems:
-            rows = f"SELECT {view_of(described, name, table.schema)} FROM {opened.relation}"
             try:
+                rows = f"SELECT {view_of(described, name, table.schema)} FROM {opened.relation}"
                 problems = list(_counted(connection, name, table.schema, rows))
+            except RequestError as error:
+                problems = [str(error)]
             except Exception:  # as above
                 problems = [f"the rows of table {name!r} cannot be read"]
         known = {column.casefold() for column in table.schema.columns}

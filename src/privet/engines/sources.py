@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.schema import Kind, Schema, Table
+from privet.core.unit import person_column
 
 from .text import TYPES, identifier, quoted
 from .values import physical
@@ -39,7 +40,8 @@ _WHOLE = {
     "UBIGINT",
     "UHUGEINT",
 }
-_REAL = {"FLOAT", "DOUBLE", "DECIMAL"}
+_DOUBLES = {"FLOAT", "DOUBLE"}
+_REAL = {*_DOUBLES, "DECIMAL"}
 _ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
 _TEXT = {"VARCHAR", "ENUM", "UUID"}
@@ -84,6 +86,9 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> 
     """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
 
     A declared column that the source does not have is refused; the message names only what was declared.
+
+    Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
+    whole numbers are read as such, and what says whose row it is, where it is declared a number, is stored as doubles.
     """
     found: dict[str, tuple[str, str]] = {}
     for column, kind in described:
@@ -104,13 +109,19 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> 
             raise RequestError(
                 f"column {column!r} of table {name!r} is declared {kind}, and its source holds another type"
             )
+        facts = schema.columns[column]
+        if column == person_column(schema.unit) and facts.kind == "number" and _plain(stored[1]) not in _DOUBLES:
+            raise RequestError(
+                f"column {column!r} of table {name!r} says whose row it is and is declared number, and its source "
+                f"holds another type, of which large ones would become one person; declare it as integer() or text()"
+            )
         read.append(f"{sql} AS {generated}")
     return ", ".join(read)
 
 
 def kind_of(stored: str) -> Kind | None:
     """Return the kind that a stored type is of by itself; None for types that are not read."""
-    plain = stored.split("(")[0].strip().upper()
+    plain = _plain(stored)
     if "[" in stored:
         return None
     kinds: tuple[tuple[set[str], Kind], ...] = (
@@ -124,9 +135,14 @@ def kind_of(stored: str) -> Kind | None:
     return next((kind for types, kind in kinds if plain in types), None)
 
 
+def _plain(stored: str) -> str:
+    """Return the name of a stored type without what stands in brackets."""
+    return stored.split("(")[0].strip().upper()
+
+
 def _cast(sql: str, stored: str, kind: Kind) -> str | None:
     """Return a stored column as the one type of its kind; None if no reading makes sense."""
-    plain = stored.split("(")[0].strip().upper()
+    plain = _plain(stored)
     if plain == TYPES[kind]:
         return sql
     if "[" in stored:
@@ -148,7 +164,8 @@ def _cast(sql: str, stored: str, kind: Kind) -> str | None:
 
 
 def _whole(sql: str, plain: str) -> str:
-    return f"floor(TRY_CAST({sql} AS DOUBLE) + 0.5e0)" if plain in _REAL else sql
+    # decimals are exact, and doubles are not: two whole numbers beyond 2**53 would become one
+    return f"floor(TRY_CAST({sql} AS DOUBLE) + 0.5e0)" if plain in _DOUBLES else sql
 
 
 def _moment(sql: str, plain: str) -> str:
