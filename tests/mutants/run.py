@@ -33,6 +33,9 @@ LIMIT = 900
 EACH = 20
 """Mutants after which progress is told."""
 
+TOLD = 2000
+"""How many signs of what the tests print are shown where they fail without a mutant."""
+
 _IMPORT = "import privet.accounting, privet.mechanisms, privet.noise, privet.core.sensitivity; print(privet.__file__)"
 
 
@@ -43,8 +46,9 @@ def main(wanted: list[str]) -> int:
     tests = sorted({test for mutant in chosen for test in mutant.tests})
     with tempfile.TemporaryDirectory() as place:
         clean = copy_source(Path(place))
-        if run_tests(clean, tests, stop=False).returncode != 0:
-            print("the tests fail without any mutant; mend them first")
+        found = run_tests(clean, tests, stop=False)
+        if found.returncode != 0:
+            print(f"the tests fail without any mutant; mend them first\n{found.stdout[-TOLD:]}")
             return 2
     killed = 0
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
