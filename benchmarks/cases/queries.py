@@ -42,6 +42,13 @@ BENCHMARK = Benchmark(
             targets={"duckdb": 1 / 3},
         ),
         Case(
+            title="rows: MEDIAN by city, beside the exact ones",
+            task="by_row",
+            units=PLAIN,
+            parameters={"question": "medians", "rows": MANY},
+            targets={"duckdb": 1 / 2},
+        ),
+        Case(
             title="people: COUNT and AVG, truncated by hand",
             task="by_person",
             units=PLAIN,

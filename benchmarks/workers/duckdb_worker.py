@@ -19,6 +19,7 @@ PLAIN = {
     "count": "SELECT city, count(*) FROM visits GROUP BY city",
     "sum": "SELECT city, sum(amount) FROM visits GROUP BY city",
     "median": "SELECT median(amount) FROM visits",
+    "medians": "SELECT city, median(amount) FROM visits GROUP BY city",
 }
 BY_HAND = {
     "count": PLAIN["count"],

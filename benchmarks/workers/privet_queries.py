@@ -20,6 +20,7 @@ ROW_LEVEL = {
     "count": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city",
     "sum": "SELECT city, SUM(amount) AS total FROM visits GROUP BY city",
     "median": "SELECT MEDIAN(amount) AS middle FROM visits",
+    "medians": "SELECT city, MEDIAN(amount) AS middle FROM visits GROUP BY city",
 }
 PERSON_LEVEL = "SELECT city, COUNT(*) AS n, AVG(amount) AS mean FROM visits GROUP BY city"
 

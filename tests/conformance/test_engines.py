@@ -200,12 +200,19 @@ def test_duckdb_bounds_the_largest_cells_of_a_unit_as_the_oracle_does(rows, aske
             assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan)), scan
 
 
+INLINE = [16, 0]
+"""As many public keys as are written into the text, and none, so that all are bound as a list."""
+
+
+@pytest.mark.parametrize("inline", INLINE)
 @settings(max_examples=40, deadline=None)
 @given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6), placed=st.sampled_from(SUMS))
-def test_duckdb_counts_by_place_what_the_oracle_counts(rows, asked, placed):
+def test_duckdb_counts_by_place_what_the_oracle_counts(inline, rows, asked, placed):
     places = replace(placed, null_as=None, power=1, offset=0)
     keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
-    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
+    tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
+    with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
+        patched.setattr("privet.engines.sql._INLINE", inline)
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for one in asked:
             bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
@@ -231,6 +238,7 @@ def taken_together(places: list[int], weights: list[int], near: Near) -> tuple[l
     return list(found), list(found.values())
 
 
+@pytest.mark.parametrize("inline", INLINE)
 @settings(max_examples=40, deadline=None)
 @given(
     rows=ROWS,
@@ -240,12 +248,14 @@ def taken_together(places: list[int], weights: list[int], near: Near) -> tuple[l
     window=st.tuples(st.integers(-1, 4), st.integers(-1, 4), st.integers(1, 3)),
     weight=st.sampled_from([1, 2**SHIFT]),
 )
-def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(rows, asked, placed, share, window, weight):
+def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(inline, rows, asked, placed, share, window, weight):
     places = replace(placed, null_as=None, power=1, offset=0)
     below, above, bits = window
     near = Near(share, max(1, below * weight), max(1, above * weight), bits)
     keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
-    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
+    tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
+    with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
+        patched.setattr("privet.engines.sql._INLINE", inline)
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for one in asked:
             bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding

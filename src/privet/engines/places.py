@@ -17,7 +17,7 @@ from privet.core.scan import Counts, Near, Norm, Once, Scan, Truncate
 from privet.core.schema import Key, Kind
 
 from .sql import Statement, Writer
-from .text import whole
+from .text import TYPES, whole
 from .weights import with_weight
 
 if TYPE_CHECKING:
@@ -57,6 +57,30 @@ def _as_keys(values: list[Any], kind: Kind | None) -> list[Key]:
 
 
 class _Counting(Writer):
+    def __init__(self, scan: Scan, relation: str, secret: int) -> None:
+        super().__init__(scan, relation, secret)
+        self.coded: dict[str, str] = {}
+
+    def _member(self, name: str, values: list[Key]) -> str:
+        """Return the test that a key is public; one of a bound list has its number there from then on, see `_codes`."""
+        test = super()._member(name, values)
+        if name not in self.parameters or None in (self.scan.keys[int(name[1:])].values or ()):
+            return test
+        kind = self.keys[int(name[1:])].kind
+        self.coded[name] = TYPES[kind] if kind is not None else ""
+        return "true"
+
+    def _codes(self) -> list[str]:
+        """Return the lists of public keys with the number of each: numbers are grouped by and joined on faster.
+
+        A value is there once, so that a row finds one number at most.
+        """
+        return [
+            f"d{name} AS MATERIALIZED (SELECT v, min(c) AS c FROM (SELECT unnest(${name}::{kind}[]) AS v, "
+            f"unnest(range(len(${name}::{kind}[])))::INTEGER AS c) GROUP BY v)"
+            for name, kind in self.coded.items()
+        ]
+
     def write(self) -> Statement:
         bounding = self.scan.bounding
         weight = 2**bounding.shift if isinstance(bounding, Norm) else 1
@@ -85,8 +109,14 @@ class _Counting(Writer):
         steps, counted = ([], self._counted("x.p", "")) if near is None else self._near(near)
         listed = ", ".join([*self.k, "list(p) AS ps", "list(n) AS ns"])
         sql = f"SELECT {listed} FROM ({counted}) WHERE n > 0{self._group_by()} HAVING count(*) > 0"
+        if self.coded:
+            shown = [f"d{name}.v AS {name}" if name in self.coded else name for name in self.k]
+            found = "".join(f" JOIN d{name} ON {name} = d{name}.c" for name in self.coded)
+            sql = f"SELECT {', '.join([*shown, 'ps', 'ns'])} FROM ({sql}){found}"
         kinds = tuple(key.kind for key in self.keys)
-        return Statement(f"WITH {', '.join([*with_rows, *steps])} {sql}", len(self.k), self.parameters, kinds)
+        return Statement(
+            f"WITH {', '.join([*self._codes(), *with_rows, *steps])} {sql}", len(self.k), self.parameters, kinds
+        )
 
     def _counted(self, place: str, among: str) -> str:
         """Return what the rows weigh by group and place, or by what is made of it: k0, ..., p and n."""
@@ -99,7 +129,7 @@ class _Counting(Writer):
         """Return steps that find the blocks to look into, and the counts: of those by place, of others by block."""
         one, share, size = whole(near.share.denominator), whole(near.share.numerator), whole(2**near.bits)
         among = f"PARTITION BY {', '.join(self.k)} " if self.k else ""
-        ranks = f"*, sum(n) OVER ({among}ORDER BY p) AS t, sum(n) OVER ({among.strip()}) AS a"
+        ranks = f"*, sum(n) OVER ({among}ORDER BY p ROWS UNBOUNDED PRECEDING) AS t, sum(n) OVER ({among.strip()}) AS a"
         begins = f"(t - n) * {one} < a * {share} + {whole(near.above * near.share.denominator)}"
         ends = f"t * {one} > a * {share} - {whole(near.below * near.share.denominator)}"
         # these blocks lie side by side, but for some that hold nothing
@@ -118,9 +148,12 @@ class _Counting(Writer):
         """Return the rows that have a place: u, k0, ..., h and p."""
         one = self.given[0]
         place = one.value if one.condition is None else f"CASE WHEN {one.condition} THEN {one.value} END"
-        carried = (["u"] if unit else []) + self.k + (["h"] if every else [])
         rows = self._rows(unit=unit, values="later", every=every)
-        return f"SELECT * FROM (SELECT {', '.join([*carried, f'{place} AS p'])} FROM ({rows})) WHERE p IS NOT NULL"
+        keys = [f"d{name}.c AS {name}" if name in self.coded else name for name in self.k]
+        carried = (["u"] if unit else []) + keys + (["h"] if every else [])
+        coded = "".join(f" JOIN d{name} ON {name} = d{name}.v" for name in self.coded)
+        placed = f"SELECT {', '.join([*carried, f'{place} AS p'])} FROM ({rows}){coded}"
+        return f"SELECT * FROM ({placed}) WHERE p IS NOT NULL"
 
     def _cut(self, truncate: Truncate) -> str:
         keys = ["u", *self.k]
