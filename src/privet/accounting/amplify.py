@@ -29,7 +29,7 @@ class Sampled(Atom):
 
     Guarantee: holds if `event` does under add-remove neighbours. Under change-one neighbours both data sets contain a
     unit where the other has none: account for a removal followed by an addition, that is for two such events.
-    Cites: [BBG18, Thm 8], [MTZ19, Thm 4 and 5], [ZW19, Thm 5].
+    Cites: [BBG18, Thm 8], [MTZ19, the sampled Gaussian], [ZW19, Poisson samples].
     """
 
     event: Event

@@ -50,7 +50,7 @@ def advanced(event: Event, delta: Number) -> float:
     """Return sqrt(2 ln(1/d) sum e^2) + sum e (exp(e) - 1), where d is what the parts' deltas leave of delta.
 
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance.
-    Cites: [DRV10, Thm III.3]; with unequal parts, since it is above [KOV15, Thm 3.5].
+    Cites: [DRV10, Thm III.3]; with unequal parts, since it is above [KOV15, closed forms].
     """
     allowed, every = failure_probability(delta), parts(event)
     if every is None:
@@ -66,7 +66,7 @@ def advanced_kov(event: Event, delta: Number) -> float:
     """Return the least of the three closed forms: the sum, the logarithmic and the root form.
 
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance.
-    Cites: [KOV15, Thm 3.5].
+    Cites: [KOV15, closed forms].
     """
     every = parts(event)
     if every is None or delta_left(every, failure_probability(delta)) < 0:
@@ -79,7 +79,7 @@ def advanced_kov_log(event: Event, delta: Number) -> float:
     """Return sum e tanh(e/2) + sqrt(2 ln(1/d) sum e^2), where 1 - (1 - d) prod(1 - delta_i) = delta.
 
     Guarantee: the event is (epsilon, delta)-DP. The fraction (exp(e) - 1)/(exp(e) + 1) is tanh(e/2).
-    Cites: [KOV15, Thm 3.5, third form].
+    Cites: [KOV15, closed forms, the third].
     """
     return _kov(event, delta, lambda squares, rest: -math.log(rest))
 
@@ -88,7 +88,7 @@ def advanced_kov_root(event: Event, delta: Number) -> float:
     """Return sum e tanh(e/2) + sqrt(2 ln(exp(1) + sqrt(sum e^2)/d) sum e^2), d as in `advanced_kov_log`.
 
     Guarantee: the event is (epsilon, delta)-DP.
-    Cites: [KOV15, Thm 3.5, second form].
+    Cites: [KOV15, closed forms, the second].
     """
     return _kov(event, delta, lambda squares, rest: math.log(math.e + math.sqrt(squares) / rest))
 

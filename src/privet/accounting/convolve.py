@@ -144,7 +144,7 @@ def compose(parts: Sequence[Part], window: Window, tilt: float, probes: tuple[fl
 
     Guarantee: the true masses differ from the returned ones by mass wrapped around, at most `above` and `below`, and
     by a vector of norm at most `rounding`.
-    Cites: [KJPH21, Sec. 4], [Hig02, Thm 24.2], [GH99, Sec. 3].
+    Cites: [KJPH21, convolution by FFT], [Hig02, Thm 24.2], [GH99, exponential tilting].
     """
     from scipy.fft import next_fast_len
 

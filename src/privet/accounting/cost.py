@@ -29,7 +29,7 @@ def epsilon(event: Event, delta: Number) -> float:
 
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance. Infinite where no
     bound applies, among them every delta below the event's slack.
-    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
+    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, composition], [ZDW22, dominating pairs compose].
     """
     allowed, event = failure_probability(delta), read_event(event)
     return min(_epsilons(event, allowed), default=math.inf)
@@ -39,7 +39,7 @@ def delta(event: Event, epsilon: Number) -> float:
     """Return the least delta known for which the event is (epsilon, delta)-DP, rounded up.
 
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance.
-    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, Cor. 2], [ZDW22, Thm 10].
+    Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, composition], [ZDW22, dominating pairs compose].
     """
     bound, event = nonnegative(epsilon, "epsilon"), read_event(event)
     return min(_deltas(event, bound), default=1.0)

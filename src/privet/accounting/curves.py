@@ -39,7 +39,7 @@ def response_rho(epsilon: Exact) -> Exact:
 
     Guarantee: holds for every epsilon-DP release, since randomised response dominates them all, and is attained
     as the order falls to 1. It is below epsilon**2 / 2.
-    Cites: [KOV15, Thm 2.4], [HM25], [BS16, Prop. 1.4].
+    Cites: [KOV15, the worst pair], [HM25], [BS16, Prop. 1.4].
     """
     if isinstance(epsilon, float):
         return epsilon
@@ -60,7 +60,7 @@ def response_rdp(epsilon: Exact, order: float) -> float:
     1 + 2 sinh(a e / 2) sinh((a - 1) e / 2) / cosh(e / 2).
 
     Guarantee: holds for every epsilon-DP release.
-    Cites: [Mir17, Prop. 5], [KOV15, Thm 2.4].
+    Cites: [Mir17, Prop. 5], [KOV15, the worst pair].
     """
     loss = float_up(epsilon)
     if not 0 < loss < math.inf:

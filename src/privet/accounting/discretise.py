@@ -99,7 +99,7 @@ def upper(pair: Pair, step: float, reaches: Extent) -> tuple[Lattice, Lattice]:
     Masses are second differences; those of the other direction serve for negative losses, so that nothing cancels.
 
     Guarantee: any composition of such lattices has a hockey-stick divergence no smaller than that of the pairs.
-    Cites: [DGKKM22, Thm 3.3].
+    Cites: [DGKKM22, connect the dots].
     """
     return _both(pair, step, reaches, _upper_side, _join_upper)
 

@@ -34,7 +34,7 @@ class LossDistribution:
     bound on all but `infinite` and `truncation`, at the anchor. Without a tilt, every term is constant.
 
     Guarantee: delta(epsilon) and epsilon(delta) are upper bounds for the composition of the dominating pairs.
-    Cites: [DGKKM22, Thm 3.3], [SMM19, Lemma 5].
+    Cites: [DGKKM22, connect the dots], [SMM19].
     """
 
     step: float

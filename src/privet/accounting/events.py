@@ -25,7 +25,7 @@ class PureEvent(Atom):
     """Any epsilon-differentially private release.
 
     Guarantee: binary randomised response dominates it, so its curves are those of randomised response.
-    Cites: [KOV15, Thm 2.4].
+    Cites: [KOV15, the worst pair].
     """
 
     epsilon: Fraction
@@ -55,7 +55,7 @@ class ApproximateEvent(Atom):
     """Any (epsilon, delta)-differentially private release.
 
     Guarantee: dominated by randomised response that gives itself away with probability delta; delta is the slack.
-    Cites: [KOV15, Thm 2.4].
+    Cites: [KOV15, the worst pair].
     """
 
     epsilon: Fraction
@@ -156,7 +156,7 @@ class ThresholdEvent:
 
     Guarantee: outside an event of probability delta, nothing that one unit alone holds is shown, and the rest is
     the noise's release.
-    Cites: [KKMN09, Thm 1].
+    Cites: [KKMN09, noisy thresholds].
     """
 
     event: Event

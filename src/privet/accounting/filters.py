@@ -81,7 +81,7 @@ class ZcdpFilter:
     """Admits while the sum of zCDP parameters stays within the budget.
 
     Guarantee: all that was admitted is together rho-zCDP, however each event was chosen.
-    Cites: [FZ21, Sec. 4], [WRRW23].
+    Cites: [FZ21, the Renyi filter], [WRRW23].
     """
 
     budget: Zcdp
@@ -111,7 +111,7 @@ class RenyiFilter:
     delta, and on all others the supermartingale of the one order bounds delta as if they did not exist.
 
     Guarantee: all that was admitted is together (epsilon, delta)-DP, however each event was chosen.
-    Cites: [FZ21, Sec. 4], [WRRW23], [CKS20, Prop. 12], [RRUV16].
+    Cites: [FZ21, the Renyi filter], [WRRW23], [CKS20, Prop. 12], [RRUV16].
     """
 
     budget: Approximate

@@ -45,7 +45,7 @@ def gather(event: Event) -> Gathered:
     """Return the pairs of an event's atoms. The directions of all pairs go together: forward with forward.
 
     Guarantee: the product of the pairs, with the failure, dominates the event.
-    Cites: [ZDW22, Thm 10].
+    Cites: [ZDW22, dominating pairs compose].
     """
     counts: dict[Pair, int] = {}
     whole: list[Pair] = []

@@ -44,7 +44,7 @@ def gaussian_delta(epsilon: Number, mu: Number) -> float:
     """Return the least delta for which mu-Gaussian DP is (epsilon, delta)-DP, rounded up.
 
     Guarantee: exact for the Gaussian mechanism with sensitivity/sigma = mu, up to rounding.
-    Cites: [BW18, Thm 8], [DRS22, Cor. 1].
+    Cites: [BW18, Thm 8], [DRS22, duality].
     """
     exact, shift = nonnegative(epsilon, "epsilon"), float_up(nonnegative(mu, "mu"))
     if shift == 0:
@@ -56,7 +56,7 @@ def gaussian_epsilon(delta: Number, mu: Number) -> float:
     """Return the least epsilon for which mu-Gaussian DP is (epsilon, delta)-DP, rounded up; infinite at delta 0.
 
     Guarantee: exact for the Gaussian mechanism with sensitivity/sigma = mu, up to rounding.
-    Cites: [BW18, Thm 8], [DRS22, Cor. 1].
+    Cites: [BW18, Thm 8], [DRS22, duality].
     """
     allowed, shift = failure_probability(delta), float_up(nonnegative(mu, "mu"))
     if shift == 0:
@@ -108,7 +108,7 @@ def compose_mu(mus: Iterable[Number]) -> float:
     """Return the mu of several Gaussian DP releases together: the root of the sum of squares, rounded up.
 
     Guarantee: exact for Gaussian mechanisms whose parameters are fixed in advance; an upper bound for any others.
-    Cites: [DRS22, Cor. 2].
+    Cites: [DRS22, composition].
     """
     return float_up(sqrt_up(sum((nonnegative(mu, "mu") ** 2 for mu in mus), Fraction(0))))
 
@@ -118,7 +118,7 @@ def event_mu(event: Event) -> tuple[float, float] | None:
 
     Guarantee: squares of mu add. A blur b moves densities by factors within e**-b and e**b, outside a set of
     probability below 1e-300, and adds.
-    Cites: [DRS22, Cor. 2].
+    Cites: [DRS22, composition].
     """
     squares, blur = Fraction(0), Fraction(0)
     for atom, times in event.atoms().items():
@@ -139,7 +139,7 @@ def event_epsilon(event: Event, delta: Number) -> float:
 
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance. Without blur, exact.
     With blur b, H'(epsilon) <= e**b H(epsilon - 2 b), and each part's excluded set is added.
-    Cites: [DRS22, Cor. 2], [BW18, Thm 8].
+    Cites: [DRS22, composition], [BW18, Thm 8].
     """
     allowed, total = failure_probability(delta), event_mu(event)
     if total is None:
@@ -157,7 +157,7 @@ def event_delta(event: Event, epsilon: Number) -> float:
     """Return the delta of an event all of whose parts are Gaussian, rounded up; 1 for any other.
 
     Guarantee: as `event_epsilon`.
-    Cites: [DRS22, Cor. 2], [BW18, Thm 8].
+    Cites: [DRS22, composition], [BW18, Thm 8].
     """
     exact, total = nonnegative(epsilon, "epsilon"), event_mu(event)
     if total is None:

@@ -34,7 +34,7 @@ class PrivacyLoss:
     So Pr[L > epsilon] <= delta is sufficient and not necessary: Gaussian noise of one standard deviation exceeds a loss
     of 1 with probability 0.309 and is yet (1, 0.127)-DP.
 
-    Cites: [CKS20, Lemma 9], [BW18, Thm 5].
+    Cites: [CKS20, the loss], [BW18, Thm 5].
     """
 
     losses: Floats

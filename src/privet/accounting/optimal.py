@@ -35,7 +35,7 @@ def optimal(event: Event, delta: Number) -> float:
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance, and no
     smaller epsilon holds for all such mechanisms. Exact where the distinct losses can be enumerated, and otherwise the
     upper end of `optimal_bounds`.
-    Cites: [KOV15, Thm 3.3], [MV16, Thm 1.5].
+    Cites: [KOV15, optimal composition], [MV16, unequal parts].
     """
     return optimal_bounds(event, delta)[1]
 
@@ -65,7 +65,7 @@ def optimal_delta(event: Event, epsilon: Number) -> float:
 
     Guarantee: with k parts of equal (e, d), delta is 1 - (1 - d)^k (1 - sum over l of
     C(k, l) [exp(l e) - exp(epsilon + (k - l) e)]_+ / (1 + exp(e))^k); with unequal parts, the same over their sums.
-    Cites: [KOV15, Thm 3.3], [MV16, Thm 1.5].
+    Cites: [KOV15, optimal composition], [MV16, unequal parts].
     """
     bound, every = nonnegative(epsilon, "epsilon"), parts(event)
     if every is None:

@@ -48,7 +48,7 @@ class LaplacePair(Symmetric):
     Guarantee: dominates Laplace noise of one scale on every coordinate of a vector whose L1 distance is at most
     `ratio` scales: one coordinate that takes the whole shift is the worst case. The proof is the limit of the
     one for `DiscreteLaplacePair`, as the grid becomes fine.
-    Cites: [BBG18, Thm 3].
+    Cites: [BBG18, the profile of Laplace noise].
     """
 
     ratio: float
@@ -78,7 +78,7 @@ class GaussianPair(Symmetric):
 
     Guarantee: dominates Gaussian noise of one variance on every coordinate of a vector whose L2 distance is at
     most `mu` standard deviations, as rotations leave the noise unchanged.
-    Cites: [BW18, Thm 8], [DRS22, Thm 2.7].
+    Cites: [BW18, Thm 8], [DRS22, the Gaussian mechanism].
     """
 
     mu: float

@@ -37,7 +37,7 @@ class BoundedRangePair(Symmetric):
     Guarantee: dominates every epsilon-bounded-range computation, for any choice of t at every step: a supremum of
     curves at each x, convex in e**x and symmetric, is the curve of a pair. It is tight for one release. Many together
     cannot have the worst t at every x at once, and rho = epsilon**2 / 8 is then often the better bound: take the less.
-    Cites: [DDR20, Lemma 3.2 and Thm 4].
+    Cites: [DDR20, the worst case of bounded range].
     """
 
     epsilon: float
@@ -66,7 +66,7 @@ class ProfilePair(Symmetric):
     the common tangent from -x0 to x0, u(x0) + (g - e**x)(1 - u(x0))/(1 + g) with g = e**x0, and u beyond x0.
 
     Guarantee: dominates every rho-zCDP computation.
-    Cites: [CKS20, Cor. 13], [ZDW22, Lemma 9].
+    Cites: [CKS20, Cor. 13], [ZDW22, dominating pairs].
     """
 
     rho: float
@@ -101,7 +101,7 @@ class FailedPair:
     """A pair that fails completely, and independently, with probability `delta`: H becomes delta + (1 - delta) H.
 
     Guarantee: dominates a computation that the pair dominates outside an event of probability delta.
-    Cites: [KOV15, Sec. 3].
+    Cites: [KOV15, the worst pair].
     """
 
     inner: Pair
@@ -144,7 +144,7 @@ class SampledPair:
     Guarantee: dominates, if `inner` dominates the unsampled computation under add-remove neighbours, where one of
     the two data sets lacks the unit. It does not hold for change-one neighbours: there, both sides are
     mixtures. Account for them as one removal and one addition, or do not claim amplification.
-    Cites: [ZDW22, Prop. 30], [BBG18, Thm 8].
+    Cites: [ZDW22, sampling], [BBG18, Thm 8].
     """
 
     inner: Pair

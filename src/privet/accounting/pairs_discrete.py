@@ -47,7 +47,7 @@ class DiscreteLaplacePair(Symmetric):
     Both curves are linear in e**epsilon between the same breakpoints, so the inequality holds everywhere; further
     coordinates follow by induction. A smaller total shift d' is dominated because the pair of d' is a projection of the
     product of d' and d - d', which is dominated by d. On a fine grid: 1 - e**-m (1 + m/2) <= 1 - e**-m.
-    Cites: [GRS12, Sec. 2], [CKS20, Sec. 4].
+    Cites: [GRS12, the geometric mechanism], [CKS20, discrete Laplace].
     """
 
     steps: int

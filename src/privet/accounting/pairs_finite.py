@@ -30,7 +30,7 @@ class ApproximatePair(Symmetric):
     H(x) = delta + (1 - delta) (1 - exp(x - epsilon))+ / (1 + exp(-epsilon)).
 
     Guarantee: dominates every (epsilon, delta)-DP computation.
-    Cites: [KOV15, Thm 3.2].
+    Cites: [KOV15, the worst pair].
     """
 
     epsilon: float
@@ -59,7 +59,7 @@ class ResponsePair(ApproximatePair):
     """Binary randomised response of log-odds `epsilon`: the worst pair that is epsilon-DP.
 
     Guarantee: dominates every epsilon-DP computation.
-    Cites: [KOV15, Thm 3.2 with delta = 0].
+    Cites: [KOV15, the worst pair with delta = 0].
     """
 
     def __init__(self, epsilon: float | Fraction) -> None:
@@ -73,7 +73,7 @@ class KaryResponsePair(Symmetric):
     The loss is ln(p/q), 0 or -ln(p/q) with probability p, (k - 2) q and q, so H(x) = (p - e**x q)+.
 
     Guarantee: exact for any two inputs. With k > 2 it costs less than a binary response of the same epsilon.
-    Cites: [KBR16, Sec. 3].
+    Cites: [KBR16, k-ary response].
     """
 
     p: Fraction
@@ -102,7 +102,7 @@ class FinitePair:
     H(x) = sum over outcomes of (p - e**x q)+. An outcome with q = 0 has an infinite loss, and counts fully.
 
     Guarantee: exact for these two distributions; whoever passes them proves that no neighbours are worse.
-    Cites: [BO13, Thm 1].
+    Cites: [BO13, f-divergences].
     """
 
     p: tuple[Fraction, ...]

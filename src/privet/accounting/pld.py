@@ -67,7 +67,8 @@ def epsilon_bounds(event: Event, delta: float | Fraction) -> Bounds:
 
     Guarantee: the event is (upper, delta)-DP, for both orders of neighbours. `upper` never exceeds the sum of pure
     epsilons. No bound below `lower` can be derived from the same dominating pairs.
-    Cites: [SMM19, Thm 1], [KJPH21, Thm 10], [DGKKM22, Thm 3.3], [ZDW22, Thm 10].
+    Cites: [SMM19, losses convolve], [KJPH21, error bounds], [DGKKM22, connect the dots],
+    [ZDW22, dominating pairs compose].
     """
     return _epsilon(event, delta, TOLERANCE, tight=True)
 

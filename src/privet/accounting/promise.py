@@ -26,7 +26,7 @@ def promise(budget: Budget, *, neighbors: Neighbors = "add-remove", who: str = "
     things (change-one), move by at most e**epsilon, by Bayes' rule; what is seen under (epsilon, delta) can be made
     from what is, with probability 1 - delta, epsilon-DP, and otherwise anything. Under add-remove two versions of a
     unit are two steps apart: 2 epsilon and (1 + e**epsilon) delta. A rho is an (epsilon, delta) for each delta.
-    Cites: [KS14, Sec. 3], [KOV15, Thm 2.1], [Vad17, Lemma 2.2], [BS16, Prop. 1.3].
+    Cites: [KS14], [KOV15, tests], [Vad17, Lemma 2.2], [BS16, Prop. 1.3].
     """
     said = []
     match budget:

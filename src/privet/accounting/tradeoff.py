@@ -34,7 +34,7 @@ class Region:
     """All pairs (p, q) of false positive and false negative rates that (epsilon, delta)-DP leaves to an attacker.
 
     Guarantee: p + e**epsilon q >= 1 - delta and e**epsilon p + q >= 1 - delta, for every test between neighbours.
-    Cites: [WZ10, Thm 2.4], [KOV15, Thm 2.1].
+    Cites: [WZ10, Thm 2.4], [KOV15, tests].
     """
 
     epsilon: Fraction
@@ -63,7 +63,7 @@ class Tradeoff:
     It is the largest of the lines 1 - delta - e**epsilon alpha and e**-epsilon (1 - delta - alpha) over all epsilons.
 
     Guarantee: no test between neighbours, in either order, has a smaller beta.
-    Cites: [DRS22, Prop. 2.12], [WZ10, Thm 2.4].
+    Cites: [DRS22, duality], [WZ10, Thm 2.4].
     """
 
     epsilons: Floats
@@ -141,7 +141,7 @@ def best_accuracy(
     best test is right with probability 1 - p + p H(ln((1 - p)/p)).
 
     Guarantee: no rule that sees the release does better, whatever else it knows apart from the prior.
-    Cites: [KOV15, Thm 2.1], [DRS22, Sec. 2].
+    Cites: [KOV15, tests], [DRS22, trade-offs].
     """
     presence = open_probability(prior, "prior")
     rare = min(presence, 1 - presence)
@@ -162,7 +162,7 @@ def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
     Odds grow by at most e**epsilon: prior/(prior + (1 - prior) e**-epsilon), rounded up.
 
     Guarantee: holds for every output of an epsilon-DP release. With a delta it can fail for improbable outputs.
-    Cites: [KS14, Sec. 3], [WZ10, Thm 2.4].
+    Cites: [KS14], [WZ10, Thm 2.4].
     """
     sure = float(open_probability(prior, "prior"))
     grown = math.exp(-float(nonnegative(epsilon, "epsilon")))

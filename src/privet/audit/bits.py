@@ -30,7 +30,7 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
     A double that was made by adding noise to a value can only end where the value or the noise ends, so a leaking
     sampler gives some labels under one value and never under another.
 
-    Cites: [Mir12, Sec. 4].
+    Cites: [Mir12, the attack].
     """
     numbers = np.asarray(released, dtype=np.float64).reshape(-1)
     fraction, power = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))

@@ -87,7 +87,7 @@ def audit(
 
     Guarantee: a claim that holds is refuted with probability at most `alarm`: the event is chosen on some of the
     releases, and its chances are bounded on the others.
-    Cites: [JUO20, Sec. 3], [DWWZK18].
+    Cites: [JUO20, bounds from samples], [DWWZK18].
     """
     size = whole(samples, "samples", least=100, most=10**9)
     rate = float(open_probability(alarm, "alarm"))

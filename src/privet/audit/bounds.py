@@ -62,7 +62,7 @@ class Counts:
 
         Guarantee: if the mechanism is (epsilon, delta)-DP then P <= e^epsilon Q + delta for the event, which was
         chosen without these counts. Each of the two bounds is wrong with probability at most alarm / 2.
-        Cites: [JUO20, Sec. 3].
+        Cites: [JUO20, bounds from samples].
         """
         low = rate_low(self.one, self.trials, alarm / 2)
         return float(epsilon_low(low, rate_high(self.other, self.trials, alarm / 2), delta))

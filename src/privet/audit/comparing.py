@@ -137,7 +137,7 @@ def _alone(before: Seen, after: Seen) -> int:
 def _heaviest(discovery: Discovery, touches: int) -> Measured:
     """Return what measures the heaviest key of one side alone, by what a threshold allows for so many of them.
 
-    Cites: [DVGM22, Thm 1] for the threshold, and `privet.mechanisms.threshold` for what it takes for granted.
+    Cites: [DVGM22] for the threshold, and `privet.mechanisms.threshold` for what it takes for granted.
     """
     full = 2**discovery.shift
 

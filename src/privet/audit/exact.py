@@ -33,7 +33,7 @@ def exact_epsilon(p: Law, q: Law, delta: object = 0) -> float:
     outputs k, e^x = (p_1 + ... + p_k - delta) / (q_1 + ... + q_k), which is the largest of these ratios over all k.
 
     Guarantee: exact for rational laws but for the last rounding, up; floats are taken as the rationals that they are.
-    Cites: [BBG18, Thm 1].
+    Cites: [BBG18, privacy profiles].
     """
     allowed = failure_probability(delta)
     pairs = _aligned(p, q)
@@ -44,7 +44,7 @@ def exact_delta(p: Law, q: Law, epsilon: object) -> float:
     """Return the least delta with which two laws are (epsilon, delta)-close, in both directions, rounded up.
 
     Guarantee: the hockey-stick divergence, sum over outputs of max(0, p - e^epsilon q), rounded up.
-    Cites: [BBG18, Thm 1].
+    Cites: [BBG18, privacy profiles].
     """
     grown = exp_down(min(nonnegative(epsilon, "epsilon"), Fraction(2000)))
     pairs = _aligned(p, q)

@@ -61,7 +61,7 @@ class SparseLaw:
     noise has decided the comparison). `limit` None never stops.
 
     Guarantee: `chance` is the probability of the pattern under the definition, whether the variant is private or not.
-    Cites: [LSL17, Fig. 1].
+    Cites: [LSL17, six variants].
     """
 
     threshold_scale: float

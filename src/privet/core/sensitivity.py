@@ -29,7 +29,7 @@ class Sensitivity:
     """The largest change of an answer between neighbours, in the L1 norm and in the L2 norm, squared.
 
     Guarantee: for all neighbours x, y under `neighbors`, |f(x) - f(y)|_1 <= l1 and |f(x) - f(y)|_2^2 <= l2_squared.
-    Cites: [DMNS06, Def. 3], [KM11, Def. 2.1 and 2.2].
+    Cites: [DMNS06, L1 sensitivity], [KM11, bounded and unbounded].
     """
 
     neighbors: Neighbors

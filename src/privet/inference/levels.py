@@ -39,7 +39,7 @@ def reconcile(tables: Mapping[Axes, Floats], variances: Mapping[Axes, float]) ->
 
     Guarantee: post-processing of released numbers by public variances. The best linear unbiased estimate, where the
     true tables agree.
-    Cites: [HRMS10, Thm 3], for trees; here for any set of marginals.
+    Cites: [HRMS10, consistency], for trees; here for any set of marginals.
     """
     import numpy as np
 

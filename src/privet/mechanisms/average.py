@@ -36,7 +36,7 @@ class Average(Mechanism):
     row that comes or goes moves them by m together, in L1, and discrete Laplace noise of scale m / epsilon on each
     covers that. What follows is a function of the two noisy sums. Under change-one the sum of the places moves by at
     most m.
-    Cites: [DMNS06, Prop. 1].
+    Cites: [DMNS06, the Laplace mechanism].
     """
 
     ruler: Ruler

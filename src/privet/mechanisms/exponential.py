@@ -33,7 +33,7 @@ class ExponentialEvent(Atom):
 
     Guarantee: among such events the two-point loss on the ends of the range is the worst at each t, since every
     divergence is convex in the likelihood ratio, whose mean is fixed; curves take the worst t.
-    Cites: [MT07, Thm 6], [DDR20, Lemma 3.2], [CR21, Thm 2].
+    Cites: [MT07, Thm 6], [DDR20, bounded range], [CR21, bounded range in zCDP].
     """
 
     epsilon: Fraction

@@ -35,7 +35,7 @@ class FiniteEvent(Atom):
 
     Guarantee: every curve is the largest of the pairs'; a maximum of convex privacy profiles is a convex
     profile, so it has a dominating pair.
-    Cites: [ZDW22, Prop. 8].
+    Cites: [ZDW22, dominating pairs].
     """
 
     pairs: tuple[FinitePairEvent, ...]
@@ -93,7 +93,7 @@ class FiniteMechanism(Mechanism):
 
     Guarantee: epsilon is the exact largest log ratio, rounded up; delta(epsilon) the exact hockey-stick divergence,
     rounded up; draws have exactly the probabilities of the matrix.
-    Cites: [DR14, Def. 2.4], [BBG18, Thm 1].
+    Cites: [DR14, Def. 2.4], [BBG18, privacy profiles].
     """
 
     matrix: tuple[Row, ...]

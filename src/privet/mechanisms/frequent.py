@@ -40,7 +40,7 @@ class Frequent(Mechanism):
     scores may all be moved by a constant, so that each moves by r / 2 at most, and the losses of groups add up. With
     Gumbel noise each of the k choices has a privacy loss of that range in all groups together, a product of choices
     with ranges rate * r. What stands for nothing has a constant score.
-    Cites: [MS20, Thm 1], [DKSSWXZ21, Thm 1]; [DR19, Lemma 4.2], [DDR20, Lemma 3.2].
+    Cites: [MS20, privacy], [DKSSWXZ21]; [DR19, Gumbel noise and peeling], [DDR20, bounded range].
     """
 
     k: int
@@ -68,7 +68,7 @@ class Frequent(Mechanism):
         """Return how far below the best score that is left a choice of `size` options stays, at most, all k together.
 
         Guarantee: each of the k choices falls short with probability at most (1 - confidence) / k.
-        Cites: [MS20, Thm 2]; [DR14, Thm 3.11].
+        Cites: [MS20, never worse]; [DR14, Thm 3.11].
         """
         options = whole(size, "size", least=1) + self.k
         depth = flip_depth if self.law == "exponential" else gumbel_depth

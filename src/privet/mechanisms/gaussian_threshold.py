@@ -25,7 +25,7 @@ class GaussianThreshold(NoisyThreshold):
     Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m
     sqrt(keys) in L2, by m sqrt(2 keys) under change-one, and keys that only they hold show with probability delta / 2
     (`threshold_for`).
-    Cites: [KKMN09, Thm 1], [SDH23, Thm 1], [BW18, Alg. 1].
+    Cites: [KKMN09, noisy thresholds], [SDH23], [BW18, Alg. 1].
     """
 
     noise: Gaussian

@@ -41,7 +41,7 @@ class JointRanks:
     """The law of m ranks for given widths, targets and kappa, prepared once.
 
     Guarantee: draws have exactly the distribution of the module's first paragraph, given a uniform system source.
-    Cites: [GJK21, Alg. 1] for a joint choice by recursion, [Dev86, Sec. II.3] for rejection.
+    Cites: [GJK21, JointExp] for a joint choice by recursion, [Dev86, Sec. II.3] for rejection.
     """
 
     def __init__(self, widths: Integers64, targets: list[Fraction], kappa: Fraction) -> None:

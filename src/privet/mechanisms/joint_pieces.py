@@ -51,7 +51,7 @@ class JointPieces:
     """The law of m fine places before `end`, for some weights, m + 1 targets and kappa, prepared once.
 
     Guarantee: draws have exactly the distribution of the module's first paragraph, given a uniform system source.
-    Cites: [GJK21, Alg. 1] for a joint choice by recursion, [Dev86, Sec. II.3] for rejection.
+    Cites: [GJK21, JointExp] for a joint choice by recursion, [Dev86, Sec. II.3] for rejection.
     """
 
     def __init__(self, found: rank_tree.Spread, targets: Sequence[Fraction], kappa: Fraction, *, end: int) -> None:

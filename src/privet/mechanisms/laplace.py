@@ -55,7 +55,7 @@ class LaplaceEvent(Atom):
     Guarantee: for a vector with independent noise, the pair of one coordinate that takes the whole shift dominates
     (proof at `DiscreteLaplacePair`), so every curve is the scalar one. Its log-moment is a log-sum of exponentials
     that are linear in the shift, hence convex and zero at zero, hence superadditive: the same for Renyi.
-    Cites: [DMNS06, Prop. 1], [Mir17, Prop. 6], [HM25, Thm 1].
+    Cites: [DMNS06, the Laplace mechanism], [Mir17, Prop. 6], [HM25, Laplace].
     """
 
     sensitivity: Fraction
@@ -96,7 +96,7 @@ class DiscreteLaplaceEvent(Atom):
     """Integer noise with P[k] proportional to exp(-|k| / scale) on integers that move by at most `steps` in L1.
 
     Guarantee: as for `LaplaceEvent`, for scalars and vectors. One step is exactly binary randomised response.
-    Cites: [GRS12, Def. 2.1], [HM25, Thm 2].
+    Cites: [GRS12, the geometric mechanism], [HM25, discrete Laplace].
     """
 
     steps: int
@@ -158,7 +158,7 @@ class Laplace(Mechanism):
     d of the steps that `event` states, and the noise has scale d / epsilon steps, so that the rounding is paid for by
     the noise. Both loss curves equal 1 - exp(-(epsilon - x)/2) at their breakpoints and are linear in e^x between
     them; the breakpoints of the stated event are among those of the drawn one, so by convexity it dominates.
-    Cites: [DMNS06, Prop. 1], [GRS12, Def. 2.1], [Mir12].
+    Cites: [DMNS06, the Laplace mechanism], [GRS12, the geometric mechanism], [Mir12].
     """
 
     sensitivity: Fraction

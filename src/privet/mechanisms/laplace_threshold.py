@@ -23,7 +23,7 @@ class LaplaceThreshold(NoisyThreshold):
 
     Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m keys
     in L1, twice that under change-one, and keys that only they hold show with probability delta (`threshold_for`).
-    Cites: [KKMN09, Thm 1], [DVGM22, Sec. 4].
+    Cites: [KKMN09, noisy thresholds], [DVGM22, thresholds].
     """
 
     noise: Laplace

@@ -56,7 +56,7 @@ def local_quantile(values: Any, q: object, low: object, high: object, *, distanc
 
     Guarantee: the sensitivity after k changes is max over t from 0 to k + 1 of x[m+t] - x[m+t-k-1], rows beyond the
     ends at the bounds.
-    Cites: [NRS07, Prop. 3.4].
+    Cites: [NRS07, the median].
     """
     share, ruler = read_share(q, "q"), read_ruler(low, high, step)
     count = whole(distances, "distances", least=1, most=10**4)

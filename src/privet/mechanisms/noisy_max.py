@@ -34,7 +34,7 @@ class PermuteAndFlip(Selection):
     Guarantee: epsilon-DP. It is drawn as report-noisy-max with exponential noise of scale 1/rate, which has the same
     law: fix all noise but the winner's. It must exceed a bound that neighbours move by 2 sensitivity at most, or by
     the sensitivity where monotone, and P[E >= x + d] >= e^-d P[E >= x] for d >= 0.
-    Cites: [MS20, Thm 1], [DKSSWXZ21, Thm 1].
+    Cites: [MS20, privacy], [DKSSWXZ21].
     """
 
     @cached_property
@@ -59,7 +59,7 @@ class PermuteAndFlip(Selection):
         """Return how far below the best score the choice stays, at most, with this probability.
 
         Guarantee: P[score <= optimum - x / rate] <= (size - best) / (best + 1) e^-x.
-        Cites: [MS20, Thm 2], which compares it with the exponential mechanism.
+        Cites: [MS20, never worse], which compares it with the exponential mechanism.
         """
         depth = odds.flip_depth(*self._read_sizes(size, best), tail_of(confidence))
         return float_up(Fraction(depth) / self.rate)
@@ -74,7 +74,7 @@ class NoisyMax(Selection):
 
     Guarantee: epsilon-DP for each law, by the argument at `PermuteAndFlip`: for Laplace noise too
     P[L >= x + d] >= e^-d P[L >= x]. The noise is real-valued and compared exactly, so there are no ties.
-    Cites: [DR14, Claim 3.9], [DKSSWXZ21, Thm 1], [MT07, Thm 6].
+    Cites: [DR14, Claim 3.9], [DKSSWXZ21], [MT07, Thm 6].
     """
 
     law: Law

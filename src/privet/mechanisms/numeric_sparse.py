@@ -33,7 +33,7 @@ class NumericSparse(Sparse):
 
     Guarantee: the event of the crossings, and that of one Laplace release for each, composed. The noise of a
     measurement is drawn afresh: a number that reused the noise of its comparison would have no privacy at all.
-    Cites: [DR14, Alg. 3], [DWZK19, Alg. 2 and Sec. 6].
+    Cites: [DR14, Alg. 3], [DWZK19, sparse vector with gaps].
     """
 
     measure: Laplace

@@ -52,7 +52,7 @@ class OptimalKeys(KeySelection):
     the exponential rounded down to a rational, and each p(n) is rounded down to a multiple of a power of two once it
     was computed from the rounded one before it, which keeps both inequalities. No rule shows any key more often, by
     induction, since both inequalities are necessary.
-    Cites: [DVGM22, Thm 1 and Sec. 3], [KOV15, Thm 3.2], [DR14, Thm 3.16].
+    Cites: [DVGM22, the optimal rule, several keys], [KOV15, the worst pair], [DR14, Thm 3.16].
     """
 
     key_epsilon: Fraction

@@ -36,7 +36,7 @@ class ProposeTestRelease(Mechanism):
     two neighbours has a local sensitivity within the bound, their answers differ by at most the bound, and both steps
     together cost epsilon_1 + epsilon_2. If neither has, both have d = 0, the refusals are equally likely, and an
     answer comes out with probability P[noise > threshold] = a^(threshold + 1) / (1 + a) <= delta, a = e^-epsilon_1.
-    Cites: [DL09, Sec. 2.2], [DR14, Sec. 7.3].
+    Cites: [DL09, propose-test-release], [DR14, Sec. 7.2].
     """
 
     laplace: Laplace

@@ -48,7 +48,7 @@ class Quantiles(Mechanism):
     share. A row that comes or goes moves one n_j by 1, so every exponent by kappa at most: a loss of range 2 kappa.
     With the private number of rows in place of N it would be nearly twice that. Under change-one neighbours the number
     of rows is public and takes N's place; a change moves two n_j: a range of 4 kappa. The choice is exact.
-    Cites: [GJK21, Sec. 3] for the joint choice, with targets in proportion to the number of rows; [MT07, Thm 6].
+    Cites: [GJK21, JointExp] for the joint choice, with targets in proportion to the number of rows; [MT07, Thm 6].
     """
 
     shares: tuple[Fraction, ...]

@@ -46,7 +46,7 @@ class RecursiveQuantiles(Mechanism):
     block of each level, and the choice in a block with relative share q has the rate level_epsilon / (2 max(q, 1 - q)):
     the proof is at `Quantile`. A row that changes is one that goes and one that comes, in one block or in two, so
     the ranges add. There are floor(log2(number of quantiles)) + 1 levels.
-    Cites: [KSS22, Alg. 1], [DDR20, Lemma 3.2].
+    Cites: [KSS22, recursion], [DDR20, bounded range].
     """
 
     shares: tuple[Fraction, ...]

@@ -40,7 +40,7 @@ class ResponseEvent(Atom):
     Guarantee: neighbours are any two true answers (the local model), so the pair is exact. The zCDP parameter is the
     divergence at order 1 for two categories, and for up to six where the truth is the likeliest report; otherwise
     that of the binary response at the same epsilon, which dominates every pure event.
-    Cites: [War65], [KBR16, Sec. 3], [KOV15, Thm 2.1], [HM25, Thm 3].
+    Cites: [War65], [KBR16, k-ary response], [KOV15, tests], [HM25, randomized response].
     """
 
     p: Fraction
@@ -94,7 +94,7 @@ class RandomizedResponse(Mechanism):
 
     Guarantee: epsilon-DP for each person by themselves (local model), epsilon = the largest log ratio of a column.
     From an epsilon, p is rounded down, so that the cost is no higher than asked.
-    Cites: [War65], [KBR16, Sec. 3].
+    Cites: [War65], [KBR16, k-ary response].
     """
 
     p: Fraction
@@ -174,7 +174,7 @@ class RandomizedResponse(Mechanism):
 
         Guarantee: the interval is exact (Clopper-Pearson on the reports) for people drawn at random, and, at a
         confidence of 1/2 or more, conservative for fixed people, whose count of reports varies less than binomially.
-        Cites: [CP34], [Hoe56, Thm 4], [KBR16, Sec. 3].
+        Cites: [CP34], [Hoe56, Thm 4], [KBR16, k-ary response].
         """
         from scipy.special import betainccinv, betaincinv
 
@@ -205,7 +205,7 @@ class RandomizedResponse(Mechanism):
         """Return the variance of the estimate of a true share among `size` people drawn at random.
 
         Guarantee: r (1 - r) / (size (p - q)^2) with r = q + share (p - q), the chance of a report.
-        Cites: [KBR16, Sec. 3].
+        Cites: [KBR16, k-ary response].
         """
         true, n = probability(share, "share"), whole(size, "size", least=1)
         if self.p == self.q:

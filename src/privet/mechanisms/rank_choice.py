@@ -53,7 +53,7 @@ class RankChoice(Mechanism):
     planned. Weight that lies in a block of places, all of them off by `reach` or more on one side, may lie anywhere
     in that block: no place's `off` changes by it. So what `near` allows an engine to take together leaves the law as
     it is.
-    Cites: [Smi11, Alg. 2], [MT07, Thm 6], [DDR20, Lemma 3.2].
+    Cites: [Smi11, Alg. 2], [MT07, Thm 6], [DDR20, bounded range].
     """
 
     share: Fraction

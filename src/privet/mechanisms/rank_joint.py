@@ -48,7 +48,7 @@ class RankJoint(Mechanism):
     nothing in common, and spreading a weight evenly divides it: they differ by at most `norm` in L1 together, and so
     do the sums of misses, by r_g in group g with the r_g adding up to at most `norm`. A choice with exponents that move
     by at most kappa r_g either way has a loss of range 2 kappa r_g, and ranges of a product add up.
-    Cites: [GJK21, Sec. 3] for the joint choice, [MT07, Thm 6], [DDR20, Lemma 3.2].
+    Cites: [GJK21, JointExp] for the joint choice, [MT07, Thm 6], [DDR20, bounded range].
     """
 
     shares: tuple[Fraction, ...]

@@ -51,7 +51,7 @@ class RankTree(Mechanism):
     D'; over all blocks of a level and all groups they add up to at most `norm`, since spreading a weight evenly divides
     it. In a block with relative share q the rank that a place is off moves by at most max(q, 1 - q) (D + D') either
     way, and the rate is level_epsilon / (2 max(q, 1 - q) norm): the ranges of a level add up to level_epsilon.
-    Cites: [KSS22, Alg. 1], [Smi11, Alg. 2], [DDR20, Lemma 3.2].
+    Cites: [KSS22, recursion], [Smi11, Alg. 2], [DDR20, bounded range].
     """
 
     shares: tuple[Fraction, ...]

@@ -44,7 +44,7 @@ class SampleAggregate(Mechanism):
     to a block by a fair draw of its own, which does not depend on its value. For the same draws, a row that comes, goes
     or changes alters the rows of one block, hence one of the answers, and their number is public; so the aggregate's
     promise for change-one neighbours holds for every outcome of the draws.
-    Cites: [NRS07, Sec. 4].
+    Cites: [NRS07, sample and aggregate].
     """
 
     estimator: Callable[[Any], Any]

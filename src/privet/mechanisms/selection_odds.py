@@ -41,7 +41,7 @@ def flips(behind: Floats) -> Floats:
     With p = exp(-behind), P[r] = p_r * integral from 0 to 1 of the product over s != r of (1 - t p_s) dt, a polynomial
     without sign changes. It is integrated over panels that double from the width on which the product falls by e.
 
-    Cites: [MS20, Prop. 4]; [DKSSWXZ21, Thm 1].
+    Cites: [MS20]; [DKSSWXZ21].
     """
     import numpy as np
 

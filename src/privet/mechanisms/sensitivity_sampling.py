@@ -83,7 +83,7 @@ def sample_sensitivity(
     such rows and returns a number or a list of them.
 
     Guarantee: random differential privacy with this gamma, for data that are drawn like `draw`'s, and no more.
-    Cites: [RA17, Alg. 1].
+    Cites: [RA17].
     """
     n, (samples, _) = whole(size, "size", least=1), sampling_plan(gamma)
     if norm not in ("sum", "max"):

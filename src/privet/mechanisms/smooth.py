@@ -48,7 +48,7 @@ class SmoothSensitivity(Mechanism):
     scale L / alpha; the tail says what alpha and beta cost, for the noise that is not rounded. The answer is moved to
     the nearest place of the grid first, which takes answers at a distance d to places ceil(d / step) apart at most,
     and A is rounded up to steps; so rounding the noise to steps is rounding what would be released.
-    Cites: [NRS07, Def. 2.1 and 2.2], [BS19, Sec. 3].
+    Cites: [NRS07, smooth bounds], [BS19, noise for smooth sensitivity].
     """
 
     ruler: Ruler
@@ -151,7 +151,7 @@ def smooth_bound(at_distance: Sequence[float], beta: Fraction, *, most: float) -
     """Return max over k of exp(-beta k) at_distance[k], `most` beyond the list, rounded up by less than 2**-38.
 
     Guarantee: with A(k) the local sensitivity at distance k, the least beta-smooth bound on it, hardly more.
-    Cites: [NRS07, Def. 2.2, Claim 3.2].
+    Cites: [NRS07, smooth sensitivity].
     """
     rate = float_down(beta)
     terms = [inflate(a * math.exp(-rate * k)) for k, a in enumerate(at_distance)]

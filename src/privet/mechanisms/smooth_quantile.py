@@ -40,7 +40,7 @@ class SmoothQuantile(Mechanism):
     sensitivity at distance k is max over t from 0 to k + 1 of x[m+t] - x[m+t-k-1]; the smooth bound is the largest
     exp(-b (j - i - 1)) (x[j] - x[i]) over i <= m <= j, i < j. Pairs further apart than the window do not reach the
     least bound, whatever they hold. Placing a number is a function of that number alone.
-    Cites: [NRS07, Prop. 3.4 and Sec. 3.1].
+    Cites: [NRS07, the median].
     """
 
     q: Fraction
@@ -123,7 +123,7 @@ def best_pair(rows: NDArray[np.int64], middle: int, beta: Fraction) -> float:
     the least j that is within the error of the best for the upper half, and the greatest for the lower.
 
     Guarantee: no less than the maximum, and more by less than a part in 2**38.
-    Cites: [NRS07, Sec. 3.1].
+    Cites: [NRS07, the median].
     """
     decay = np.exp(-float_down(beta) * np.arange(rows.size))
     ends = rows[middle:].astype(np.float64)

@@ -78,7 +78,7 @@ def improve(
 
     Guarantee: post-processing of released numbers. Each estimate has the variance
     m/k + (k - 1)/k times m s/(m + s) at most, where m and s are the variances; selection is not accounted for.
-    Cites: [DWZK19, Sec. 5] for differences; weighted least squares with one shared effect otherwise.
+    Cites: [DWZK19, measuring with gaps] for differences; weighted least squares with one shared effect otherwise.
     """
     if len(measured) != len(shown):
         raise RequestError(f"there must be as many measurements as noisy values; got {len(measured)} and {len(shown)}")

@@ -47,7 +47,7 @@ def best_share(weight: int) -> Fraction:
     It minimises the variance of the comparison, 2/e1^2 + 2 w^2/e2^2 in units of the sensitivity. It is rounded, which
     is no concern: any share keeps the promise.
 
-    Cites: [LSL17, Sec. 4.2].
+    Cites: [LSL17, the best division].
     """
     share = 1 / (1 + math.cbrt(weight) ** 2)
     return Fraction(max(1, round(share * _SHARE_STEPS)), _SHARE_STEPS)
@@ -62,7 +62,7 @@ def epsilon_each(epsilon: Fraction, delta: Fraction, times: int) -> Fraction:
     """Return the largest epsilon that may be spent so many times within (epsilon, delta), by optimal composition.
 
     Guarantee: that many epsilon_each-DP releases, chosen adaptively, are together (epsilon, delta)-DP.
-    Cites: [KOV15, Thm 3.3].
+    Cites: [KOV15, optimal composition].
     """
     aim = epsilon * (1 - _ROOM)
 

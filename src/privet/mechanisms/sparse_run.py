@@ -105,7 +105,7 @@ class Run:
     integers, and costs D/b1 + 2D/b2 for each crossing. Where all answers move one way it is r with r + D and n' in
     [n, n + D] as they rise, and r with r as they fall: D/b2 for each. Comparing with >= or > is the same, by shifting
     the threshold. Queries below cost nothing, however many, and the gaps come free.
-    Cites: [LSL17, Alg. 7 and Sec. 4.3], [DWZK19, Alg. 2].
+    Cites: [LSL17, standard sparse vector, monotone queries], [DWZK19, sparse vector with gaps].
     """
 
     def __init__(self, steps: Steps, limit: int, *, refresh: bool, bar: int | None = None) -> None:

@@ -45,7 +45,7 @@ class Sparse(Mechanism):
     Guarantee: with one threshold noise of scale b1 and query noises of scale b2, for a sensitivity s and c crossings,
     (s/b1 + 2 c s/b2)-DP, or (s/b1 + c s/b2) where monotone, gaps included (proof at `Run`). Where the threshold is
     refreshed, each crossing is one such release with c = 1, and they compose.
-    Cites: [DR14, Alg. 1 and 2], [LSL17, Alg. 7], [DWZK19, Alg. 2].
+    Cites: [DR14, Alg. 1 and 2], [LSL17, standard sparse vector], [DWZK19, sparse vector with gaps].
     """
 
     threshold: Fraction
@@ -250,7 +250,7 @@ class AboveThreshold(Sparse):
 
     Guarantee: (s/b1 + 2 s/b2)-DP for a sensitivity s, threshold noise of scale b1 and query noise of scale b2, or
     (s/b1 + s/b2) where monotone; the gap included.
-    Cites: [DR14, Alg. 1], [LSL17, Alg. 7].
+    Cites: [DR14, Alg. 1], [LSL17, standard sparse vector].
     """
 
     def __init__(

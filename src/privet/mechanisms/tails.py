@@ -55,7 +55,7 @@ class PowerTail:
     logarithm of the density has the slope p z^(p-1) / (1 + z^p), which is largest, namely (p - 1)^(1 - 1/p), at
     z^p = p - 1: sliding by alpha costs c alpha. As the scale grows by e^t the logarithm changes at the rate
     1 - p z^p / (1 + z^p), between 1 - p and 1: stretching by e^beta costs (p - 1) beta.
-    Cites: [NRS07, Sec. 2] for the kind of noise, with alpha = beta = epsilon / (2 (power + 1)).
+    Cites: [NRS07, admissible noise] for the kind of noise, with alpha = beta = epsilon / (2 (power + 1)).
     """
 
     power: int = 2
@@ -90,7 +90,7 @@ class StudentTail:
     Guarantee: pure epsilon-DP where (d + 1)/2 alpha + d beta <= epsilon. The logarithm of the density has the slope
     (d + 1) z / (1 + z^2), at most (d + 1)/2; as the scale grows by e^t it changes at the rate
     1 - (d + 1) z^2 / (1 + z^2), between -d and 1.
-    Cites: [BS19, Sec. 3] for the kind of noise.
+    Cites: [BS19, noise for smooth sensitivity] for the kind of noise.
     """
 
     degrees: int = 3
@@ -125,7 +125,7 @@ class LaplaceTail:
     same centre: where the scale grows by e^t, t <= beta, the loss is at most t; where it shrinks by e^t, the loss of a
     draw |z| = E scales, E exponential, is E (e^t - 1) - t, which exceeds L with probability
     exp(-(L + t) / (e^t - 1)), largest at t = beta: at most delta. Then slide, at the new scale, at a cost of alpha.
-    Cites: [NRS07, Sec. 2] for the kind of noise, with beta = epsilon / (2 ln(2 / delta)).
+    Cites: [NRS07, admissible noise] for the kind of noise, with beta = epsilon / (2 ln(2 / delta)).
     """
 
     delta: Fraction

@@ -38,7 +38,7 @@ def threshold_for(
     change-one the units before and after each have such keys, which show with probabilities a, b <= delta. Then the
     divergence at e^eps is at most a + (1 - a) H(r e^eps) with r = (1 - b) / (1 - a) and H the noise's; for r >= 1 it is
     at most a + H(e^eps), and for r < 1 convexity gives H(r t) <= r H(t) + (1 - r), hence at most b + H(e^eps).
-    Cites: [KKMN09, Thm 1], [SDH23, Thm 1], [DVGM22, Thm 1].
+    Cites: [KKMN09, noisy thresholds], [SDH23], [DVGM22, the optimal rule].
     """
     one = 1 << shift
     if group > 1 or order == 0:

@@ -41,7 +41,7 @@ class TopK(Selection):
     Guarantee: the law is that of k exponential mechanisms, each among the options that are left, so the event is
     theirs: k choices of bounded range. With epsilon alone each gets epsilon / k; with a delta, as much as the exact
     composition of k such choices allows.
-    Cites: [DR19, Lemma 4.2], [DDR20, Thm 4], [CR21, Thm 2].
+    Cites: [DR19, Gumbel noise and peeling], [DDR20, composition], [CR21, bounded range in zCDP].
     """
 
     k: int
@@ -87,7 +87,7 @@ class TopK(Selection):
         """Return how far each choice stays below the best score among those left, at most, all k together.
 
         Guarantee: each of the k choices falls short with probability at most (1 - confidence) / k.
-        Cites: [DR14, Thm 3.11], [DR19, Lemma 4.2].
+        Cites: [DR14, Thm 3.11], [DR19, Gumbel noise and peeling].
         """
         options = whole(size, "size", least=self.k)
         return float_up(Fraction(gumbel_depth(options, 1, tail_of(confidence) / self.k)) / self.rate)
@@ -117,7 +117,7 @@ class TopKWithGaps(Selection):
     each winner, of score q, with n + (q - q') + (m' - m): all gaps stay the same, hence the winners and their order
     too, and each noise moves by at most 2 sensitivity, or by the sensitivity where all scores move one way. The noise
     is real-valued and compared exactly; a gap is rounded down to a public step afterwards.
-    Cites: [DWZK19, Alg. 1].
+    Cites: [DWZK19, top-k with gaps].
     """
 
     k: int
@@ -168,7 +168,7 @@ class TopKWithGaps(Selection):
         falls to (1 + k) / (2 k) of what it was.
 
         Guarantee: post-processing of released numbers.
-        Cites: [DWZK19, Sec. 5].
+        Cites: [DWZK19, measuring with gaps].
         """
         numbers = read_numbers(measured, "measured")
         if numbers.shape != (len(ranking.indices),):

@@ -43,7 +43,7 @@ def noisy_max(scores: object, rate: Number, *, law: Law, size: Size = None) -> i
 
     Guarantee: the index has exactly the distribution of the largest of these reals, given a uniform operating system
     source. By exponential noise that is permute-and-flip, by Gumbel noise the exponential mechanism.
-    Cites: [DKSSWXZ21, Thm 1] for permute-and-flip, [Yel77] for Gumbel noise.
+    Cites: [DKSSWXZ21] for permute-and-flip, [Yel77] for Gumbel noise.
     """
     return sample(Contest(scores, positive(rate, "rate"), law), size)
 
@@ -53,7 +53,7 @@ def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int
 
     Guarantee: as for `noisy_max`. By Gumbel noise the law is that of choosing by the exponential mechanism again and
     again among those that are left.
-    Cites: [DR19, Lemma 4.2].
+    Cites: [DR19, Gumbel noise and peeling].
     """
     contest = Contest(scores, positive(rate, "rate"), law)
     count = whole(winners, "winners", least=1, most=contest.size)

@@ -83,7 +83,7 @@ def discrete_laplace(scale: Number, size: Size = None) -> int | Integers:
     Without a size, a Python integer; with one, an int64 array (of Python integers above a scale of 2**52).
 
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
-    Cites: [GRS12, Def. 2.2], [CKS20, Alg. 2].
+    Cites: [GRS12, the geometric mechanism], [CKS20, Alg. 2].
     """
     return sample(_laplace(scale), size)
 

@@ -44,7 +44,7 @@ def choices(spend: Spend, measures: int) -> list[Choice]:
     Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon. Gaussian ones of rho / measures
     compose to rho, and with rho = mu**2 / 2 to mu, which is exactly (epsilon, delta)-DP; their blurs add 2 blur each
     to epsilon and a factor e**blur to delta, and mu leaves room for them.
-    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [DRS22, Cor. 2], [BW18, Thm 8].
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [DRS22, composition], [BW18, Thm 8].
     """
     found = []
     if spend.rho is not None:

@@ -88,7 +88,7 @@ def priced(plan: Plan) -> dict[str, float]:
 
     Guarantee: outside an event of probability `slack` no key shows that a single unit holds, and the rest is the
     noise's release; so delta is the noise's and the slack together.
-    Cites: [KKMN09, Thm 1].
+    Cites: [KKMN09, noisy thresholds].
     """
     return cost_of(plan.passes, plan.spend)
 

@@ -130,7 +130,7 @@ class KeyRule:
         """The rule's event without its delta: whatever is (epsilon, delta)-DP fails with probability delta at most.
 
         Guarantee: dominated by randomised response that gives itself away with probability delta.
-        Cites: [KOV15, Thm 2.4].
+        Cites: [KOV15, the worst pair].
         """
         return PureEvent(Fraction(self.mechanism.event.pure()))
 

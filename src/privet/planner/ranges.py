@@ -35,7 +35,7 @@ def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
 
     Guarantee: that of the noise, for how far one unit can move the counts of all ranges of all groups: a row without a
     value is in none, and any other in one.
-    Cites: [WZLDSG20, Sec. 4].
+    Cites: [WZLDSG20, approximate bounds].
     """
     keys = (*scan.keys, span.ranges)
     count_cells(keys)

@@ -92,7 +92,7 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even
     With `even`, ends get as much as quantiles: where it matters most how narrow their intervals are.
 
     Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
-    Cites: [DR14, Thm 3.16], [CR21, Thm 2].
+    Cites: [DR14, Thm 3.16], [CR21, bounded range in zCDP].
     """
     if len(quantiles) == 1:
         return _alone(quantiles[0], scan, part, even=even)

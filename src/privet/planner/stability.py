@@ -38,7 +38,7 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     Different values are not a sum over units, and the same holds: let a(g) and b(g) be how many pairs of cell g a unit
     kept before and keeps now, so that both add up to at most B. Whatever the others hold, the cell moves by at most
     max(a(g), b(g)): in L1 by 2B at most, in L2 squared by sum a^2 + b^2 <= 2B^2, and a single cell by B.
-    Cites: [DR14, Def. 3.1], [KM11, Def. 2.1 and 2.2].
+    Cites: [DR14, Def. 3.1], [KM11, bounded and unbounded].
     """
     l1, l2_squared = _given(total, scan)
     schema, neighbors = scan.schema, scan.schema.neighbors

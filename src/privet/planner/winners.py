@@ -57,7 +57,7 @@ def span_of_scores(scan: Scan) -> Fraction:
     of at most `groups` cells, or of one where there is one group (`Truncate`), 1 (`Once`). Change-one: what it gave
     goes and what it gives comes, so that counts move by -m(g) to m'(g): 2 B in all. A group of k units is a chain of
     k neighbours, and ranges add. A window of time changes each of the units that it touches.
-    Cites: [MT07, Thm 6], [DR14, Thm 3.12].
+    Cites: [MT07, Thm 6], [DR14, Thm 3.10].
     """
     match scan.bounding:
         case Largest(limit=limit, shift=shift):

@@ -1,6 +1,6 @@
 """Too many answers that are too accurate give the whole table away; and one mean of many bits tells who is in it.
 
-Cites: [DN03, Thm 4], [HSR08].
+Cites: [DN03], [HSR08].
 """
 
 from __future__ import annotations
