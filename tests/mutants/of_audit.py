@@ -81,6 +81,33 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
+        "audit/laws.py",
+        "unit/audit/test_independent_laws.py",
+        ("off = np.maximum(np.maximum(below - target, target - through), 0.0)", "off = np.abs(below - target)"),
+    ),
+    *of(
+        "audit/gaussian_laws.py",
+        "unit/audit/test_independent_laws.py",
+        ("beyond = math.exp(epsilon + float(log_ndtr(-half - epsilon * sigma)))", "beyond = 0.0"),
+        (
+            "return float(np.maximum(here - math.exp(epsilon) * there, 0.0).sum()) <= delta",
+            "return bool((here >= there).any())",
+        ),
+        ("(2 * sigma**2))", "sigma**2)"),
+    ),
+    *of(
+        "audit/registry/keys.py",
+        "unit/audit/test_independent_laws.py",
+        ("shown = min(grown * shown + few,", "shown = min(grown * shown + few / 2,"),
+        ("beyond = 1 - math.log", "beyond = -math.log"),
+    ),
+    *of(
+        "audit/registry/selections.py",
+        "unit/audit/test_independent_laws.py",
+        ("if j != i else product", "if j > i else product"),
+        ("weights = np.exp(epsilon / 2 * np.asarray", "weights = np.exp(epsilon * np.asarray"),
+    ),
+    *of(
         "audit/entry.py",
         REGISTRY,
         ("entry.make(planted(entry, max(entry.fault, fault or entry.fault)))", "entry.make(Fraction(1))"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from privet.core.event import Event
 from privet.core.exact import whole
@@ -23,8 +23,6 @@ _INTEGRATED = 1 + 1e-7
 
 _STEP, _GROWTH, _MOST_LEAK = Fraction(1, 128), Fraction(21, 20), 8
 """How closely the fault that is planted is sought, in which steps, and up to how many times the epsilon."""
-
-Made = TypeVar("Made", bound=Mechanism)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +46,10 @@ class Entry:
     """What the mechanism says that a release costs, where the claim is an exact curve."""
     loss: Callable[[Fraction], float] | None = None
     """The exact loss of the pair where a mechanism is made for so many times the epsilon, if it is known."""
+    build: Callable[[Fraction], Mechanism] | None = None
+    """The mechanism itself, made for so many times the epsilon, where there is one."""
+    look: Callable[[Any], Any] | None = None
+    """What of its releases is looked at, if not all."""
     samples: int = 1_000_000
     fault: Fraction = TENTH
     pairs: tuple[tuple[Any, Any], ...] = ()
@@ -100,23 +102,25 @@ def simulated(make: Callable[[Fraction], Mechanism], look: Callable[[Any], Any] 
 
 def known(
     name: str,
-    make: Callable[[Fraction], Made],
-    law: Callable[[Made, Any], Law],
+    make: Callable[[Fraction], Mechanism],
+    law: Callable[[float, Any], Law],
     neighbours: tuple[Any, Any],
     *,
-    stated: float,
+    stated: int,
     look: Callable[[Any], Any] | None = None,
     samples: int = 1_000_000,
     room: float = _INTEGRATED,
 ) -> Entry:
     """Return the entry of a mechanism whose exact law is known: the claim is the exact curve of this pair.
 
-    `look` must map releases to what `law` gives the chances of; `room` raises the claim where the law is rounded.
+    `law` computes it from epsilon and the published definition alone, never from the mechanism: a scale that is wrong
+    there must not be right here. `make(leak)` is made for `leak` times the stated epsilon. `look` must map releases to
+    what `law` gives the chances of; `room` raises the claim where the law is rounded.
     """
 
     def curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
-        mechanism = make(leak)
-        return exact_curve(law(mechanism, neighbours[0]), law(mechanism, neighbours[1]), deltas)
+        epsilon = float(stated * leak)
+        return exact_curve(law(epsilon, neighbours[0]), law(epsilon, neighbours[1]), deltas)
 
     honest = make(Fraction(1))
     least = float(honest.event.slack())  # nothing is stated at smaller deltas
@@ -130,6 +134,8 @@ def known(
         stated=stated,
         event=honest.event,
         loss=lambda leak: curve(leak, (least,)).points[0][0],
+        build=make,
+        look=look,
         samples=samples,
     )
 

@@ -53,6 +53,21 @@ def clamped_cauchy(centre: int, scale: float, last: int) -> list[float]:
     return [float(part) for part in np.diff(below)]
 
 
+def quantile_law(values: Any, last: int, *, q: float, rate: float) -> list[float]:
+    """Return the law of a place from 0 to last that is chosen with probability proportional to exp(-rate ranks off).
+
+    With L values below a place and T at or below it, it is off by max(0, L - q n, q n - T).
+
+    Cites: [Smi11, Alg. 2].
+    """
+    places, rows = np.arange(last + 1), np.sort(np.asarray(values, dtype=np.float64))
+    below, through = (np.searchsorted(rows, places, side=side) for side in ("left", "right"))
+    target = q * rows.size
+    off = np.maximum(np.maximum(below - target, target - through), 0.0)
+    weights = np.exp(-rate * (off - off.min()))
+    return [float(part) for part in weights / weights.sum()]
+
+
 @dataclass(frozen=True)
 class SparseLaw:
     """A sparse vector on whole numbers: scales of the threshold's and the queries' noise, when it stops, what it shows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -9,27 +10,45 @@ import numpy as np
 
 from privet.audit.entry import Entry, known
 from privet.audit.laws import clamped_cauchy, integers, tail
-from privet.mechanisms import Average, Local, ProposeTestRelease, SmoothQuantile, SmoothSensitivity, smooth_bound
+from privet.mechanisms import Average, Local, ProposeTestRelease, SmoothQuantile, SmoothSensitivity
 
 _FEW = Fraction(1, 20)
 _SHOWN = 6
+_RANGE = 100
 
 
-def _smooth(mechanism: SmoothSensitivity, local: Local) -> list[float]:
+def _cauchy_scale(epsilon: float, at_distance: list[int]) -> float:
+    """Return the scale of the noise: a smooth bound over alpha, where alpha and beta are each a half of epsilon.
+
+    The bound is the most of exp(-b k) A(k), with b a 64th less than beta, rounded up to as many binary digits as that
+    64th pays for: one more than the digits of 256 / beta tell. Beyond the list A is the whole range.
+
+    Cites: [NRS07, Def. 2.2 and Sec. 2].
+    """
+    alpha = beta = epsilon / 2
+    entries = [*at_distance, _RANGE]
+    bound = max(entry * math.exp(-beta * 63 / 64 * k) for k, entry in enumerate(entries))
+    part, power = math.frexp(bound)
+    digits = math.ceil(256 / beta).bit_length()
+    return math.ldexp(math.ceil(math.ldexp(part, digits)), power - digits) / alpha
+
+
+def _smooth(epsilon: float, local: Local) -> list[float]:
     """Return the law of an answer with Cauchy noise in proportion to its smooth bound."""
-    bound = smooth_bound(list(local.at_distance), mechanism.smooth_beta, most=mechanism.ruler.last)
-    return clamped_cauchy(local.value, float(mechanism.rung(bound) / mechanism.alpha), mechanism.ruler.last)
+    return clamped_cauchy(int(local.value), _cauchy_scale(epsilon, list(local.at_distance)), _RANGE)
 
 
-def _smooth_quantile(mechanism: SmoothQuantile, values: Any) -> list[float]:
-    middle, bound = sorted(values)[(len(values) - 1) // 2], mechanism.smooth_sensitivity(values)
-    return clamped_cauchy(middle, bound / float(mechanism.smooth.alpha), mechanism.smooth.ruler.last)
+def _smooth_quantile(epsilon: float, values: Any) -> list[float]:
+    """Return the law of a median of three: k changes let it move as far as k + 1 neighbouring rows lie apart."""
+    rows = [0, 0, *sorted(values), _RANGE, _RANGE]
+    at_distance = [max(rows[3 + t] - rows[2 + t - k] for t in range(k + 2)) for k in range(3)]
+    return clamped_cauchy(rows[3], _cauchy_scale(epsilon, at_distance), _RANGE)
 
 
-def _average(mechanism: Average, values: Any) -> dict[Any, float]:
+def _average(epsilon: float, values: Any) -> dict[Any, float]:
     """Return the law of where an average of zeros and ones lies: at an end, on a side of the middle, or in it."""
     found: dict[Any, float] = {}
-    noise = integers(float(mechanism.laplace.scale))
+    noise = integers(1 / epsilon)  # a number moves both sums by 1 together
     for one, chance in noise.items():
         for other, part in noise.items():
             above, below = sum(values) + one, len(values) - sum(values) + other
@@ -43,13 +62,17 @@ def _side(shares: Any) -> Any:
     return np.sign(np.asarray(shares) - 0.5) + np.where(np.asarray(shares) == 1, 1, 0) - (np.asarray(shares) == 0)
 
 
-def _tested(mechanism: ProposeTestRelease, local: Local) -> dict[Any, float]:
-    """Return the law of a refusal, or of an answer, by the distance to data where the bound does not hold."""
-    distance = sum(entry <= mechanism.laplace.sensitivity for entry in local.at_distance)
-    passes = float(tail(mechanism.threshold - distance + 1, 1 / float(mechanism.test_epsilon)))
+def _tested(epsilon: float, local: Local) -> dict[Any, float]:
+    """Return the law of a refusal, or of an answer, by the distance to data where the bound of 1 does not hold.
+
+    A half of epsilon tests the distance, against the least threshold that noise exceeds with a chance of delta at most.
+    """
+    distance = sum(entry <= 1 for entry in local.at_distance)
+    threshold = next(k for k in range(1000) if float(tail(k + 1, 2 / epsilon)) <= _FEW)
+    passes = float(tail(threshold - distance + 1, 2 / epsilon))
     found: dict[Any, float] = {None: 1 - passes}
-    for drawn, part in integers(float(mechanism.laplace.scale)).items():
-        number = min(max(local.value + drawn, -_SHOWN), _SHOWN)
+    for drawn, part in integers(2 / epsilon).items():
+        number = int(min(max(local.value + drawn, -_SHOWN), _SHOWN))
         found[number] = found.get(number, 0.0) + passes * part
     return found
 
@@ -62,14 +85,21 @@ def _answer(released: Any) -> Any:
 ADAPTIVE: tuple[Entry, ...] = (
     known(
         "Smooth sensitivity",
-        lambda leak: SmoothSensitivity(low=0, high=100, step=1, epsilon=4 * leak),
+        lambda leak: SmoothSensitivity(low=0, high=_RANGE, step=1, epsilon=4 * leak),
         _smooth,
         (Local(49, [1] + [20] * 39), Local(50, [20] * 40)),
         stated=4,
     ),
     known(
+        "Smooth sensitivity, sliding",
+        lambda leak: SmoothSensitivity(low=0, high=_RANGE, step=1, epsilon=4 * leak),
+        _smooth,
+        (Local(40, [20] * 40), Local(60, [20] * 40)),
+        stated=4,
+    ),
+    known(
         "Smooth quantile",
-        lambda leak: SmoothQuantile(q=0.5, low=0, high=100, step=1, epsilon=4 * leak),
+        lambda leak: SmoothQuantile(q=0.5, low=0, high=_RANGE, step=1, epsilon=4 * leak),
         _smooth_quantile,
         ([49, 50, 50], [50, 50, 100]),
         stated=4,

@@ -6,6 +6,7 @@ when an entry is judged, never when this module is read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,13 @@ import numpy as np
 from privet.audit.blackbox import DELTAS, Draw
 from privet.audit.entry import Entry
 from privet.audit.exact import Curve, exact_curve
-from privet.audit.laws import integers
+from privet.audit.gaussian_laws import least_sigma
+from privet.audit.laws import integers, quantile_law
 from privet.core.budget import Approximate, Pure
 from privet.core.schema import Column, Table, category, integer, number, text
 from privet.core.unit import Rows
-from privet.mechanisms import Laplace, Quantile
 
 if TYPE_CHECKING:
-    from privet.planner.plan import Plan
     from privet.session import Session
 
 _GROUPS = 10_000
@@ -31,6 +31,9 @@ _GROUPS = 10_000
 _SAMPLES = 60_000
 _DELTA = Fraction(1, 2)
 """A delta of the account that leaves the rule for keys one that samples can resolve."""
+
+_FINE = 1.0001
+"""Room for the grid on which thresholds and noise are rounded up."""
 
 _PLENTY = Fraction(1000)
 X, Y = number(0, 1, step=1), integer(0, 200)
@@ -82,35 +85,31 @@ def _opened(column: Column, values: Any, groups: int, discovered: bool) -> Sessi
     return Session({"t": Table(rows, unit=Rows(), columns=columns)}, budget=budget)
 
 
-def planned(select: str, epsilon: Fraction, column: Column = X, *, discovered: bool = False) -> Plan:
-    """Return the plan of such a question."""
-    with _opened(column, [0.0], 2, discovered) as session:
-        return session.plan(_SQL.format(select), epsilon=epsilon)
-
-
 def _asked(
     name: str,
     select: str,
     neighbours: tuple[Any, Any],
-    law: Callable[[Plan, Any], Any] | None = None,
+    law: Callable[[float, Any], Any] | None = None,
     *,
     epsilon: int = 2,
     column: Column = X,
     discovered: bool = False,
     look: Callable[[Any], Any] | None = None,
     samples: int = _SAMPLES,
+    room: float = 1.0,
 ) -> Entry:
-    """Return the entry of a question; with a law of its plan, the claim is the exact curve of the two groups."""
+    """Return the entry of a question; with a law for an epsilon, the claim is the exact curve of the two groups."""
 
     def make(leak: Fraction) -> Draw:
         draw = answers(select, epsilon * leak, column, discovered=discovered)
         return draw if look is None else lambda values, count: look(draw(values, count))
 
     def curve(leak: Fraction, deltas: tuple[float, ...] = (0.0, *DELTAS)) -> Curve:
-        plan = planned(select, epsilon * leak, column, discovered=discovered)
+        spent = float(epsilon * leak)
         if law is None:
-            return Curve(((float(epsilon * leak), 0.0),))
-        return exact_curve(law(plan, neighbours[0]), law(plan, neighbours[1]), deltas)
+            return Curve(((spent, 0.0),))
+        exact = exact_curve(law(spent, neighbours[0]), law(spent, neighbours[1]), deltas)
+        return Curve(tuple((loss * room, delta) for loss, delta in exact.points))
 
     return Entry(
         name=name,
@@ -124,16 +123,12 @@ def _asked(
     )
 
 
-def _mean(plan: Plan, values: Any) -> dict[float, float]:
-    """Return the law of where a mean of zeros and ones lies, from the noise of its centred sum and of its count."""
-    total, count = (
-        integers(float(measure.mechanism.scale))
-        for measure in plan.passes[0].measures
-        if isinstance(measure.mechanism, Laplace)
-    )
+def _mean(epsilon: float, values: Any) -> dict[float, float]:
+    """Return the law of where a mean of zeros and ones lies: its sum from the middle and its count get half each."""
+    noise = integers(2 / epsilon)
     found: dict[float, float] = {}
-    for one, chance in total.items():
-        for other, part in count.items():
+    for one, chance in noise.items():
+        for other, part in noise.items():
             rows = len(values) + other
             mean = 0.5 + (sum(2 * value - 1 for value in values) + one) / (2 * rows) if rows >= 1 else 0.5
             label = float(side(min(max(mean, 0.0), 1.0)))
@@ -147,21 +142,22 @@ def side(means: Any) -> Any:
     return np.sign(numbers - 0.5) + (numbers == 1) - (numbers == 0)
 
 
-def _median(plan: Plan, values: Any) -> list[float]:
-    """Return the law of the choice of a median: the exponential mechanism on its part of epsilon."""
-    selection = plan.passes[0].selection
-    share = 1.0 if selection is None else selection.draws[0].epsilon
-    choice = Quantile(q=0.5, low=0, high=200, step=1, epsilon=share)
-    return [float(chance) for chance in choice.probabilities(list(values))]
+def _median(epsilon: float, values: Any) -> list[float]:
+    """Return the law of the choice of a median, which gets two thirds of epsilon: its ends get a sixth each."""
+    return quantile_law(values, 200, q=0.5, rate=epsilon * 2 / 3)
 
 
-def _shown(plan: Plan, values: Any) -> list[float]:
-    """Return the chance that a group of so many rows is shown, by noise on their number and a threshold."""
-    from scipy.special import ndtr
+def _shown(epsilon: float, values: Any) -> list[float]:
+    """Return the chance that a group of so many rows is shown: they and Gaussian noise exceed 1 + q.
 
-    rule: Any = plan.passes[0].keys
-    weight = 2.0**rule.shift
-    chance = float(ndtr((len(values) - rule.threshold / weight) / (rule.mechanism.sigma / weight)))
+    A hundredth of delta bounds the chance that noise exceeds q. The noise for showing groups and that of their counts
+    keep epsilon and the rest of delta together, so each is wider by the root of 2.
+    """
+    from scipy.special import ndtr, ndtri
+
+    slipping = float(_DELTA) / 100
+    sigma = math.sqrt(2) * least_sigma(epsilon, float(_DELTA) - slipping)
+    chance = float(ndtr((len(values) - 1) / sigma + ndtri(slipping)))
     return [chance, 1 - chance]
 
 
@@ -170,5 +166,5 @@ SESSIONS: tuple[Entry, ...] = (
     _asked("Session, SUM", "SUM(x)", ([], [1.0])),
     _asked("Session, AVG", "AVG(x)", ([1.0, 1.0], [0.0, 1.0, 1.0]), _mean, epsilon=4, look=side),
     _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=40_000),
-    _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True),
+    _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True, room=_FINE),
 )

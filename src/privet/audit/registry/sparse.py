@@ -18,38 +18,49 @@ _SHOWN = 6
 """Gaps and numbers beyond this are looked at together."""
 
 
-def _law(mechanism: Sparse, queries: Any) -> dict[Any, float]:
+_THRESHOLD = 1
+
+
+def _scales(epsilon: float, limit: int) -> tuple[float, float]:
+    """Return the scales of both noises for moves of 1: the threshold's part is 1 / (1 + w^(2/3)), for w = 2 limit.
+
+    Cites: [LSL17, Alg. 7 and Sec. 4.2].
+    """
+    weight = 2 * limit
+    share = 1 / (1 + weight ** (2 / 3))
+    return 1 / (epsilon * share), weight / (epsilon * (1 - share))
+
+
+def _law(epsilon: float, queries: Any, limit: int = 1) -> dict[Any, float]:
     """Return the law of where the queries crossed."""
-    return _sparse(mechanism).law(tuple(queries), threshold=int(mechanism.threshold))
+    return SparseLaw(*_scales(epsilon, limit), limit=limit).law(tuple(queries), threshold=_THRESHOLD)
 
 
-def _gap_law(mechanism: Sparse, queries: Any) -> dict[Any, float]:
+def _gap_law(epsilon: float, queries: Any) -> dict[Any, float]:
     """Return the law of where a query crossed first, and of its gap, larger ones together."""
-    sparse, many = _sparse(mechanism, shows="gap"), tuple(range(120))
+    sparse, many = SparseLaw(*_scales(epsilon, 1), limit=1, shows="gap"), tuple(range(120))
     found: dict[Any, float] = {}
-    for pattern, chance in sparse.law(tuple(queries), threshold=int(mechanism.threshold), shown=many).items():
+    for pattern, chance in sparse.law(tuple(queries), threshold=_THRESHOLD, shown=many).items():
         gap = pattern[-1] if pattern else None
         label = None if gap is None else (len(pattern), min(gap, _SHOWN))
         found[label] = found.get(label, 0.0) + chance
     return found
 
 
-def _measured_law(mechanism: NumericSparse, queries: Any) -> dict[Any, float]:
-    """Return the law of where a query crossed first, and of the number that was measured there by other noise."""
+def _measured_law(epsilon: float, queries: Any) -> dict[Any, float]:
+    """Return the law of where a query crossed first, and of the number that was measured there by other noise.
+
+    A half of epsilon goes to the crossing, and a half to the number.
+    """
     found: dict[Any, float] = {}
-    for pattern, chance in _law(mechanism, queries).items():
+    for pattern, chance in _law(epsilon / 2, queries).items():
         if pattern[-1] is None:
             found[None] = found.get(None, 0.0) + chance
             continue
-        for drawn, part in integers(float(mechanism.measure.scale)).items():
+        for drawn, part in integers(2 / epsilon).items():
             number = min(max(queries[len(pattern) - 1] + drawn, -_SHOWN), _SHOWN)
             found[len(pattern), number] = found.get((len(pattern), number), 0.0) + chance * part
     return found
-
-
-def _sparse(mechanism: Sparse, shows: str = "crossing") -> SparseLaw:
-    scales = float(mechanism.threshold_scale), float(mechanism.query_scale)
-    return SparseLaw(*scales, limit=mechanism.limit, refresh=mechanism.refresh, shows=shows)
 
 
 def _places(limit: int) -> Any:
@@ -84,7 +95,7 @@ SPARSE: tuple[Entry, ...] = (
     known(
         "Sparse vector",
         lambda leak: Sparse(threshold=1, limit=2, sensitivity=1, epsilon=4 * leak, grid="whole"),
-        _law,
+        lambda epsilon, queries: _law(epsilon, queries, limit=2),
         _TWO,
         stated=4,
         look=_places(2),
