@@ -126,6 +126,14 @@ def test_every_lecture_has_a_page_and_rows() -> None:
     assert tuple(sum(row.lecture == lecture for row in ROWS) for lecture in range(len(LECTURES))) == ROWS_OF_EACH
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_section_of_a_page_is_listed_on_the_first_one(page: Path) -> None:
+    listed = {link["target"] for link in LINK.finditer((DOCS / "worked-examples.md").read_text(encoding="utf-8"))}
+    headings = list(sections(page.read_text(encoding="utf-8")))[1:]
+    here = {f"worked-examples/{page.name}#{anchor}" for anchor in headings if anchor != "not-here-yet"}
+    assert here - listed == set()
+
+
 def test_no_lines_are_listed_twice() -> None:
     assert len({(row.lecture, row.lines) for row in ROWS}) == len(ROWS)
 
