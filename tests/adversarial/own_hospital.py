@@ -66,7 +66,9 @@ def rows(*, with_42: bool) -> Rows_:
                     "hospital": "ABC"[index % 3],
                     "cost": [5000.0, None, float("nan"), float("inf"), -1e300][index % 5] if odd else 10.0 * who,
                     "age": [None, 2**63 - 1, -(2**63)][index % 3] if odd else 20 + who,
-                    "diag": ["HIV", "x\\", "2024-02-30", None, "%", "1e999", "9" * 30][index % 7] if odd else "flu",
+                    "diag": ["HIV", "x\\", "2024-02-30", None, "%", "1e999", "9" * 30, "other"][index % 8]
+                    if odd
+                    else "flu",
                 }
             )
             found["drugs"].append({"visit": 100 * who + index, "dose": 1e9 if odd else 1.0})
@@ -102,7 +104,13 @@ def text_of(entry: dict[str, Any]) -> str:
     )
 
 
-def ask(session: Session, sql: str) -> Answer:
-    """Ask a hostile question, which may say itself what it is to cost."""
-    own = "DIFFERENTIAL_PRIVACY" in sql or " WITHIN " in sql
-    return session.ask(sql) if own else session.ask(sql, epsilon=1)
+def asked(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return how a hostile question is to be answered: it may say itself what it is to cost."""
+    sql = str(entry["sql"])
+    own = "DIFFERENTIAL_PRIVACY" in sql or " WITHIN " in sql.replace(" WITHIN GROUP ", " ")
+    return {**({} if own else {"epsilon": 1}), **entry.get("options", {})}
+
+
+def ask(session: Session, entry: dict[str, Any]) -> Answer:
+    """Ask a hostile question."""
+    return session.ask(text_of(entry), **asked(entry))

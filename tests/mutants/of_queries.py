@@ -100,6 +100,7 @@ MUTANTS: list[Mutant] = [
         ("        if depth + run > MOST_NESTED:", "        if False:"),
         ('    if any(token.token_type.name == "SEMICOLON" for token in kept):', "    if False:"),
         ("            check_tree(tree, NAMES)\n", ""),
+        ("    _check_arguments(tokens)\n", ""),
     ),
     *of(
         "query/sql_clauses.py",

@@ -61,6 +61,11 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner/others.py",
+        "adversarial/test_own_hostile_sql.py",
+        ('return "\\0" not in label and is_unicode(label)', 'return "\\0" not in label'),
+    ),
+    *of(
+        "planner/others.py",
         "unit/test_other_road.py",
         ("value is not None and value != label", "value is not None"),
     ),

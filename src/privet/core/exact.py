@@ -138,6 +138,11 @@ def _foreign(value: object) -> bool:
     return isinstance(value, bool) or hasattr(value, "__len__") or type(value).__name__ in _NOT_NUMBERS
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written down anywhere: it holds no half of a surrogate pair."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _representable(fraction: Fraction) -> bool:
     bits = max(fraction.numerator.bit_length(), 1) - fraction.denominator.bit_length()
     return -_LARGEST_EXPONENT <= bits <= _LARGEST_EXPONENT

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from privet.core.errors import BadParameter, RequestError
+from privet.core.exact import is_unicode
 from privet.core.expression import Call, Expression, Literal
 from privet.core.scan import GroupKey, Scan
 from privet.core.schema import Key, Schema
@@ -27,7 +28,7 @@ def with_other(keys: tuple[GroupKey, ...], query: Query, schema: Schema) -> tupl
     label = query.other
     if label is None:
         return keys
-    if not isinstance(label, str) or not label.strip() or len(label) > _LONGEST or "\0" in label:
+    if not isinstance(label, str) or not label.strip() or len(label) > _LONGEST or not _writable(label):
         raise BadParameter("other", label, f"a name for the group of all that is left, of up to {_LONGEST} characters")
     hidden = [key for key in keys if key.values is None]
     if not hidden:
@@ -44,6 +45,11 @@ def with_other(keys: tuple[GroupKey, ...], query: Query, schema: Schema) -> tupl
             f"its bounds"
         )
     return tuple(replace(one, other=label) if one is key else one for one in keys)
+
+
+def _writable(label: str) -> bool:
+    """Return whether an engine can write a name: or it would be refused only when it is read, after the charge."""
+    return "\0" not in label and is_unicode(label)
 
 
 def with_found(scan: Scan, found: Sequence[Key]) -> Scan:

@@ -19,6 +19,9 @@ from .derive import columns_of, linear_in, meanings
 from .plan import Known, Limit, Plan, Reading, Target
 from .widths import measure_at, noise_within
 
+_WIDEST = Fraction(10) ** 300
+"""So wide, and no less narrow than 1 over it, may an interval be asked to be: floats hold what is between."""
+
 CONFIDENCE = Fraction(19, 20)
 """How often an interval holds where nothing is said."""
 
@@ -39,6 +42,10 @@ class Reached:
 def read_target(within: object, confidence: object) -> Target:
     """Return what a caller wants: one half-width for all columns, or one for each column that is named."""
     level = CONFIDENCE if confidence is None else open_probability(confidence, "confidence")
+    if not 0 < float(level) < 1:
+        raise BadParameter(
+            "confidence", float(level), "between 0 and 1, and not so near to either that it rounds to it"
+        )
     if isinstance(within, Mapping):
         if not within or not all(isinstance(name, str) and name for name in within):
             raise BadParameter("within", within, "a number, or numbers by column, such as {'n': 5, 'cost': '2%'}")
@@ -52,7 +59,10 @@ def _limit(width: object, parameter: str) -> Limit:
     if isinstance(width, Limit):
         return width
     if not isinstance(width, str):
-        return Limit(positive(width, parameter))
+        amount = positive(width, parameter)
+        if not 1 / _WIDEST <= amount <= _WIDEST:
+            raise BadParameter(parameter, width, "a number from 1e-300 to 1e300")
+        return Limit(amount)
     allowed = "a number above 0, or a percentage above 0 and below 100 such as '2%'"
     digits, sign, rest = width.strip().partition("%")
     try:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from privet.core.errors import ParseError, PrivetError, Unsupported
+from privet.core.exact import is_unicode
 from privet.core.schema import Schema
 
 from .nodes import Query
@@ -45,6 +46,13 @@ _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
 _SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
+_ARGUMENTS = {
+    **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
+    **dict.fromkeys(("DATE_TRUNC", "DATETRUNC", "TIMESTAMP_TRUNC"), 2),
+    **dict.fromkeys(("DATE_DIFF", "DATEDIFF"), 3),
+    **dict.fromkeys(("DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_TO_DATE_STR"), 1),
+}
+"""How many arguments these take: the parser would drop any further ones without a word."""
 
 
 def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] | None = None) -> Query:
@@ -73,6 +81,8 @@ def _read(sql: str, read: Callable[[Node, Wish], T]) -> T:
         raise ParseError(f"a query has at most {MOST_CHARACTERS:,} characters; this one has {len(sql):,}")
     if "\0" in sql:
         raise ParseError("a query holds no NUL characters")
+    if not is_unicode(sql):
+        raise ParseError("a query must be valid Unicode, without lone surrogates")
     try:
         with _deeper():
             tree, wish = _tree(sql)
@@ -121,6 +131,7 @@ def _tree(sql: str) -> tuple[Node, Wish]:
         raise ParseError("a string, a quoted name or a comment does not end") from None
     tokens, wish = split_wish(_one_statement(tokens))
     _check_tokens(tokens)
+    _check_arguments(tokens)
     try:
         trees = dialect.parser().parse(tokens, sql)
     except Rejected as error:
@@ -133,6 +144,25 @@ def _tree(sql: str) -> tuple[Node, Wish]:
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("there is no query in this text; write SELECT ... FROM ...")
     return trees[0], wish
+
+
+def _check_arguments(tokens: Sequence[Node]) -> None:
+    """Refuse more arguments than a function takes, where the parser would not."""
+    calls: list[tuple[str, int]] = []  # each bracket that is open: whose arguments it holds, and how many so far
+    before = ""
+    for token in tokens:
+        kind = token.token_type.name
+        if kind == "L_PAREN":
+            calls.append((before, 1))
+        elif kind == "R_PAREN" and calls:
+            calls.pop()
+        elif kind == "COMMA" and calls:
+            name, count = calls[-1]
+            calls[-1] = (name, count + 1)
+            if count + 1 > _ARGUMENTS.get(name, count + 1):
+                most = _ARGUMENTS[name]
+                raise Unsupported(f"{name} takes {most} argument{'s' if most > 1 else ''}; leave out the others")
+        before = str(token.text).upper()
 
 
 def _one_statement(tokens: Sequence[Node]) -> list[Node]:
