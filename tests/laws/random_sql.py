@@ -205,7 +205,8 @@ class Writer:
             return self.stored(self.draw.choice(self.setting.private))
         ways: list[Callable[[int], Part]] = [self.narrowed, self.with_public]
         if not isinstance(self.setting.unit, Rows):
-            ways += [self.joined, self.joined, self.linked, self.grouped, self.distinct, self.ranked, self.united]
+            ways += [self.joined, self.joined, self.linked, self.keyed, self.grouped, self.distinct, self.ranked]
+            ways.append(self.united)
         if isinstance(self.setting.unit, Person):
             ways.append(self.members)
         made = self.draw.choice(ways)(depth - 1)
@@ -283,6 +284,16 @@ class Writer:
         kind = self.draw.choice(["JOIN", "LEFT JOIN"])
         source = f"drugs AS {a} {kind} visits AS {b} ON {a}.visit = {b}.id"
         return self.selected(source, self.under(a, left) + self.under(b, right), [f"{a}.{one}" for one in left.unit])
+
+    def keyed(self, depth: int) -> Part:
+        """Return rows joined to a stored table by a column that may be declared as its key, beside who they are."""
+        left, right, (a, b) = self.part(depth), self.stored("visits"), (self.fresh("t"), self.fresh("t"))
+        on = [f"{a}.{one} = {b}.{other}" for one, other in zip(left.unit, right.unit, strict=True)]
+        scope = self.under(a, left)
+        on.append(f"{self.value('integer', scope, self.draw.choice([0, 1]))} = {b}.id")
+        kind = self.draw.choice(["JOIN", "LEFT JOIN"])
+        source = f"{left.sql} AS {a} {kind} visits AS {b} ON {' AND '.join(on)}"
+        return self.selected(source, scope + self.under(b, right), [f"{a}.{one}" for one in left.unit])
 
     def within(self, scope: Scope) -> tuple[str, str]:
         """Return an aggregate of one person's rows, and its kind."""
@@ -377,9 +388,17 @@ class Writer:
     def bounded(self, scope: Scope) -> str:
         x = self.whole_or_not(scope, self.draw.choice([0, 1, 2]))
         ends = self.draw.choice([(0, 5), (-4, 3), (2, 9)])
-        return x if self.draw.random() < 0.4 else f"LEAST(GREATEST({x}, {ends[0]}), {ends[1]})"
+        return x if self.draw.random() < 0.3 else f"LEAST(GREATEST({x}, {ends[0]}), {ends[1]})"
 
     def key(self, scope: Scope) -> str:
+        """Return something to group by, which mostly depends on the row."""
+        for _ in range(4):
+            made = self.any_key(scope)
+            if any(name in made for name, _ in scope):
+                break
+        return made
+
+    def any_key(self, scope: Scope) -> str:
         kind = self.draw.choice(["boolean", "integer", "text", "text", "date"])
         own = self.of(scope, kind)
         if own and self.draw.random() < 0.6:
@@ -401,10 +420,21 @@ class Writer:
         keys = {self.fresh("k"): self.key(plain) for _ in range(self.draw.choice([0, 0, 1, 1, 2]))}
         asked = [f"{key} AS {name}" for name, key in keys.items()]
         asked += [f"{self.aggregate(scope, unit)} AS {self.fresh('a')}" for _ in range(self.draw.choice([1, 2, 3]))]
-        if self.draw.random() < 0.1:
+        chosen = self.draw.random()
+        if chosen < 0.1:
             asked = [*asked[: len(keys)], f"TOP_K({self.key(plain)}, {self.draw.choice([1, 2, 5])})"]
+        elif chosen < 0.2:
+            asked.append(f"BOUNDS({self.whole_or_not(scope, 1)})")
         sql = f"SELECT {', '.join(asked)} FROM {inner.sql} AS {t}{self.where(scope)}"
         if keys:
-            sql += f" GROUP BY {', '.join(self.draw.choice([name, key]) for name, key in keys.items())}"
+            sql += f" GROUP BY {self.groups([self.draw.choice([name, key]) for name, key in keys.items()])}"
             sql += " HAVING COUNT(*) > 1" if self.draw.random() < 0.1 else ""
         return f"WITH {', '.join(self.ctes)} {sql}" if self.ctes else sql
+
+    def groups(self, keys: list[str]) -> str:
+        """Return what stands after GROUP BY: one grouping, or several levels."""
+        listed = ", ".join(keys)
+        some = self.draw.sample([keys[place:] for place in range(1, len(keys))] + [keys[:-1]], 1)
+        sets = ", ".join(f"({', '.join(one)})" for one in [keys, *some])
+        ways = [f"ROLLUP ({listed})", f"CUBE ({listed})", f"GROUPING SETS ({sets})"]
+        return self.draw.choice(ways) if self.draw.random() < 0.25 else listed

@@ -132,7 +132,9 @@ def some_setting(draw: random.Random) -> Setting:
     link = Link("visit", to="visits", column="id")
     own, theirs, linked = own | columns[0], theirs | columns[2], {"visit": integer(nullable=True)} | columns[1]
     made = {
-        "visits": Schema(unit=unit, columns=own, neighbors=neighbors, contribution=typical[0]),
+        "visits": Schema(
+            unit=unit, columns=own, neighbors=neighbors, contribution=typical[0], key=draw.choice([None, "id"])
+        ),
         "drugs": Schema(unit=link, columns=linked, neighbors=neighbors, contribution=typical[1]),
         "people": Schema(unit=unit, columns=theirs, neighbors=neighbors, contribution=typical[2]),
     }

@@ -6,6 +6,7 @@ settings are tried: `make soak`.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import random
@@ -21,17 +22,21 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from privet.audit.comparing import Seen, claims_of
 from privet.core.budget import Approximate
 from privet.core.errors import RequestError
-from privet.core.scan import Scan
+from privet.core.scan import Scan, asks
 from privet.core.schema import Contribution, PublicTable, Table
 from privet.engines.links import linked_view
 from privet.engines.places import counting
 from privet.engines.relations import relation_sql
 from privet.engines.sql import statement
 from privet.mechanisms.rank_tree import RankTree
+from privet.planner.batch import make_batch
 from privet.planner.make import make_plan
-from privet.planner.plan import Pass, Plan, Spend
+from privet.planner.others import with_found
+from privet.planner.plan import Limit, Pass, Plan, Spend, Target, canonical
+from privet.planner.rounds import make_rounds
 from privet.planner.selections import norm_of, span_of
 from privet.planner.stability import key_sensitivity, sensitivity_of
 from privet.planner.verify import verify
@@ -49,8 +54,8 @@ SOAK = int(os.environ.get("PRIVET_SOAK", "0") or 0)
 FIRST = int(os.environ.get("PRIVET_SOAK_FIRST", "0") or 0)
 ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
 ARROW |= {"date": pa.date32(), "timestamp": pa.timestamp("us")}
-QUESTIONS = 6
-"""So many questions are asked of each setting."""
+QUESTIONS, TRIES = 4, 16
+"""So many questions are answered of each setting, of so many that are asked at most."""
 
 Groups = dict[tuple[Any, ...], tuple[int, ...]]
 
@@ -134,7 +139,8 @@ def check_sums(one: Pass, first: Groups, other: Groups) -> None:
         common = first.keys() & other.keys()
         first, other = ({cell: groups[cell] for cell in common} for groups in (first, other))
     for place, measure in enumerate(one.measures):
-        assert measure.sensitivity == sensitivity_of(measure.sum, one.scan)
+        if all(key.other is None for key in one.scan.keys):
+            assert measure.sensitivity == sensitivity_of(measure.sum, one.scan)
         l1, l2_squared = moved(first, other, place)
         assert l1 <= measure.sensitivity.l1, measure.sum
         assert l2_squared <= measure.sensitivity.l2_squared, measure.sum
@@ -173,6 +179,9 @@ def check(one: Pass, first: Any, other: Any) -> None:
     (check_sums if one.selection is None else check_places)(one, first, other)
     if one.winners is not None:
         check_winners(one, first, other)
+    before, after = (Seen(each) if one.selection is None else Seen(places=each) for each in (first, other))
+    for claim in claims_of(one):
+        assert claim.measured(before, after) <= claim.size, claim.what
 
 
 def off(grid: dict[int, int], share: Fraction, place: int) -> Fraction:
@@ -182,14 +191,65 @@ def off(grid: dict[int, int], share: Fraction, place: int) -> Fraction:
     return max(below - aim, aim - upto, Fraction(0))
 
 
-def some_plan(draw: random.Random, sql: str, setting: Setting) -> Plan:
+def some_spend(draw: random.Random) -> Spend:
     keys = draw.choice([Fraction(1, 100), Fraction(1, 100), Fraction(0)])
-    spend = draw.choice([Spend(Fraction(1), Fraction(0), None, keys), Spend(None, Fraction(0), Fraction(1), keys)])
+    return draw.choice([Spend(Fraction(1), Fraction(0), None, keys), Spend(None, Fraction(0), Fraction(1), keys)])
+
+
+def some_plans(draw: random.Random, several: list[str], setting: Setting) -> tuple[Plan, ...]:
+    """Return the releases by which one question is answered: at once, in rounds, beside a group of all others, at each
+    level; or several questions together."""
+    spend, tables = some_spend(draw), setting.tables
     typical = draw.choice([None, None, Contribution(groups=draw.choice([1, 2]), rows=draw.choice([1, 3]))])
-    query = parse(sql, setting.tables)
-    return make_plan(
-        query, setting.tables, spend=spend, bound=draw.choice(["norm", "norm", "groups"]), contribution=typical
-    )
+    again = {"bound": draw.choice(["norm", "norm", "groups"]), "contribution": typical}
+    queries = [parse(sql, tables) for sql in several]
+    if len(queries) > 1 or queries[0].levels:
+        weights = [draw.choice([1, 1, 3]) for _ in queries]
+        return make_batch(queries, tables, spend=spend, weights=weights, **again).releases
+    (query,), way = queries, draw.random()
+    with contextlib.suppress(RequestError):  # what these are not for is answered plainly
+        if query.keys and way < 0.5:
+            beside = replace(query, other=draw.choice(["rest", "u"]))
+            return (make_plan(beside, tables, spend=spend, **again),)
+        if way > 0.75:
+            target = Target(Limit(Fraction(10**6)), (), Fraction(9, 10))
+            return (make_rounds(query, tables, spend=spend, target=target, **again),)
+    return (make_plan(query, tables, spend=spend, **again),)
+
+
+def kind_of(plan: Plan, several: list[str]) -> str:
+    """Return by what the coverage of a hunt is counted."""
+    kinds = {
+        "rounds": plan.rounds > 1,
+        "other": plan.finds_first,
+        "batch": len(several) > 1,
+        "levels": len(several) == 1 and (" ROLLUP " in several[0] or " CUBE " in several[0] or " SETS " in several[0]),
+        "ranges": any(one.buckets for one in plan.passes),
+        "values": any(one.winners for one in plan.passes),
+        "quantiles": any(one.selection for one in plan.passes),
+        "keys": plan.discovers,
+    }
+    return ", ".join(kind for kind, there in kinds.items() if there) or "sums"
+
+
+def readings(one: Pass, plan: Plan, bench: Bench) -> list[Scan]:
+    """Return what a pass may read: beside a group of all others, that depends on what was found."""
+    if not plan.finds_first or one.finds_first:
+        return [one.scan]
+    held = {cell[0] for world in bench.scan(plan.passes[0].scan) for cell in world}
+    several = sorted(held, key=lambda value: (value is None, value))
+    return [with_found(one.scan, found) for found in (several, several[::2], ())]
+
+
+def check_plan(plan: Plan, bench: Bench) -> None:
+    """No unit moves anything that a plan releases beyond what its noise is made for."""
+    read: dict[str, list[Any]] = {}
+    for one in plan.passes:
+        for scan in readings(one, plan, bench) if asks(one.scan) else ():
+            text = canonical(replace(scan, near=None))
+            base, *others = read[text] = read.get(text) or bench.scan(scan)
+            for other in others:
+                check(replace(one, scan=scan), base, other)
 
 
 def try_setting(seed: int) -> Counter[str]:
@@ -199,36 +259,40 @@ def try_setting(seed: int) -> Counter[str]:
     bench = Bench(setting, some_family(draw, setting))
     told: Counter[str] = Counter()
     try:
-        for _ in range(QUESTIONS):
-            sql = Writer(draw, setting).question()
+        for _ in range(TRIES):
+            if told["answered"] == QUESTIONS:
+                break
+            several = [Writer(draw, setting).question() for _ in range(draw.choice([1, 1, 1, 2]))]
             try:
-                plan = some_plan(draw, sql, setting)
-                verify(plan, setting.tables)
+                plans = some_plans(draw, several, setting)
+                for plan in plans:
+                    verify(plan, setting.tables)
             except RequestError as refused:
                 told["refused"] += 1
                 told[f"refused: {type(refused).__name__} {str(refused)[:70]}"] += 1
                 continue
+            except Exception as wrong:
+                raise AssertionError(f"seed {seed}, {setting.unit}, {setting.neighbors}: {several}") from wrong
             told["answered"] += 1
-            for one in plan.passes:
+            for plan in plans:
+                told[f"kind: {kind_of(plan, several)}"] += 1
                 try:
-                    base, *others = bench.scan(one.scan)
-                    for other in others:
-                        check(one, base, other)
+                    check_plan(plan, bench)
                 except RequestError:
                     told["too large"] += 1
                 except Exception as wrong:
-                    raise AssertionError(f"seed {seed}, {setting.unit}, {setting.neighbors}: {sql}") from wrong
+                    raise AssertionError(f"seed {seed}, {setting.unit}, {setting.neighbors}: {several}") from wrong
     finally:
         bench.close()
     return told
 
 
-@pytest.mark.parametrize("start", range(FIRST, FIRST + (SOAK or 60), 10))
+@pytest.mark.parametrize("start", range(FIRST, FIRST + (SOAK or 40), 10))
 def test_no_unit_moves_a_random_question_beyond_its_plan_and_none_fails(start: int) -> None:
     told: Counter[str] = Counter()
     for seed in range(start, start + 10):
         told += try_setting(seed)
-    assert told["answered"] >= told["refused"] / 2, told
+    assert told["answered"] >= 25, told
 
 
 def opened(setting: Setting, world: World) -> Session:
@@ -243,6 +307,7 @@ def opened(setting: Setting, world: World) -> Session:
             tables[name] = PublicTable(source, columns=facts.columns, key=facts.key, rows=facts.rows)
         else:
             known = {"neighbors": facts.neighbors, "contribution": facts.contribution, "units": facts.units}
+            known["key"] = facts.key
             tables[name] = Table(source, unit=facts.unit, columns=facts.columns, **known)
     return Session(tables, budget=Approximate(epsilon=10**6, delta=1e-6))
 
@@ -256,24 +321,29 @@ def as_arrow(kind: str, value: Any) -> Any:
         return None
 
 
-def outcome(session: Session, sql: str, **options: Any) -> tuple[str, int]:
-    """Return what a question comes to, apart from its numbers, and how many charges it makes. No engine may fail."""
+def outcome(session: Session, several: list[str], **options: Any) -> tuple[str, int]:
+    """Return what questions come to, apart from numbers, and how many charges they make. No engine may fail."""
     before = len(session.history())
     try:
-        answer = session.ask(sql, epsilon=1, **options)
+        if len(several) == 1:
+            answers: Any = [session.ask(several[0], epsilon=1, **options)]
+        else:
+            answers = session.ask_all(several, epsilon=1, bound=options["bound"])
     except RequestError as refused:
         return f"{type(refused).__name__}: {refused} {refused.to_dict()}", len(session.history()) - before
-    return f"answered: {[series.name for series in answer.series]}", len(session.history()) - before
+    names = [series.name for answer in answers for series in answer.series]
+    return f"answered: {names}", len(session.history()) - before
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + (SOAK or 60) // 5))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + (SOAK or 40) // 4))
 def test_neighbours_are_told_the_same_and_a_refusal_is_free(seed: int) -> None:
     draw = random.Random(10**6 + seed)
     setting = some_setting(draw)
     first, second = some_family(draw, setting, most=1)[:2]
     with opened(setting, first) as one, opened(setting, second) as other:
         for _ in range(QUESTIONS):
-            sql, bound = Writer(draw, setting).question(), draw.choice(["norm", "groups"])
-            told = [outcome(session, sql, bound=bound) for session in (one, other)]
-            assert told[0] == told[1], sql
-            assert told[0][1] == (1 if told[0][0].startswith("answered") else 0), sql
+            several = [Writer(draw, setting).question() for _ in range(draw.choice([1, 1, 1, 2]))]
+            options = {"bound": draw.choice(["norm", "groups"]), "other": draw.choice([None, None, None, "rest"])}
+            told = [outcome(session, several, **options) for session in (one, other)]
+            assert told[0] == told[1], several
+            assert told[0][1] == (1 if told[0][0].startswith("answered") else 0), several
