@@ -22,10 +22,55 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit/blackbox.py",
         "unit/audit/test_blackbox.py",
-        ("return self.found > self.epsilon", "return self.found > 2 * self.epsilon"),
-        ("tested = [prepared(draw(value, trials)) for value in neighbours]", "tested = [guesses[0], guesses[0]]"),
-        ("tested[:: -1 if witness.flipped else 1]", "tested[::1]"),
+        (
+            "scores = [witness.score(draw(value, trials).at(places)) for value in neighbours]",
+            "scores = [witness.score(guesses[0].at(places)) for value in neighbours]",
+        ),
+        ("scores[:: -1 if witness.flipped else 1]", "scores[::1]"),
         ("found=counts.epsilon(witness.delta, alarm),", "found=counts.epsilon(0.0, alarm),"),
+    ),
+    *of(
+        "audit/report.py",
+        "unit/audit/test_blackbox.py",
+        ("return self.found > self.epsilon", "return self.found > 2 * self.epsilon"),
+    ),
+    *of(
+        "audit/releases.py",
+        "unit/audit/test_releases.py",
+        ("column[row] = _code(leaf, codes)", "column[row] = 0.0"),
+        ("column = columns[place] = np.full(count, _ABSENT)", "column = columns[place] = np.zeros(count)"),
+        ("mixed = (mixed ^ bits[:, index]) *", "mixed = (mixed ^ bits[:, 0]) *"),
+    ),
+    *of(
+        "audit/scores.py",
+        "unit/audit/test_releases.py",
+        ("atoms = values[often[seen[often] >= _SEEN]]", "atoms = values[:0]"),
+        ("weights = np.linalg.solve(spread, ", "weights = np.asarray("),
+        ("return np.where(self.known[at] == codes, self.table[at], 0.0)", "return np.zeros(len(rows))"),
+    ),
+    *of(
+        "audit/drawing.py",
+        "unit/audit/test_releases.py",
+        ("return Raised(type(error).__name__)", "raise"),
+        ("if not self.returned and self.error is not None:", "if False:"),
+    ),
+    *of(
+        "audit/witness.py",
+        "unit/audit/test_releases.py",
+        ("for flipped in (False, True):", "for flipped in (False,):"),
+        ("return -found if self.flipped else found", "return found"),
+    ),
+    *of(
+        "cli/audit_own.py",
+        "unit/cli/test_audit_own.py",
+        ("return not report.refuted and not (bits is not None and bits.refuted)", "return not report.refuted"),
+        ("return (asked.claimed, asked.delta) if asked.delta else asked.claimed", "return (asked.claimed, 0.9)"),
+    ),
+    *of(
+        "plots/audits.py",
+        "unit/plots/test_audit_plots.py",
+        ("below = high[:, 1] < _least(high[:, 0], claims)", "below = low[:, 1] < -1"),
+        ("kept = 1 - delta", "kept = 1"),
     ),
     *of(
         "audit/exact.py",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from privet.core.sensitivity import sensitivity_by_enumeration
 
 from .bits import audit_bits, low_bits
-from .blackbox import Report, audit
+from .blackbox import audit
 from .bounds import Counts, power, rate_high, rate_low
 from .exact import Curve, exact_curve, exact_delta, exact_epsilon
 from .replay import Moved, Replay, replay
+from .report import Report
 
 __all__ = [
     "Counts",

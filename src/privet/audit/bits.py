@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .blackbox import ALARM, Draw, Report, audit
+from .blackbox import ALARM, audit
+from .drawing import Draw
+from .report import Report
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

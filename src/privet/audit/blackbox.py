@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,11 @@ from privet.core.rounding import float_up
 from privet.mechanisms import Mechanism
 
 from .bounds import Counts, power
+from .drawing import Draw, make_draw
 from .exact import Curve
-from .witness import Outputs, Witness, find_witness, prepared
+from .releases import places_of
+from .report import Report
+from .witness import Witness, find_witness
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -37,38 +39,6 @@ _SEARCHED = 0.3
 
 _CURVE = 64
 
-Draw = Callable[[Any, int], Outputs]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What an audit found: a lower bound on epsilon, the event that shows it, and what it would have caught."""
-
-    epsilon: float
-    delta: float
-    found: float
-    witness: str
-    counts: Counts
-    alarm: float
-    power: float
-    """The chance that this audit would have refuted a claim that understates epsilon by a tenth."""
-    points: tuple[tuple[float, float], ...]
-    """False positive and false negative rates of tests on the witness's score, as measured."""
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the claim is false, up to the false-alarm rate."""
-        return self.found > self.epsilon
-
-    def __str__(self) -> str:
-        verdict = "REFUTED" if self.refuted else "not refuted"
-        at = f" at delta {self.delta:.3g}" if self.delta else ""
-        return (
-            f"{verdict}: claimed epsilon {self.epsilon:.4g}{at}, found at least {self.found:.4g} "
-            f"by {self.counts.trials:,} releases of each neighbour (witness: {self.witness}; "
-            f"an epsilon understated by 10% would be caught with probability {self.power:.3g})"
-        )
-
 
 def audit(
     mechanism: Mechanism | Callable[[Any], Any] | Draw,
@@ -82,7 +52,8 @@ def audit(
     """Return what `samples` releases of each of two neighbouring inputs say about a claim.
 
     `mechanism` is a mechanism, a function of one input, or, with `batched`, a function of an input and a count that
-    returns so many releases at once: an array with a row for each, or a sequence of numbers, texts or tables.
+    returns so many releases at once: an array with a row for each, or a sequence of numbers, texts or tables. A call
+    that raises counts as an output of its own, unless every call does.
     `claimed` is an epsilon, a pair (epsilon, delta), a budget, or an event, which claims a whole curve.
 
     Guarantee: a claim that holds is refuted with probability at most `alarm`: the event is chosen on some of the
@@ -94,12 +65,22 @@ def audit(
     claims = claim_points(claimed)
     if not isinstance(neighbours, (tuple, list)) or len(neighbours) != 2:
         raise BadParameter("neighbours", type(neighbours).__name__, "two inputs that differ in one unit")
-    draw = _drawer(mechanism, batched)
+    draw = make_draw(mechanism, batched)
     trials = size - int(size * _SEARCHED)
-    guesses = [prepared(draw(value, size - trials)) for value in neighbours]
-    witness = find_witness(guesses[0], guesses[1], claims, trials=trials, alarm=rate)
-    tested = [prepared(draw(value, trials)) for value in neighbours]
-    return _judge(witness, tested[:: -1 if witness.flipped else 1], trials, rate)
+    guesses = [draw(value, size - trials) for value in neighbours]
+    draw.verify_works()
+    places = places_of(*guesses)
+    witness = find_witness(
+        guesses[0].at(places),
+        guesses[1].at(places),
+        claims,
+        places=places,
+        names={**guesses[0].names, **guesses[1].names},
+        trials=trials,
+        alarm=rate,
+    )
+    scores = [witness.score(draw(value, trials).at(places)) for value in neighbours]
+    return _judge(witness, scores[:: -1 if witness.flipped else 1], trials, rate, claims)
 
 
 def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
@@ -108,7 +89,7 @@ def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
         case Pure(epsilon=epsilon):
             return ((float_up(epsilon), 0.0),)
         case Approximate(epsilon=epsilon, delta=delta):
-            return ((float_up(epsilon), float(delta)),)
+            return ((float_up(epsilon), float_up(delta)),)
         case Zcdp(rho=rho):
             return claim_points(ZcdpEvent(rho))
         case Event():
@@ -120,14 +101,15 @@ def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
         case Curve(points=points):
             return points or ((math.inf, 0.0),)
         case (epsilon, delta):
-            return ((float_up(nonnegative(epsilon, "epsilon")), float(failure_probability(delta, "delta"))),)
+            return ((float_up(nonnegative(epsilon, "epsilon")), float_up(failure_probability(delta, "delta"))),)
         case int() | float() | Fraction():
             return ((float_up(nonnegative(claimed, "claimed")), 0.0),)
     raise BadParameter("claimed", type(claimed).__name__, "an epsilon, (epsilon, delta), a budget or an event")
 
 
-def _judge(witness: Witness, tested: Sequence[Outputs], trials: int, alarm: float) -> Report:
-    scores = [witness.score(outputs) for outputs in tested]
+def _judge(
+    witness: Witness, scores: Sequence[Floats], trials: int, alarm: float, claims: tuple[tuple[float, float], ...]
+) -> Report:
     hits = [int(np.count_nonzero(score >= witness.threshold)) for score in scores]
     counts = Counts(hits[0], hits[1], trials)
     return Report(
@@ -136,22 +118,14 @@ def _judge(witness: Witness, tested: Sequence[Outputs], trials: int, alarm: floa
         found=counts.epsilon(witness.delta, alarm),
         witness=witness.words,
         counts=counts,
+        flipped=witness.flipped,
         alarm=alarm,
         power=power(counts, witness.epsilon, witness.delta, alarm),
         points=_points(scores),
+        claims=claims,
     )
 
 
 def _points(scores: Sequence[Floats]) -> tuple[tuple[float, float], ...]:
     thresholds = np.unique(np.quantile(np.concatenate(scores), np.linspace(0, 1, _CURVE), method="higher"))
     return tuple((float(np.mean(scores[1] >= at)), float(np.mean(scores[0] < at))) for at in thresholds)
-
-
-def _drawer(mechanism: object, batched: bool) -> Draw:
-    if isinstance(mechanism, Mechanism):
-        return mechanism.simulate
-    if not callable(mechanism):
-        raise BadParameter("mechanism", type(mechanism).__name__, "a mechanism, or a function of an input")
-    if batched:
-        return mechanism
-    return lambda value, count: [mechanism(value) for _ in range(count)]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from .bits import audit_bits
-from .blackbox import Report, audit
+from .blackbox import audit
+from .report import Report
 from .unsafe import careless_sparse, float_gaussian, float_laplace, laplace_many
 
 

@@ -12,8 +12,10 @@ from privet.core.exact import whole
 from privet.mechanisms import Mechanism
 
 from .bits import audit_bits
-from .blackbox import DELTAS, Draw, Report, audit
+from .blackbox import DELTAS, audit
+from .drawing import Draw
 from .exact import Curve, Law, exact_curve
+from .report import Report
 
 TENTH = Fraction(11, 10)
 """A fault that leaks a tenth more than is claimed."""

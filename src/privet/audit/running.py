@@ -6,9 +6,9 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from .blackbox import Report
 from .entry import Entry, Verdict, judge
 from .registry.doubles import Doubles
+from .report import Report
 
 _FEW = 3
 """As few audits are run where they are: a process takes a second to start."""

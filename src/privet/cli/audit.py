@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from .audit_own import Asked, audit_own, save_picture
 from .numbers import number
 from .output import json_option, print_json
 from .places import config_option
 from .screen import print_text, printable
+from .targets import is_target
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from privet.audit.blackbox import Report
     from privet.audit.entry import Entry, Verdict
     from privet.audit.registry.doubles import Doubles
+    from privet.audit.report import Report
 
 
 @click.command()
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
 @click.option("--epsilon", type=number, default="1", show_default=True, help="What the replayed question may cost.")
 @config_option
 @click.option("--samples", type=int, help="Releases of each neighbour; what each mechanism asks for if not given.")
+@click.option("--neighbours", "--neighbors", nargs=2, metavar="A B", help="Two inputs for your own code, as JSON.")
+@click.option("--claimed", type=number, metavar="EPSILON", help="What your own code claims.")
+@click.option("--delta", type=number, help="The delta that is claimed beside it.")
+@click.option("--batched/--one-by-one", default=None, help="Whether your function also takes a count.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Write the trade-off as a picture.")
 @json_option
 @click.pass_context
 def command(
@@ -43,16 +50,26 @@ def command(
     epsilon: Fraction,
     config: Path,
     samples: int | None,
+    neighbours: tuple[str, str] | None,
+    claimed: Fraction | None,
+    delta: Fraction | None,
+    batched: bool | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Try to refute the guarantees of mechanisms by looking at what they release.
 
-    Each is also run with a fault planted, which the audit must catch. The exit status is 1 if a guarantee is refuted,
-    or if a planted fault is missed. NAMES are parts of the names of mechanisms, of attacks or of broken mechanisms.
+    A name with a colon in it is your own code: module:function or file.py:function. The function takes one of the
+    two inputs, or an input and how many releases of it to return. The exit status is 1 if the claim is refuted.
+
+    Other NAMES are parts of the names of Privet's mechanisms, of attacks or of broken mechanisms. Each mechanism is
+    also run with a fault planted, which the audit must catch: the exit status is 1 if it is missed, too.
     With --replay nothing is asked of the ledger and nothing is released: what is printed is private.
 
     \b
     Example:
+      privet audit my_code.py:noisy_count --neighbours 10 11 --claimed 1
+      privet audit my_package.sums:mean --neighbours "[1, 2]" "[1, 9]" --claimed 1 --delta 1e-3 --plot mean.png
       privet audit laplace --samples 200000
       privet audit --all
       privet audit --attacks
@@ -61,17 +78,37 @@ def command(
     """
     if not (names or everything or attacks or broken or replay):
         raise click.UsageError("say which mechanisms to audit, or --all, --attacks, --broken or --replay")
-    if replay:
+    if own := [name for name in names if is_target(name)]:
+        if len(names) > 1 or everything or attacks or broken or replay:
+            raise click.UsageError(f"audit {own[0]!r} by itself, without --all, --attacks, --broken and --replay")
+        asked = Asked(
+            target=own[0],
+            neighbours=neighbours,
+            claimed=claimed,
+            delta=delta,
+            samples=samples,
+            batched=batched,
+            plot=plot,
+            as_json=as_json,
+        )
+        passed = audit_own(asked)
+    elif neighbours or claimed is not None or delta is not None or batched is not None:
+        raise click.UsageError(
+            "--neighbours, --claimed, --delta and --batched are for your own code: module:function or file.py:function"
+        )
+    elif plot and (attacks or broken or replay):
+        raise click.UsageError("--plot draws the audit of one mechanism: privet audit 'laplace, reals' --plot out.png")
+    elif replay:
         passed = _replay(replay, epsilon, config, as_json)
     elif attacks:
         passed = _attacks(names, as_json)
     else:
-        passed = _broken(names, as_json) if broken else _audits(names, samples, as_json)
+        passed = _broken(names, as_json) if broken else _audits(names, samples, plot, as_json)
     if not passed:
         ctx.exit(1)
 
 
-def _audits(names: tuple[str, ...], samples: int | None, as_json: bool) -> bool:
+def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_json: bool) -> bool:
     from rich.console import Console
     from rich.progress import track
 
@@ -81,6 +118,9 @@ def _audits(names: tuple[str, ...], samples: int | None, as_json: bool) -> bool:
 
     chosen = [entry for entry in AUDITS if not names or _named(entry.name, names)]
     _check(names, chosen, [entry.name for entry in AUDITS], "mechanism")
+    if plot and len(chosen) > 1:
+        several = ", ".join(repr(entry.name) for entry in chosen[:3])
+        raise click.UsageError(f"--plot draws one mechanism, and {len(chosen)} are named: choose one ({several}, ...)")
     screen = Console(stderr=True)
     quiet, processes = not screen.is_terminal, os.cpu_count() or 1
     judged = judge_all(chosen, samples=samples, processes=processes)
@@ -88,6 +128,8 @@ def _audits(names: tuple[str, ...], samples: int | None, as_json: bool) -> bool:
     roads = () if names else DOUBLES
     looked = look_at_bits(roads, processes=processes)
     bits = list(track(looked, "looking at bits", len(roads), console=screen, disable=quiet, transient=True))
+    if plot:
+        save_picture(verdicts[0].report, plot, verdicts[0].entry.name)
     if as_json:
         leaks = [
             {

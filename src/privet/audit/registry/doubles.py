@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from privet.audit.bits import PAIRS, audit_bits
-from privet.audit.blackbox import Draw, Report
+from privet.audit.drawing import Draw
+from privet.audit.report import Report
 from privet.core.schema import number
 from privet.mechanisms import (
     AboveThreshold,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.audit.blackbox import DELTAS, Draw
+from privet.audit.blackbox import DELTAS
+from privet.audit.drawing import Draw
 from privet.audit.entry import Entry
 from privet.audit.exact import Curve, exact_curve
 from privet.audit.gaussian_laws import least_sigma

@@ -1,0 +1,98 @@
+"""Finds what a user points at: `module:name`, or `file.py:name`, and inputs that are written as JSON."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from privet.core.errors import RequestError, UnknownName
+
+_EXAMPLE = "my_module:my_mechanism, or path/to/file.py:my_mechanism"
+
+
+def is_target(name: str) -> bool:
+    """Return whether a name points at somebody's own code."""
+    return ":" in name
+
+
+def load_target(target: str) -> Any:
+    """Return the object that `module:name` or `file.py:name` points at; attributes of it follow after dots."""
+    place, _, name = target.rpartition(":")
+    if not place or not name:
+        raise RequestError(f"{target!r} does not say what to audit; write {_EXAMPLE}")
+    found: Any = _module(place)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            known = [each for each in vars(found) if not each.startswith("_")] if hasattr(found, "__dict__") else []
+            raise UnknownName(f"name in {place}", part, known)
+        found = getattr(found, part)
+    return found
+
+
+def _module(place: str) -> ModuleType:
+    file = Path(place)
+    try:
+        if file.suffix == ".py":
+            return _from_file(file)
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(place)
+    except RequestError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            raise RequestError(
+                f"there is no module {place!r}, here or among the installed ones; write {_EXAMPLE}"
+            ) from None
+        raise RequestError(f"{place} needs the module {error.name!r}, which is not installed here") from None
+    except (Exception, SystemExit) as error:
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        line = f" on line {where.tb_lineno} of {where.tb_frame.f_code.co_filename}" if where is not None else ""
+        raise RequestError(f"{place} could not be imported: {type(error).__name__}{line} ({error})") from None
+
+
+def _from_file(file: Path) -> ModuleType:
+    if not file.is_file():
+        raise RequestError(f"there is no file {str(file)!r}; write {_EXAMPLE}")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise RequestError(f"{str(file)!r} cannot be read as Python; write {_EXAMPLE}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    sys.path.insert(0, str(file.resolve().parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def takes_a_count(function: Any) -> bool:
+    """Return whether a function must be given two things: an input, and how many releases of it to return."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions do not tell
+        return False
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return sum(one.default is one.empty for one in places) == 2
+
+
+def read_input(text: str) -> Any:
+    """Return an input that is written as JSON, or as @ and the name of a file that holds JSON."""
+    written = text
+    if text.startswith("@"):
+        try:
+            written = Path(text[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise RequestError(f"the file {text[1:]!r} cannot be read; after @ comes the name of a JSON file") from None
+    try:
+        return json.loads(written)
+    except ValueError:
+        hint = "" if text.startswith("@") else f"; a text is written '{json.dumps(text)}'"
+        raise RequestError(
+            f'the input {text!r} is not JSON: write 10, [1, 2], {{"age": [31, 45]}} or @file.json{hint}'
+        ) from None
