@@ -38,7 +38,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner/derive.py",
-        "laws/test_accuracy_first.py",
+        "unit/planner/test_lines.py",
         ("if x[0] and y[0]:", "if False:"),
         ("len(names) > 1", "False"),
     ),
