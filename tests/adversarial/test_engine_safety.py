@@ -72,7 +72,11 @@ def test_a_locked_engine_reads_and_writes_nothing_else(people, attack):
 def test_two_failures_say_the_same(people):
     with DuckDB({"t": table(str(people))}) as engine:
         messages = set()
-        for broken in ("SELECT CAST(c0 AS BIGINT) FROM table0", "SELECT error(c0) FROM table0", "SELECT nothing"):
+        for broken in (
+            "SELECT CAST(upper(c0) AS BIGINT) FROM table0",
+            "SELECT error(c0) FROM table0",
+            "SELECT nothing",
+        ):
             with pytest.raises(EngineError) as caught:
                 engine._fetch(broken)
             assert caught.value.__cause__ is None

@@ -64,3 +64,26 @@ def test_columns_of_columns_of_columns_are_refused_before_they_fill_the_memory()
         sql = f"SELECT person, s + s * s AS s FROM ({sql})"
     with session(PEOPLE) as asked, pytest.raises(Unsupported, match="parts"):
         asked.plan(f"SELECT COUNT(*) AS n FROM ({sql}) WHERE s > 5", epsilon=1)
+
+
+LINES = [
+    (b"10,\xff\xfe,7", 49),
+    (b"10," + b"n" * 3_000_000 + b",7", 50),
+    (b"10," + b"n" * 40_000_000 + b",7", 49),
+    (b"10,n,7,8,9", 50),
+    (b"10", 50),
+    (b'10,a"b,7', 50),
+    (b"10,\x00,7", 50),
+]
+
+
+@pytest.mark.parametrize(("line", "left"), LINES, ids=["no text", "long", "longer", "more", "less", "quote", "null"])
+def test_no_line_of_a_file_makes_a_question_fail_or_moves_another_line(tmp_path, line, left):
+    file = tmp_path / "rows.csv"
+    lines = [line if number == 10 else b"%d,n%d,7" % (number, number) for number in range(50)]
+    file.write_bytes(b"\n".join([b"p,t,x", *lines, b""]))
+    columns = {"p": privet.integer(), "t": privet.text(), "x": privet.integer(0, 10)}
+    table = privet.Table(str(file), unit=privet.Person("p"), columns=columns, rows=1000)
+    with privet.Session({"v": table}, budget=privet.Pure(epsilon=10**9)) as asked:
+        found = asked.ask("SELECT COUNT(*) AS n FROM v WHERE t IS NULL OR LENGTH(t) >= 0", epsilon=10**5)
+    assert found["n"].values == (left,)

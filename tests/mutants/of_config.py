@@ -116,6 +116,12 @@ MUTANTS: list[Mutant] = [
         ("if column == person_column(schema.unit) and facts", "if False and facts"),
     ),
     *of(
+        "engines/sources.py",
+        "adversarial/test_exhaustion.py",
+        ("ignore_errors = true, max_line_size", "ignore_errors = false, max_line_size"),
+        ('open(path, encoding="utf-8-sig", errors="surrogateescape"', 'open(path, encoding="utf-8-sig"'),
+    ),
+    *of(
         "core/links.py",
         "adversarial/test_person_columns.py",
         ('if kinds[0] == "number":', "if False:"),

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _BATCH = 100_000
 """Rows that are read at a time from a relation of another connection."""
 
+_LONGEST_LINE = 2**25
+"""So many bytes a line of a CSV file may have; a longer one is left out."""
+
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _WHOLE = {
@@ -193,7 +196,9 @@ def files_of(name: str, patterns: list[str]) -> Opened:
         columns = ", ".join(f"{quoted(column)}: 'VARCHAR'" for column in _header(name, paths, separator))
         options = (
             f"header = true, auto_detect = false, delim = {quoted(separator)}, quote = '\"', escape = '\"', "
-            f"columns = {{{columns}}}, null_padding = true, strict_mode = false"
+            f"columns = {{{columns}}}, null_padding = true, strict_mode = false, "
+            # what cannot be read is left out, line by line
+            f"ignore_errors = true, max_line_size = {_LONGEST_LINE}, buffer_size = {2 * _LONGEST_LINE}"
         )
         return Opened(f"read_csv({listed}, {options})", tuple(paths))
     raise RequestError(f"table {name!r}: files must end in {', '.join((*_PARQUET, *_CSV))}, all of one kind")
@@ -208,7 +213,9 @@ def _header(name: str, paths: list[str], separator: str) -> list[str]:
     for path in paths:
         read: list[str] | None = None
         with contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text(path) as lines:
-            read = next(csv.reader(lines, delimiter=separator), [])
+            first = next(csv.reader(lines, delimiter=separator), [])
+            "".join(first).encode()  # names are text; whether rows are is nobody's business here
+            read = first
         if read is None:  # raised here and not where the file failed, or the error would carry what it quotes
             raise _unreadable(name)
         headers.append(read)
@@ -223,8 +230,8 @@ def _open_text(path: str) -> Any:
     import gzip
 
     if path.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return open(path, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index: int) -> Opened:
