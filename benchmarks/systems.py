@@ -50,6 +50,7 @@ SYSTEMS = {
         System("tmlt", packages=("tmlt.core",)),
         System("dp_accounting", packages=("dp-accounting",)),
         System("opendp_polars", packages=("opendp[polars]",)),
+        System("diffprivlib", packages=("diffprivlib", "scikit-learn<1.6")),
         System("numpy"),
         System("duckdb"),
     )

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from audited import audited
 from serve import importing, serve
 
 
 def laplace(scale: int, draws: int) -> Callable[[], Any]:
     generator = np.random.default_rng()
     return lambda: generator.laplace(0.0, scale, draws)
+
+
+def audit_laplace(**asked: Any) -> Callable[[], Any]:
+    generator = np.random.default_rng()
+    return audited(lambda value, count: value + generator.laplace(0.0, 1.0, count), **asked)
 
 
 def normal(scale: int, draws: int) -> Callable[[], Any]:
@@ -51,6 +57,7 @@ if __name__ == "__main__":
     serve(
         "numpy",
         {
+            "audit_laplace": audit_laplace,
             "discrete_laplace": laplace,
             "discrete_gaussian": normal,
             "exponential_mechanism": gumbel_max,

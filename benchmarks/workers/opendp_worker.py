@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import opendp.prelude as dp
+from audited import audited
 from serve import importing, serve
 
 dp.enable_features("contrib")
@@ -15,6 +16,18 @@ def discrete_laplace(scale: int, draws: int) -> Callable[[], Any]:
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     mechanism, zeros = dp.m.make_laplace(*space, scale=float(scale)), [0] * draws
     return lambda: mechanism(zeros)
+
+
+def audit_laplace(**asked: Any) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
+    mechanism = dp.m.make_laplace(*space, scale=1.0)
+    return audited(lambda value, count: mechanism([value] * count), **asked)
+
+
+def audit_geometric(**asked: Any) -> Callable[[], Any]:
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    mechanism = dp.m.make_laplace(*space, scale=1.0)
+    return audited(lambda value, count: mechanism([value] * count), **asked)
 
 
 def discrete_gaussian(scale: int, draws: int) -> Callable[[], Any]:
@@ -47,6 +60,8 @@ if __name__ == "__main__":
     serve(
         "opendp",
         {
+            "audit_laplace": audit_laplace,
+            "audit_geometric": audit_geometric,
             "discrete_laplace": discrete_laplace,
             "discrete_gaussian": discrete_gaussian,
             "scalar_laplace": scalar_laplace,

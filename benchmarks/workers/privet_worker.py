@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from privet_audits import AUDITS
 from privet_ledger import LEDGER
 from privet_queries import QUERIES
 from serve import importing, serve
@@ -145,5 +146,6 @@ if __name__ == "__main__":
             "import": importing("privet"),
             **QUERIES,
             **LEDGER,
+            **AUDITS,
         },
     )
