@@ -12,6 +12,7 @@ from .core.receipt import Receipt
 from .core.schema import Kind
 from .engines.post import run_step
 from .planner.averaging import averaged_sums
+from .planner.choice_words import far_notes
 from .planner.derive import kinds_of, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan
@@ -44,7 +45,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = RowBars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
-    notes = (*coverage_notes(plan, confidence), *outside_notes(series), *range_notes(plan, base))
+    found = (*outside_notes(series), *range_notes(plan, base), *far_notes(plan, base))
+    notes = (*coverage_notes(plan, confidence), *found)
     return Answer(series, confidence, plan, receipt, notes)
 
 

@@ -100,7 +100,6 @@ MUTANTS: list[Mutant] = [
         ("< a * {share} + ", "< "),
         ("> a * {share} - ", "> a * {share} + "),
         ("FROM s WHERE NOT near UNION ALL", "FROM s WHERE false UNION ALL"),
-        ("JOIN d{name} ON {name} = d{name}.v", "LEFT JOIN d{name} ON {name} = d{name}.v"),
         ("unnest(range(len(${name}::{kind}[])))::INTEGER AS c", "0 AS c"),
         ("ORDER BY p ROWS UNBOUNDED PRECEDING", "ORDER BY p DESC ROWS UNBOUNDED PRECEDING"),
     ),

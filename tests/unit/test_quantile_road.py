@@ -10,6 +10,7 @@ import pytest
 import privet
 from privet.core.errors import InvariantError, RequestError
 from privet.mechanisms.rank_choice import RankChoice
+from privet.planner.choice_words import far_notes
 from privet.planner.plan import Selection
 
 pa = pytest.importorskip("pyarrow")
@@ -208,6 +209,29 @@ def test_a_plan_tells_its_ranks_in_words():
         assert "largest" in words
         assert "ranks" in repr(plan)
         assert plan.to_dict()["releases"][0]["noise"] == "Exponential"
+
+
+def test_a_plan_and_an_answer_tell_what_becomes_of_ends_of_too_few_rows():
+    with session(privet.Rows()) as s:
+        asked = "SELECT city, MIN(age) AS youngest, MAX(age) AS oldest, MIN(pay) AS least FROM t GROUP BY city"
+        plan = s.plan(asked, epsilon=4)
+        words = plan.explain()
+        assert "anywhere up to the greatest value that is declared, and says nothing" in words
+        assert "anywhere up to the least value that is declared, and says nothing" in words
+        answer = s.run(plan)
+        assert any("ranks inside" in note and "far bound" in note for note in answer.notes)
+        assert not any("ranks inside" in note for note in s.ask("SELECT MEDIAN(age) AS m FROM t", epsilon=4).notes)
+
+
+def test_ends_that_came_out_as_the_far_bound_are_told_from_what_was_released():
+    with session(privet.Rows()) as s:
+        ends = "MIN(age) AS youngest, MAX(age) AS oldest, MEDIAN(pay) AS middle, COUNT(*) AS n FROM t"
+        grouped = s.plan(f"SELECT city, {ends} GROUP BY city", epsilon=4)
+        told = far_notes(grouped, {"min_age": [120.0, 0.0], "max_age": [119.0, 120.0], "median_pay": [0.0, 100.0]})
+        assert told == ("youngest: the far bound in 1 of 2 groups, most likely for want of rows",)
+        whole = s.plan(f"SELECT {ends}", epsilon=4)
+        told = far_notes(whole, {"min_age": [119.0], "max_age": [0.0], "median_pay": [0.0]})
+        assert told == ("oldest: the far bound, most likely for want of rows",)
 
 
 def test_a_median_stands_on_a_join_that_finds_one_row():

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from privet.aggregates import Ranked
+from privet.core.expression import Column
 from privet.mechanisms.rank_joint import RankJoint
 from privet.mechanisms.rank_tree import RankTree
 
-from .derive import columns_of
-from .plan import Pass, Plan
+from .derive import columns_of, meanings
+from .plan import Known, Pass, Plan
 from .selections import SURE
 from .stability import shift_of
 
@@ -63,10 +66,11 @@ def choice_lines(one: Pass) -> list[str]:
     for told in choice_facts(one):
         aims, grid = told["aims"], f"{told['places']:,} values, {told['step']:.6g} apart"
         if aims:
-            side = "smallest" if aims > 0 else "largest"
+            side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
             lines.append(
                 f"Chooses {told['sum']} as a value near the {abs(aims):,.4g}th {side}, from {grid}, by the exponential "
-                f"mechanism; its interval reaches from there to the declared bound."
+                f"mechanism; its interval reaches from there to the declared bound. Of fewer than about "
+                f"{abs(aims):,.4g} rows it lies anywhere up to the {far} value that is declared, and says nothing."
             )
         else:
             lines.append(
@@ -97,4 +101,47 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
         return []
     if confidence > float(SURE):
         return [f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"]
-    return [f"intervals of quantiles were drawn with them, and hold them with {float(SURE):.3g} probability or more"]
+    return [
+        f"intervals of quantiles were drawn with them, and hold them with {float(SURE):.3g} probability or more",
+        *_about_ends(plan),
+    ]
+
+
+def _about_ends(plan: Plan) -> list[str]:
+    """Return how far inside the least and the greatest values are looked for, and what becomes of too few rows."""
+    aims = [
+        abs(slot.offset) / 2 ** shift_of(one.scan.bounding)
+        for one in plan.passes
+        if one.selection is not None
+        for slot in one.selection.slots
+        if slot.share in (0, 1)
+    ]
+    if not aims:
+        return []
+    return [
+        f"the least and the greatest are values about {max(aims):,.4g} ranks inside, the true ones between them and "
+        f"the declared bound; of fewer rows they lie anywhere up to the far bound, and say nothing"
+    ]
+
+
+def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a note where a least or a greatest value came out as the far bound: most likely of too few rows.
+
+    It is told from what was released alone.
+    """
+    notes = []
+    for reading in plan.readings:
+        ranked = reading.aggregate
+        if not isinstance(ranked, Ranked) or not ranked.extreme or isinstance(reading.places[0], Known):
+            continue
+        grid = plan.passes[reading.places[0][0]].scan.places
+        if grid is None:
+            continue
+        end = float(grid.origin + (grid.high if ranked.share == 0 else 0) * grid.step)
+        values = [float(value) for value in released[reading.name]]
+        far = sum(value >= end if ranked.share == 0 else value <= end for value in values)
+        if far:
+            where = f" in {far:,} of {len(values):,} groups" if plan.query.keys else ""
+            shown = [name for name, meaning in meanings(plan.query).items() if meaning == Column(reading.name)]
+            notes.append(f"{', '.join(shown) or reading.name}: the far bound{where}, most likely for want of rows")
+    return tuple(notes)
