@@ -22,6 +22,12 @@ MUTANTS: list[Mutant] = [
         ("return self.scale * -math.log(tail)", "return self.scale"),
     ),
     *of(
+        "inference/fit.py",
+        "unit/inference/test_fit.py",
+        ("u = u - u.mean()", "u = u"),
+        (" + noise / n * np.eye(p.size)", " + 1e-9 * np.eye(p.size)"),
+    ),
+    *of(
         "planner/levels.py",
         LAWS,
         ("if people or isinstance(", "if isinstance("),
