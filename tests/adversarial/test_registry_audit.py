@@ -12,7 +12,7 @@ from privet.accounting import epsilon
 from privet.audit import Curve, audit
 from privet.audit.entry import Entry, judge
 from privet.audit.registry import AUDITS
-from privet.mechanisms import MECHANISMS
+from privet.mechanisms import MECHANISMS, Gaussian, Laplace
 
 QUICK, LARGER = 5, Fraction(2)
 """A fifth of the releases, and a fault that they catch far more surely than all of them catch one of a tenth."""
@@ -129,6 +129,30 @@ def test_every_mechanism_that_draws_noise_is_narrowed() -> None:
     without = {"Randomized response", "Randomized response of 5", "Finite mechanism", "Keys, optimal rule"}
     without |= {"Smooth sensitivity", "Smooth quantile"}  # pairs whose scales differ, by as much if both are too small
     assert set(NARROWED) | without == {entry.name for entry in AUDITS if not callable(entry.claimed)}
+
+
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        ("Session, COUNT", Laplace),
+        ("Session, AVG", Laplace),
+        ("Session, batch", Laplace),
+        ("Session, people by rows", Laplace),
+        ("Session, join", Laplace),
+        ("Session, found groups", Gaussian),
+    ],
+)
+def test_an_answer_whose_noise_is_a_tenth_too_narrow_is_refuted(
+    name: str, noise: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = [entry for entry in AUDITS if entry.name == name]
+    assert callable(entry.claimed)
+    real, less = noise._noisy, MORE if noise is Laplace else MORE**2
+    monkeypatch.setattr(noise, "_noisy", lambda self, numbers, at, width: real(self, numbers, at, width / less))
+    report = audit(
+        entry.make(Fraction(1)), entry.neighbours, entry.claimed(), min(entry.samples, 100_000), batched=True
+    )
+    assert report.refuted, str(report)
 
 
 @pytest.mark.parametrize("entry", AUDITS, ids=lambda entry: entry.name)

@@ -141,6 +141,15 @@ MUTANTS: list[Mutant] = [
         ("(2 * sigma**2))", "sigma**2)"),
     ),
     *of(
+        "audit/registry/questions.py",
+        REGISTRY,
+        (
+            "make=lambda leak: _draws(asks, _STATED * leak, tables),",
+            "make=lambda leak: _draws(asks, Fraction(_STATED), tables),",
+        ),
+        ("claimed=lambda: Curve(((float(_STATED), 0.0),)),", "claimed=lambda: Curve(((2.0 * _STATED, 0.0),)),"),
+    ),
+    *of(
         "audit/registry/keys.py",
         "unit/audit/test_independent_laws.py",
         ("shown = min(grown * shown + few,", "shown = min(grown * shown + few / 2,"),

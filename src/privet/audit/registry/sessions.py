@@ -26,10 +26,10 @@ from privet.core.unit import Rows
 if TYPE_CHECKING:
     from privet.session import Session
 
-_GROUPS = 10_000
+_GROUPS = 30_000
 """Groups that are asked about at once."""
 
-_SAMPLES = 60_000
+_SAMPLES = 180_000
 _DELTA = Fraction(1, 2)
 """A delta of the account that leaves the rule for keys one that samples can resolve."""
 
@@ -166,6 +166,6 @@ SESSIONS: tuple[Entry, ...] = (
     _asked("Session, COUNT", "COUNT(*)", ([0.0], [0.0, 0.0])),
     _asked("Session, SUM", "SUM(x)", ([], [1.0])),
     _asked("Session, AVG", "AVG(x)", ([1.0, 1.0], [0.0, 1.0, 1.0]), _mean, epsilon=4, look=side),
-    _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=40_000),
+    _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=90_000),
     _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True, room=_FINE),
 )
