@@ -16,6 +16,10 @@ def test_an_attack_breaks_the_careless_program_and_not_ours(name: str) -> None:
     outcome = ATTACKS[name]()
     assert outcome.broke, outcome.careless
     assert outcome.held, outcome.ours
+    told = str(outcome)
+    assert told.count("\n") == 3
+    assert "(broken)" in told
+    assert "(held)" in told
 
 
 def test_labels_name_the_power_of_two_of_a_double_and_of_its_last_bit() -> None:

@@ -45,6 +45,7 @@ def differencing() -> Outcome:
         f"guessed right for {ours / _GAMES:.0%}, where epsilon 1 allows {most:.0%} and a coin gives 50%",
         careless > 0.95 * _GAMES,
         ours / _GAMES <= most + 5 * 0.5 / _GAMES**0.5,
+        "two exact answers subtract to one person's; both of Privet's are noisy, and both are charged",
     )
 
 
@@ -72,6 +73,7 @@ def averaging() -> Outcome:
         f"50 askings gave {len(values)} answer, paid for once; other words gave {fresh} more, until the budget was out",
         careless < 1,
         len(values) == 1 and fresh <= 9,
+        "independent noise averages away; Privet gives the same answer again, and charges whatever it has not answered",
     )
 
 

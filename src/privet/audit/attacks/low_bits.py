@@ -39,4 +39,6 @@ def _outcome(name: str, careless: Any, mechanism: Any, claimed: object) -> Outco
         f"nothing beyond the claim: at least {ours.found:.2f} of {ours.epsilon:.2f}",
         theirs.refuted,
         not ours.refuted,
+        "doubles are not evenly spaced, so value plus noise can only end in bits that the value allows; Privet adds "
+        "whole numbers of a grid",
     )

@@ -15,6 +15,14 @@ class Outcome:
     ours: str
     broke: bool
     held: bool
+    why: str
+    """What the careless program got wrong, and what is done instead."""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.question}\n  careless: {self.careless}\n  Privet:   {self.ours}"
+        lines = (
+            f"{self.name}: {self.question}",
+            f"  careless: {self.careless} ({'broken' if self.broke else 'not broken'})",
+            f"  Privet:   {self.ours} ({'held' if self.held else 'BROKEN'})",
+            f"  why:      {self.why}",
+        )
+        return "\n".join(lines)

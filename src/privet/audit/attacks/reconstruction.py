@@ -34,6 +34,7 @@ def reconstruction() -> Outcome:
         f"under one budget of epsilon 1, {ours:.0%}, where a coin gives 50%",
         careless > 0.95,
         ours < 0.8,
+        "enough answers that are accurate enough are equations to solve; a budget makes noise grow with their number",
     )
 
 
@@ -51,6 +52,7 @@ def membership() -> Outcome:
         f"under a budget of epsilon 1, for {ours:.0%}, where a coin gives 50%",
         careless > 0.95,
         ours < 0.75,
+        "a member pulls each of the means a little towards herself; noise for all of them together hides the pull",
     )
 
 

@@ -31,7 +31,8 @@ def rounding() -> Outcome:
     # beside the large row each of the others is rounded up to 2; without it they are added as they are
     rows = np.array([bound] + [1.5] * 30_000)
     moved = abs(float_sum(rows) - float_sum(rows[1:]))
-    return _outcome("order of summation", "a sum of doubles", bound, moved, rows, number(0, 2**53, step=0.5))
+    why = "a large row makes every later addition round; Privet sums whole numbers of a grid, which do not round"
+    return _outcome("order of summation", "a sum of doubles", bound, moved, rows, number(0, 2**53, step=0.5), why)
 
 
 def overflow() -> Outcome:
@@ -39,18 +40,20 @@ def overflow() -> Outcome:
     bound = 10.0**6
     rows = np.full(2**31 // 10**6 + 1, bound)
     moved = float(abs(narrow_sum(rows) - narrow_sum(rows[1:])))
-    return _outcome("overflow", "a sum in 32 bits", bound, moved, rows, integer(0, 10**6))
+    why = "the sum wraps around; Privet checks from declared bounds that it cannot, before a row is read"
+    return _outcome("overflow", "a sum in 32 bits", bound, moved, rows, integer(0, 10**6), why)
 
 
-def _outcome(name: str, what: str, bound: float, moved: float, rows: Floats, column: Column) -> Outcome:
+def _outcome(name: str, what: str, bound: float, moved: float, rows: Floats, column: Column, why: str) -> Outcome:
     ours = abs(_summed(rows, column) - _summed(rows[1:], column))
     return Outcome(
         name,
         f"does one row, whose value is at most {bound:,.0f}, move {what} by more than that?",
-        f"it moves by {moved:,.0f}, and noise for the bound is too small",
-        f"it moves by {ours:,.0f}",
+        f"it moves by {moved:,.0f}, which is {moved - bound:,.0f} more, so noise for the bound is too small",
+        f"it moves by {ours:,.0f}, within the bound",
         moved > bound,
         ours <= bound,
+        why,
     )
 
 
