@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.core.errors import InvariantError, UnknownName, WrongKind
+from privet.core.errors import InvariantError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 
 from . import intervals, rules, rules_dates
+from .levels import GROUPING
 from .normal import spelled
 from .rules import Rule
 from .typed import Argument, Typed, of_column, of_literal, truth
@@ -303,6 +304,10 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
             raise UnknownName("column", expression.name, columns)
         return of_column(columns[expression.name])
     function = FUNCTIONS.get(expression.function)
+    if expression.function == GROUPING:
+        raise Unsupported(
+            "GROUPING(...) tells levels apart, in the outermost SELECT list, HAVING or ORDER BY; a row has none"
+        )
     if function is None:
         raise UnknownName("function", expression.function, FUNCTIONS)
     if not function.least <= len(expression.arguments) <= function.most:
