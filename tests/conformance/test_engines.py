@@ -326,3 +326,18 @@ def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
                 found.append(sorted(engine._fetch(statement(scan, "table0", 12345).sql)))
     assert found[0] == found[2]
     assert found[1] == found[3]
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 2), Fraction(1)])
+def test_duckdb_keeps_all_that_lies_far_off(share):
+    columns = {"age": schema.integer(0, 7), "city": schema.category(["Ulm", "Bonn"])}
+    rows = [{"age": at % 8, "city": "Ulm" if at % 3 else "Bonn"} for at in range(60)]
+    facts = schema.Schema(unit=Rows(), columns=columns)
+    near = Near(share, 2, 2, 1)
+    scan = Scan("t", facts, None, (CITIES,), (), Once(), places=Sum(col("age"), 0, 7), near=near)
+    oracle = Memory({"t": schema.Table(rows, unit=Rows(), columns=columns)})
+    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows), unit=Rows(), columns=columns)}, threads=1) as engine:
+        got = {cell: (list(at), list(n)) for cell, (at, n) in engine.scan(scan)._places.items()}
+    exact = {cell: (list(at), list(n)) for cell, (at, n) in oracle.scan(scan)._places.items()}
+    assert len(exact) == 2
+    assert got == {cell: taken_together(*counts, near) for cell, counts in exact.items()} != exact
