@@ -31,7 +31,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines/weights.py",
-        "conformance/test_engines.py laws/test_scan_sensitivity.py",
+        "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         ("least(q, {whole(limit + 1)})", "least(q, {whole(limit)})"),
         ("e - {low} + {high} AS {name}", "e + 1 AS {name}"),
         ('share = f"least(c, {whole(discovery.most)})"', 'share = "1"'),
