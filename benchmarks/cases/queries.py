@@ -46,7 +46,6 @@ BENCHMARK = Benchmark(
             task="by_row",
             units=PLAIN,
             parameters={"question": "medians", "rows": MANY},
-            targets={"duckdb": 1 / 2},
         ),
         Case(
             title="people: COUNT and AVG, truncated by hand",

@@ -168,7 +168,9 @@ def _print(asked: Asked, report: Report, bits: Report | None) -> None:
         ("power", f"an epsilon understated by 10% would have been caught with probability {report.power:.2f}"),
     ]
     if bits is not None:
-        facts.append(("low bits", f"the last bits of the doubles alone give an epsilon of at least {bits.found:.4g}"))
+        alone = f"the last bits of the doubles alone give an epsilon of at least {bits.found:.4g}"
+        more = "" if bits.refuted else "; other pairs may tell more, such as 0.1 and 0.7"
+        facts.append(("low bits", alone + more))
     print_facts([(name, printable(told)) for name, told in facts])
     print_text(f"\n{_verdict(report, bits)}", style="bold")
 

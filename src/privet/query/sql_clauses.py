@@ -205,6 +205,7 @@ NODES: dict[str, str] = {
     "union": f"UNION is not supported here: {_SET}",
     "intersect": f"INTERSECT is not supported: {_SET}",
     "except": f"EXCEPT is not supported: {_SET}",
+    "ignorenulls": f"ANY_VALUE and IGNORE NULLS are not supported: {_EXACT}",
     "window": "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported, within one person's "
     "rows: OVER (PARTITION BY the person ORDER BY ...); for others, aggregate in a sub-query grouped by the person",
     "rownumber": _OVER,
@@ -340,5 +341,7 @@ def _clause_refusal(node: Node, name: str) -> Exception:
         )
     if plain in CLAUSES:
         return Unsupported(CLAUSES[plain])
+    if (node.key, plain) == ("order", "this"):
+        return Unsupported("ORDER BY inside an aggregate is not supported: no order changes what it is; leave it out")
     what = node.sql_name() if hasattr(node, "sql_name") else node.key.upper()
     return Unsupported(f"{plain.replace('_', ' ').upper()} is not supported in {what}; leave it out")

@@ -230,10 +230,12 @@ def _mode(node: Node, scope: Scope) -> Expression:
 
 def _within_group(node: Node, scope: Scope) -> Expression:
     inner, order = part(node, "this"), parts(part(node, "expression"), "expressions")
-    if inner.key == "mode" and part(inner, "this") is None and len(order) == 1:
+    if inner.key == "mode" and part(inner, "this") is None and len(order) == 1 and not part(order[0], "desc"):
         return mode(translate(part(order[0], "this"), scope))
     if inner.key not in {"percentilecont", "percentiledisc"} or part(inner, "expression") or len(order) != 1:
-        raise Unsupported("WITHIN GROUP follows PERCENTILE_CONT(share), with one column: (ORDER BY x)")
+        raise Unsupported(
+            "WITHIN GROUP follows PERCENTILE_CONT(share) or MODE(), with one ascending column: (ORDER BY x)"
+        )
     share = translate(part(inner, "this"), scope)
     if part(order[0], "desc"):
         raise Unsupported("WITHIN GROUP (ORDER BY x) is ascending here; write 1 minus the share instead of DESC")
