@@ -86,7 +86,7 @@ def _of_blocks(epsilon: float, rows: Any) -> list[float]:
 
 
 def _blocks(leak: Any) -> SampleAggregate:
-    least = Quantile(q=0, low=0, high=8, step=1, epsilon=4 * leak, neighbors="change-one")
+    least = Quantile(q=0, low=0, high=8, step=1, epsilon=2 * leak, neighbors="change-one")
     return SampleAggregate(estimator=max, blocks=2, aggregate=least)
 
 
@@ -132,7 +132,7 @@ QUANTILES: tuple[Entry, ...] = (
         _blocks,
         _of_blocks,
         ([0, 0, 0], [0, 0, 8]),
-        stated=4,
+        stated=2,
         samples=250_000,
     ),
 )
