@@ -158,7 +158,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit/registry/selections.py",
         "unit/audit/test_independent_laws.py",
-        ("if j != i else product", "if j > i else product"),
+        ("coins = np.exp(epsilon / 2 * (np", "coins = np.exp(epsilon * (np"),
         ("weights = np.exp(epsilon / 2 * np.asarray", "weights = np.exp(epsilon * np.asarray"),
     ),
     *of(
