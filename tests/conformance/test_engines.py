@@ -200,6 +200,20 @@ def test_duckdb_bounds_the_largest_cells_of_a_unit_as_the_oracle_does(rows, aske
             assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan)), scan
 
 
+@pytest.mark.parametrize("make", [DuckDB, Memory])
+@pytest.mark.parametrize("limit", [3, 7])
+def test_a_unit_weighs_by_its_largest_cell_in_each_group(make, limit):
+    cells = {("Ulm", 1): 4, ("Ulm", 2): 2, ("Bonn", 1): 3}
+    rows = [dict.fromkeys(COLUMNS) | {"who": 1, "city": c, "age": a} for (c, a), n in cells.items() for _ in range(n)]
+    source = pa.Table.from_pylist(rows, schema=ARROW) if make is DuckDB else rows
+    table = schema.Table(source, unit=Person("who"), columns=COLUMNS)
+    engine = make({"t": table})
+    found = answer(engine, Scan("t", table.schema, None, (CITY, AGE), (COUNT,), Largest(limit, SHIFT)))
+    weight = min(2**SHIFT, limit * 2**SHIFT // (4 + 3))
+    assert without_nothing(found) == {cell: (weight * count,) for cell, count in cells.items()}
+    engine.close()
+
+
 INLINE = [16, 0]
 """As many public keys as are written into the text, and none, so that all are bound as a list."""
 
