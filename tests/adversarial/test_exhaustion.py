@@ -60,7 +60,7 @@ def test_engines_cut_alike(lengths):
 
 def test_columns_of_columns_of_columns_are_refused_before_they_fill_the_memory():
     sql = "SELECT person, LENGTH(told) AS s FROM v"
-    for _ in range(18):
+    for _ in range(11):
         sql = f"SELECT person, s + s * s AS s FROM ({sql})"
     with session(PEOPLE) as asked, pytest.raises(Unsupported, match="parts"):
         asked.plan(f"SELECT COUNT(*) AS n FROM ({sql}) WHERE s > 5", epsilon=1)
