@@ -1,7 +1,7 @@
 """One form for expressions that mean the same by their order alone, and their text as SQL.
 
 Nested and/or are flat and sorted, constants stand right in comparisons, lists of constants are sorted and without
-repeats, the minus of a constant belongs to the constant. Nothing else is folded.
+repeats, and what is computed from constants alone is the constant that it is. Nothing else is folded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import datetime
 from fractions import Fraction
 
 from privet.core.expression import Call, Column, Expression, Literal, Value
+
+from .constants import decimal, folded
 
 MIRROR = {
     "equal": "equal",
@@ -60,11 +62,7 @@ def call(function: str, *arguments: Expression) -> Expression:
     if function == "in":
         constants = sorted(dict.fromkeys(arguments[1:]), key=text)
         return Call(function, (arguments[0], *constants))
-    if function == "negate" and isinstance(arguments[0], Literal):
-        value = arguments[0].value
-        if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
-            return Literal(-value)
-    return Call(function, arguments)
+    return folded(function, arguments) or Call(function, arguments)
 
 
 def conjunction(*conditions: Expression | None) -> Expression | None:
@@ -131,14 +129,5 @@ def _constant(value: Value) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    denominator, digits = value.denominator, 0
-    for prime in (2, 5):
-        count = 0
-        while denominator % prime == 0:
-            denominator, count = denominator // prime, count + 1
-        digits = max(digits, count)
-    if denominator != 1:  # no decimal says it exactly
-        return f"({value.numerator}.0 / {value.denominator}.0)"
-    digits = max(digits, 1)
-    shifted = str(abs(value.numerator) * 10**digits // value.denominator).rjust(digits + 1, "0")
-    return f"{'-' if value < 0 else ''}{shifted[:-digits]}.{shifted[-digits:]}"
+    # where no decimal says it exactly, a quotient does, which is read back as one constant
+    return decimal(value) or f"({value.numerator}.0 / {value.denominator}.0)"
