@@ -13,6 +13,16 @@ from privet.core.unit import Person, Rows, unit_columns
 Scope = list[tuple[str, str]]
 """What can be named, and of which kind it is."""
 
+SHARP = [
+    "0.99999999999999999999",
+    "0.49999999999999994",
+    "2.999999999999999999999999999999",
+    "5e-324",
+    "1e308",
+    "1e-200",
+]
+"""Numbers at which doubles and exact arithmetic part: their floor, their half, their product."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -60,7 +70,7 @@ class Writer:
         return self.draw.choice(
             {
                 "integer": ["0", "1", "-3", "7", "9223372036854775807", "(-9223372036854775807 - 1)"],
-                "number": ["0.5", "2.0", "-1.25", "1e300", "1e-300", "0.1"],
+                "number": ["0.5", "2.0", "-1.25", "1e300", "1e-300", "0.1", *SHARP],
                 "text": ["'u'", "''", "'%'", "'é'", "'12'", "'''; --'"],
                 "boolean": ["TRUE", "FALSE"],
                 "date": ["DATE '2024-01-05'", "DATE '0001-01-01'", "DATE '9999-12-31'"],

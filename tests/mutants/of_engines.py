@@ -14,6 +14,22 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines/values.py",
+        "laws/test_clamps.py",
+        ("held = between(x, whole(bottom), whole(top))", "held = x"),
+        ("return moved, between(y, whole(total.low), whole(total.high))", "return moved, y"),
+    ),
+    *of(
+        "engines/values.py",
+        "conformance/test_engines.py",
+        ("return form.apply(int(low)) <= total.low and total.high <= form.apply(int(high))", "return True"),
+    ),
+    *of(
+        "engines/relations.py",
+        "laws/test_clamps.py",
+        ("clamped(f'c{index}', made.columns[name])", "f'c{index}'"),
+    ),
+    *of(
+        "engines/values.py",
         "unit/engines/test_shared_grids.py",
         ("null_as=None, power=1, offset=0)", "null_as=None, power=1, offset=0, step=Fraction(1))"),
         ('condition = None if found.condition is None else f"b{index}"', "condition = found.condition"),

@@ -29,7 +29,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query/rules.py",
         "unit/query/test_expression_facts.py",
-        ("sure = [argument.constant is not None for argument", "sure = [not argument.typed.nullable for argument"),
+        ("argument.constant is not None and not argument.typed.nullable for", "not argument.typed.nullable for"),
         ("nullable=x.nullable or low is None or not defined(low)", "nullable=x.nullable"),
         ("return whole(*ends, nullable=x.nullable, step", "return whole(*x.ends, nullable=x.nullable, step"),
     ),
@@ -56,10 +56,18 @@ MUTANTS: list[Mutant] = [
         "unit/query/test_expression_facts.py",
         ("return min(corners), max(corners)\n\n\ndef divide", "return corners[0], corners[-1]\n\n\ndef divide"),
         ("return Fraction(0), (None if low is None or high is None else max(-low, high))", "return Fraction(0), high"),
-        (
-            "corners = [low**n, high**n] + ([Fraction(0)] if n and low <= 0 <= high else [])",
-            "corners = [low**n, high**n]",
-        ),
+        ("corners = [low, high] + ([Fraction(0)] if low <= 0 <= high else [])", "corners = [low, high]"),
+    ),
+    *of(
+        "query/intervals.py",
+        "laws/test_engine_facts.py",
+        ("low, high = outward(add(x, (HALF, HALF)))", "low, high = add(x, (HALF, HALF))"),
+        ("return near if near <= x else Fraction(math.nextafter(float(x), -math.inf))", "return near"),
+    ),
+    *of(
+        "query/typed.py",
+        "laws/test_engine_facts.py",
+        ("return outward(self.bounds)", "return self.bounds"),
     ),
     *of(
         "query/facts.py",
@@ -130,8 +138,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines/expressions.py",
         "unit/engines/test_expression_contracts.py",
-        ("safe = not rule(expression.function, full).nullable", "safe = True"),
+        ("safe = held and not rule(expression.function, full).nullable", "safe = True"),
         ('"and": _chain("AND"),', '"and": _chain("OR"),'),
+    ),
+    *of(
+        "engines/expressions.py",
+        "laws/test_clamps.py",
+        ("held = all(rendered.held for rendered in several)", "held = True"),
     ),
     *of(
         "engines/arithmetic.py",

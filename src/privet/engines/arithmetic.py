@@ -95,7 +95,7 @@ def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
             return finite(bind, f"({steps} * {size} + 0e0)")
         return fit(f"(CAST({fit(steps)} AS HUGEINT) * {whole(int(str(width)))})")
     size, x = whole(int(str(width))), as_kind(several[0], "integer")
-    low, high = several[0].argument.typed.ends
+    low, high = several[0].argument.typed.ends if safe else (None, None)
     # // cuts towards zero, so negative numbers are first moved up by a multiple of the width
     least = INT64[0] if low is None else int(low)
     move = max(0, -(least // int(str(width)))) * int(str(width))

@@ -1,7 +1,7 @@
 """Expressions of the closed list as DuckDB SQL that never raises: what is undefined is NULL.
 
 Each argument appears once in the text: `bind` names what is needed twice, so that nesting cannot blow a query up.
-Checks that public facts make needless are left out.
+Integer arithmetic goes unchecked only on operands that the engine itself has clamped, so that it cannot leave 64 bits.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e
 
 _SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
 """The functions that can give something for a NULL; all others give NULL."""
+
+_EXACT = frozenset(
+    ("add", "subtract", "multiply", "modulo", "negate", "abs", "least", "greatest", "case", "coalesce", "nullif")
+)
+"""The functions that engines compute exactly in whole numbers, so that a result keeps to its facts if arguments do."""
 
 
 @dataclass
@@ -54,12 +59,15 @@ class Renderer:
         known = rule(expression.function, arguments)
         # what would be NULL although no argument is must be checked for; what cannot be, need not
         full = [Argument(a.expression, replace(a.typed, nullable=a.typed.kind is None)) for a in arguments]
-        safe = not rule(expression.function, full).nullable
+        held = all(rendered.held for rendered in several)
+        safe = held and not rule(expression.function, full).nullable
         if expression.function not in _SEES_NULL and any(rendered.kind is None for rendered in several):
             sql = "NULL" if known.kind is None else f"NULL::{TYPES[known.kind]}"
         else:
             sql = _METHODS[expression.function](self.bind, expression.function, several, safe)
-        return Rendered(sql, Argument(expression, known))
+        return Rendered(
+            sql, Argument(expression, known), known.kind != "integer" or (held and expression.function in _EXACT)
+        )
 
     def bind(self, sql: str, body: Callable[[str], str]) -> str:
         """Return `body` over a name for `sql`, which is computed once."""

@@ -147,7 +147,7 @@ def _aggregate(one: Within, rows: list[Row], facts: Mapping[str, Column]) -> Any
     if one.function in {"min", "max"}:
         return min(values) if one.function == "min" else max(values)
     known = typed(one.argument, facts)
-    low, high = known.ends
+    low, high = known.bounds
     if one.step is None or low is None or high is None:
         raise InvariantError("a sum within a unit has bounds and a step")
     total = Sum(one.argument, math.floor(low / one.step), math.ceil(high / one.step), step=one.step)

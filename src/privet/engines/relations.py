@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from privet.core.errors import InvariantError
+from privet.core.expression import Column
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
@@ -18,7 +19,7 @@ from .expressions import Renderer
 from .owners import owner_of
 from .text import TYPES
 from .values import clamped, physical, sources
-from .within import group_sql, held, rank_sql
+from .within import group_sql, rank_sql
 
 
 def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str]) -> str:
@@ -68,12 +69,18 @@ class _Writer:
         return f"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r WHERE {known}"
 
     def _derive(self, relation: Derive) -> str:
-        source = self.schema(relation.source)
-        renderer = Renderer(sources(source))
-        columns = _carried(source)
-        columns += [f"{held(renderer, one)} AS c{index}" for index, (_, one) in enumerate(relation.columns)]
+        source, made = self.schema(relation.source), self.schema(relation)
+        renderer, unit = Renderer(sources(source)), _carried(source)
+        first, last = list(unit), list(unit)
+        for index, (name, one) in enumerate(relation.columns):
+            first.append(f"{renderer.render(one).sql} AS c{index}")
+            # a column of the source is held to its facts there; what is computed is held to them here
+            last.append(
+                f"c{index}" if isinstance(one, Column) else f"{clamped(f'c{index}', made.columns[name])} AS c{index}"
+            )
         where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
-        return f"SELECT {', '.join(columns)} FROM ({self.write(relation.source)}){where}"
+        sql = f"SELECT {', '.join(first)} FROM ({self.write(relation.source)}){where}"
+        return f"SELECT {', '.join(last)} FROM ({sql})"
 
     def _join(self, join: Join) -> str:
         left, right = self.schema(join.left), self.schema(join.right)

@@ -30,6 +30,11 @@ class Rendered:
 
     sql: str
     argument: Argument
+    held: bool = True
+    """Whether a whole number is certain to keep to its facts: it is exact arithmetic of what the engine has clamped.
+
+    What is made whole of doubles, texts or dates is not: arithmetic with it is checked, whatever the facts say.
+    """
 
     @property
     def kind(self) -> Kind | None:
@@ -39,7 +44,10 @@ class Rendered:
 
 Several = Sequence[Rendered]
 Method = Callable[[Bind, str, Several, bool], str]
-"""How a function is written: its name, its arguments, and whether public facts make all checks needless."""
+"""How a function is written: its name, its arguments, and whether its result cannot overflow.
+
+That is so where facts imply it to which the engine holds all whole arguments; arithmetic of doubles raises nothing.
+"""
 
 
 def as_kind(rendered: Rendered, kind: Kind | None) -> str:

@@ -248,8 +248,8 @@ class Writer:
     def _square(self, norm: Norm) -> str:
         """Return n * n; beyond the root of the limit the weight is 0 however large n is, so n is cut there."""
         most = isqrt(norm.limit * 4**norm.shift) + 1
-        cut = "n" if most > self.scan.schema.rows else f"least(n, {whole(most)})"
-        if min(most, self.scan.schema.rows) ** 2 > INT64[1]:
+        cut = f"least(n, {whole(most)})"
+        if most**2 > INT64[1]:
             cut = f"CAST({cut} AS HUGEINT)"
         return f"{cut} * {cut}"
 

@@ -16,7 +16,7 @@ from privet.core.schema import Column, Schema
 from .expressions import Renderer
 from .grid import doubles, line
 from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
-from .rendered import Rendered, Source
+from .rendered import Source
 from .text import INT64, constant, double, whole
 
 LARGEST = 2**126
@@ -131,18 +131,19 @@ def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, l
         gives = min(max(1, total.low), total.high) ** total.power - total.offset
         return Given(None, None, whole(gives), where, condition, one=gives == 1)
     rendered = renderer.render(total.expression)
-    x, raw = rendered.sql, None
+    x, raw, facts = rendered.sql, None, rendered.argument.typed
     if rendered.kind == "integer":
-        y, held = _whole_grid(total, rendered, f"x{index}")
-        value = f"y{index}" if held else between(f"y{index}", whole(total.low), whole(total.high))
+        y, value = _whole_grid(total, f"x{index}", f"y{index}")
         if total.null_as is not None:
             value = f"coalesce({value}, {whole(total.null_as)})"
+        narrow = facts.values is None and _clamps_whole(total, *facts.bounds)
     elif rendered.kind == "number":
         y, value = _double_grid(total, f"x{index}", f"y{index}")
-        if stored and isinstance(total.expression, Name) and _clamps_alone(total, *rendered.argument.typed.ends):
-            raw, x = total.expression.name, f"{rendered.sql}{RAW}"
+        narrow = _clamps_alone(total, *facts.bounds)
     else:
         raise InvariantError("only numbers are summed")
+    if stored and isinstance(total.expression, Name) and narrow:
+        raw, x = total.expression.name, f"{rendered.sql}{RAW}"
     if widest > INT64[1]:
         value = f"CAST({value} AS HUGEINT)"
     if total.power > 1:
@@ -152,25 +153,33 @@ def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, l
     return Given(x, y, value, where, condition, raw=raw)
 
 
-def _whole_grid(total: Sum, rendered: Rendered, x: str) -> tuple[str, bool]:
-    """Return floor((x - origin) / step + 1/2) in integers, and whether it is certain to lie within [low, high]."""
-    form, facts = line(total), rendered.argument.typed
+def _whole_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
+    """Return floor((x - origin) / step + 1/2) in integers, and what it is within [low, high].
+
+    Whatever is known of x, it is clamped here: before it moves by whole steps, where that is all that happens to it;
+    otherwise first so that nothing overflows, and then on the grid.
+    """
+    form = line(total)
     if form.most > LARGEST:
         raise Unsupported("the grid of this sum does not fit into 128 bits; declare a larger step")
-    inside = held = False
-    if facts.bounded:
-        low, high = facts.ends
-        inside = _within(low, high, form.low, form.high)
-        held = inside and total.low <= form.apply(int(low or 0)) and form.apply(int(high or 0)) <= total.high
-    y = x if inside else f"({between(x, *_ends(form.low, form.high))})"
-    y = f"CAST({y} AS HUGEINT)" if form.most > INT64[1] else y
-    y = y if form.factor == 1 else f"{y} * {whole(form.factor)}"
-    y = y if form.shift == 0 else f"({y} + {whole(form.shift)})"
+    wide = form.most > INT64[1]
+    bottom, top = total.low - form.shift, total.high - form.shift
+    if form.factor == 1 and form.divisor == 1 and INT64[0] <= bottom and top <= INT64[1]:
+        held = between(x, whole(bottom), whole(top))
+        if not form.shift:
+            return held, y
+        return f"CAST({held} AS HUGEINT)" if wide else held, f"({y} + {whole(form.shift)})"
+    # a 64-bit x lies between these in any case, where they are beyond 64 bits
+    ends = (whole(min(max(end, INT64[0]), INT64[1])) for end in (form.low, form.high))
+    moved = f"({between(x, *ends)})"
+    moved = f"CAST({moved} AS HUGEINT)" if wide else moved
+    moved = moved if form.factor == 1 else f"{moved} * {whole(form.factor)}"
+    moved = moved if form.shift == 0 else f"({moved} + {whole(form.shift)})"
     if form.divisor != 1:
         # // cuts towards zero, so everything is first moved up by a multiple of the divisor
         up = -(-form.most // form.divisor)
-        y = f"((CAST({y} AS HUGEINT) + {whole(up * form.divisor)}) // {whole(form.divisor)} - {whole(up)})"
-    return y, held
+        moved = f"((CAST({moved} AS HUGEINT) + {whole(up * form.divisor)}) // {whole(form.divisor)} - {whole(up)})"
+    return moved, between(y, whole(total.low), whole(total.high))
 
 
 def _double_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
@@ -204,10 +213,9 @@ def _clamps_alone(total: Sum, low: Fraction | None, high: Fraction | None) -> bo
     return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))
 
 
-def _ends(low: int, high: int) -> tuple[str, str]:
-    bottom, top = (whole(min(max(end, INT64[0]), INT64[1])) for end in (low, high))
-    return bottom, top
-
-
-def _within(low: Fraction | None, high: Fraction | None, least: float | int, most: float | int) -> bool:
-    return low is not None and high is not None and least <= low and high <= most
+def _clamps_whole(total: Sum, low: Fraction | None, high: Fraction | None) -> bool:
+    """Whether clamping on the grid is the same as clamping a whole x to [low, high] before it."""
+    if low is None or high is None:
+        return False
+    form = line(total)
+    return form.apply(int(low)) <= total.low and total.high <= form.apply(int(high))

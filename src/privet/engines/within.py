@@ -6,37 +6,22 @@ of the unit's rows, whatever order they are read in.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import floor
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Column, Expression
+from privet.core.expression import Expression
 from privet.core.relation import By, Group, Rank, Within
 from privet.core.scan import Sum
 from privet.core.schema import Schema
-from privet.query.facts import as_facts
 
 from .expressions import Renderer
 from .text import TYPES, double
-from .values import Given, between_doubles, clamped, given, sources
-
-
-def held(renderer: Renderer, expression: Expression) -> str:
-    """Return a computed column, held to the facts that follow for it; rounding may have left them by a hair."""
-    made = renderer.render(expression)
-    if made.kind != "number" or isinstance(expression, Column):
-        return made.sql
-    facts = as_facts(made.argument.typed)
-    if not isinstance(facts.low, Fraction) or not isinstance(facts.high, Fraction):
-        return made.sql
-    low, high = float(facts.low), float(facts.high)
-    return renderer.bind(made.sql, lambda x: between_doubles(x, low, high))
+from .values import Given, clamped, given, sources
 
 
 def _key(renderer: Renderer, expression: Expression) -> str:
-    # -0.0 and 0.0 are one value
-    sql = held(renderer, expression)
-    return f"({sql} + 0e0)" if renderer.render(expression).kind == "number" else sql
+    made = renderer.render(expression)
+    return f"({made.sql} + 0e0)" if made.kind == "number" else made.sql  # -0.0 and 0.0 are one value
 
 
 def group_sql(relation: Group, source: Schema, made: Schema, rows: str, *, owner: list[str]) -> str:
@@ -68,9 +53,9 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, *, owner: 
     parts = [f"p{index}" for index in range(len(relation.partition))]
     places = [f"o{index}" for index in range(len(relation.order))]
     inner = [f"{_key(renderer, one)} AS {p}" for p, one in zip(parts, relation.partition, strict=True)]
-    inner += [f"{held(renderer, one.expression)} AS {o}" for o, one in zip(places, relation.order, strict=True)]
+    inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
     if relation.argument is not None:
-        inner.append(f"{held(renderer, relation.argument)} AS a")
+        inner.append(f"{renderer.render(relation.argument).sql} AS a")
     order = [_term(place, one) for place, one in zip(places, relation.order, strict=True)]
     if relation.function in {"row_number", "lag", "lead"}:
         order += own  # rows that tie in all of their columns are the same
@@ -113,7 +98,7 @@ class _Part:
         index = self.index
         if one.argument is None or one.step is None:
             raise InvariantError("a sum within a unit has an argument and a step")
-        low, high = renderer.render(one.argument).argument.typed.ends
+        low, high = renderer.render(one.argument).argument.typed.bounds
         if low is None or high is None:
             raise InvariantError("a sum within a unit has bounds")
         ends = (floor(low / one.step), -floor(-high / one.step))

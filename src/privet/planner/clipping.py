@@ -78,12 +78,12 @@ def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
 def _clamps(given: Expression, asked: Aggregate, facts: Mapping[str, Facts]) -> list[Clamp]:
     inner, low, high = _peeled(given)
     if inner != given:
-        outer = typed(inner, facts).ends
+        outer = typed(inner, facts).bounds
         return [Clamp(inner, given, low, high, False, outer, asked.function, asked.where)]
     found = []
     for name in sorted(columns_of(given)):
         column = Column(name)
-        ends = typed(column, facts).ends
+        ends = typed(column, facts).bounds
         if typed(column, facts).kind in ("integer", "number") and None not in ends:
             found.append(Clamp(column, column, *ends, True, ends, asked.function, asked.where))
     return found

@@ -14,7 +14,7 @@ from privet.core.schema import Schema
 from privet.core.unit import Person, Window
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
-from privet.query.typed import Typed
+from privet.query.typed import Typed, clamp_ends
 
 from .plan import canonical
 
@@ -64,14 +64,14 @@ def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Map
 
 def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
     """Return whether an expression is certain to lie within ends: where these are what is typical, more may come."""
-    low, high = typed(expression, schema.columns).ends
+    low, high = clamp_ends(expression, typed(expression, schema.columns))
     return low is not None and high is not None and ends[0] <= low and high <= ends[1]
 
 
 def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction, Fraction]:
     if facts.kind not in ("integer", "number"):
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
-    low, high = facts.ends
+    low, high = clamp_ends(expression, facts)
     if low is None or high is None:
         raise Unbounded(asked.name, column=expression.name if isinstance(expression, Column) else None)
     return low, high

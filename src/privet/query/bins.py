@@ -16,6 +16,7 @@ from .nodes import Order
 from .normal import call, text
 from .relation import MARK, Private, Selection, aggregate, has_aggregate
 from .resolve import checked
+from .typed import clamp_ends
 
 MOST_BINS = 10_000
 
@@ -61,7 +62,7 @@ def _bucket(argument: Expression, bins: Expression, source: Private) -> tuple[Ex
     facts = typed(argument, source.typical)
     if facts.kind not in {"integer", "number"}:
         raise WrongKind("HISTOGRAM", "numbers", (facts.kind or "NULL",), advice="group by the column instead")
-    low, high = facts.ends
+    low, high = clamp_ends(argument, facts)
     if low is None or high is None:
         raise Unbounded(text(argument))
     if low == high:

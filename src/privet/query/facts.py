@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import Unsupported
@@ -11,18 +12,21 @@ from privet.core.schema import Column as Facts
 
 from .functions import typed
 from .normal import text
-from .typed import Typed
+from .typed import Typed, clamp_ends
 
 _MOST_LISTED = 1_000
 
 
 def facts_of(expression: Expression, columns: Mapping[str, Facts]) -> Facts:
-    """Return the facts of a column that is computed from others."""
+    """Return the facts of a column that is computed from others; engines hold its values to them."""
     known = typed(expression, columns)
     if isinstance(expression, Column):
         return columns[expression.name]
     if known.kind is None:
         raise Unsupported(f"{text(expression)} is always NULL; leave the column out")
+    if known.kind == "number":
+        low, high = clamp_ends(expression, known)
+        known = replace(known, low=low, high=high)
     return as_facts(known)
 
 

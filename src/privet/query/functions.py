@@ -65,7 +65,7 @@ FUNCTIONS: Mapping[str, Function] = {
         _f("abs", _ANY_NUMBER, "the same", "|x|", rules.monotone(intervals.absolute), 1),
         _f("floor", _ANY_NUMBER, "integer", "the largest whole number that is not above x", rules.FLOOR, 1),
         _f("ceil", _ANY_NUMBER, "integer", "the least whole number that is not below x", rules.CEIL, 1),
-        _f("round", _ANY_NUMBER, "integer", "floor(x + 0.5)", rules.ROUND, 1),
+        _f("round", _ANY_NUMBER, "integer", "floor(x + 0.5)", rules.round_half_up, 1),
         _f(
             "round_to",
             "integer or number, constant digits from -15 to 15",
@@ -292,7 +292,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
-    """Return the kind, nullability and exact interval of an expression, from declared facts alone.
+    """Return the kind, nullability and interval of an expression, as engines compute it, from declared facts alone.
 
     Every bounded column is taken to be clamped to its bounds. Raises a `RequestError` that says which kinds a function
     takes.

@@ -1,6 +1,8 @@
-"""Interval arithmetic on exact ends; None is an end that nothing bounds.
+"""Interval arithmetic for what an engine computes in doubles; None is an end that nothing bounds.
 
-Where an exact end is irrational, the interval is widened, never narrowed.
+Ends are exact. An operation that engines round correctly (+, -, *, /, sqrt) never falls outside the doubles around the
+exact ends: rounding is monotone. So a rule computes exact ends from ends that are doubles, and `outward` widens them to
+doubles before they are used again. exp, ln and pow are not rounded correctly: their results are widened by `ULPS` more.
 """
 
 from __future__ import annotations
@@ -13,8 +15,43 @@ from math import floor, isqrt
 Interval = tuple[Fraction | None, Fraction | None]
 HALF = Fraction(1, 2)
 NOWHERE: Interval = (None, None)
-_MARGIN = Fraction(1, 2**40)
-"""Far more than any error of a system's exp, log or pow, relative to the result."""
+ULPS = 8
+"""By so many units in the last place exp, ln and pow of an engine, and of the C library here, may be wrong together.
+
+Common libraries stay below 1 each; a law tries to refute this.
+"""
+LARGEST = Fraction(2**53 - 1) * Fraction(2) ** 971
+"""The largest double."""
+_TINIEST = Fraction(1, 2**1074)
+
+
+def outward(x: Interval) -> Interval:
+    """Return the narrowest interval of doubles that holds x; an end beyond all doubles is that of the doubles."""
+    return (None if x[0] is None else down(x[0])), (None if x[1] is None else up(x[1]))
+
+
+def down(x: Fraction) -> Fraction:
+    """Return the largest double that is not above x, or the least double of all."""
+    if not -LARGEST < x < LARGEST:
+        return -LARGEST if x < 0 else LARGEST
+    near = Fraction(float(x))
+    return near if near <= x else Fraction(math.nextafter(float(x), -math.inf))
+
+
+def up(x: Fraction) -> Fraction:
+    """Return the least double that is not below x, or the largest double of all."""
+    return -down(-x)
+
+
+def neat(x: Fraction) -> Fraction:
+    """Return a number within a few units in the last place that people would write: 10 for 10.000000000000002."""
+    if not -LARGEST < x < LARGEST:
+        return x
+    close = 4 * Fraction(math.ulp(float(x)))
+    for simple in (x.limit_denominator(10**6), Fraction(f"{float(x):.15g}")):
+        if abs(simple - x) <= close:
+            return simple
+    return x
 
 
 def add(x: Interval, y: Interval) -> Interval:
@@ -73,6 +110,19 @@ def half_up(x: Fraction, digits: int = 0) -> Fraction:
     return floor(x * scale + HALF) / scale
 
 
+def rounded(x: Interval) -> Interval:
+    """Return where floor(x + 1/2) lies, in doubles: 0.49999999999999994 + 0.5 is 1 there."""
+    low, high = outward(add(x, (HALF, HALF)))
+    return rising((low, None), floor)[0], rising((None, high), floor)[1]
+
+
+def rounded_to(x: Interval, digits: int) -> Interval:
+    """Return where floor(x * 10^d + 1/2) / 10^d lies, in doubles; for d < 0, floor(x / 10^-d + 1/2) * 10^-d."""
+    power = (Fraction(10) ** abs(digits),) * 2
+    scaled, back = (multiply, divide) if digits >= 0 else (divide, multiply)
+    return back(rounded(outward(scaled(x, power))), power)
+
+
 def root(x: Interval) -> Interval:
     """Return where the square root of x lies, wherever it is defined."""
     low = Fraction(0) if x[0] is None or x[0] <= 0 else _root(x[0], up=False)
@@ -81,34 +131,31 @@ def root(x: Interval) -> Interval:
 
 def logarithm(x: Interval) -> Interval:
     """Return where the natural logarithm of x lies, wherever it is defined."""
-    low, high = x
+    low, high = outward(x)
     if high is None or high <= 0:
         return NOWHERE if high is None else (Fraction(0), Fraction(0))
-    return (None if low is None or low <= 0 else _around(_log(low))[0]), _around(_log(high))[1]
+    return (None if low is None or low <= 0 else _around(math.log(low))[0]), _around(math.log(high))[1]
 
 
 def exponential(x: Interval) -> Interval:
-    """Return where e to the x lies, as far as doubles reach."""
-    low = Fraction(0) if x[0] is None or x[0] < -700 else _around(math.exp(min(x[0], Fraction(700))))[0]
-    return low, (None if x[1] is None or x[1] > 700 else _around(math.exp(max(x[1], Fraction(-700))))[1])
+    """Return where e to the x lies, as far as doubles reach; it is never negative."""
+    low, high = outward(x)
+    least = Fraction(0) if low is None else max(_around(math.exp(min(low, Fraction(700))))[0], Fraction(0))
+    return least, (None if high is None or high > 700 else _around(math.exp(high))[1])
 
 
 def power(x: Interval, exponent: Fraction) -> Interval:
-    """Return where x to a constant power lies: exactly for small whole exponents, else for x that is not negative."""
-    low, high = x
-    if low is None or high is None:
+    """Return where x to a constant power lies: of any x for whole exponents, else of x that is not negative."""
+    low, high = outward(x)
+    if low is None or high is None or (low < 0 and exponent.denominator != 1) or (low <= 0 <= high and exponent < 0):
         return NOWHERE
-    if exponent.denominator == 1 and 0 <= exponent <= 64:
-        n = int(exponent)
-        corners = [low**n, high**n] + ([Fraction(0)] if n and low <= 0 <= high else [])
-        return min(corners), max(corners)
-    if low < 0 or (exponent < 0 and low == 0):
+    corners = [low, high] + ([Fraction(0)] if low <= 0 <= high else [])
+    try:
+        ends = sorted(math.pow(corner, exponent) for corner in corners)
+    except OverflowError:
         return NOWHERE
-    ends = [_power(low, exponent), _power(high, exponent)]
-    if any(end is None for end in ends):
-        return NOWHERE
-    sorted_ends = sorted(end for end in ends if end is not None)
-    return _around(sorted_ends[0])[0], _around(sorted_ends[1])[1]
+    least, most = _around(ends[0])[0], _around(ends[-1])[1]
+    return (max(least, Fraction(0)) if ends[0] >= 0 else least), most
 
 
 def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -135,18 +182,7 @@ def _root(x: Fraction, *, up: bool) -> Fraction:
     return Fraction(whole + (up and whole * whole != scaled), x.denominator << 64)
 
 
-def _log(x: Fraction) -> float:
-    return math.log(x.numerator) - math.log(x.denominator)
-
-
-def _power(x: Fraction, exponent: Fraction) -> float | None:
-    if x == 0:
-        return 0.0
-    size = _log(x) * float(exponent)
-    return math.exp(size) if -700 <= size <= 700 else None
-
-
 def _around(value: float) -> tuple[Fraction, Fraction]:
     exact = Fraction(value)
-    margin = (abs(exact) + 1) * _MARGIN if abs(exact) > _MARGIN else _MARGIN
+    margin = ULPS * max(Fraction(math.ulp(value)), _TINIEST)
     return exact - margin, exact + margin

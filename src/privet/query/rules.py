@@ -59,10 +59,10 @@ def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
         if not any(argument.typed.kind in MOMENTS for argument in arguments):
             advice = ""
         x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
-        low, high = rule(x.ends, y.ends)
         nullable = x.nullable or y.nullable
         if unify(name, (x, y)) == "number":
-            return real(low, high, nullable=nullable)
+            return real(*rule(x.doubles, y.doubles), nullable=nullable)
+        low, high = rule(x.ends, y.ends)
         step = 1
         if x.bounded and y.bounded:
             a, b = int(x.ends[0] or 0), int(y.ends[0] or 0)
@@ -81,9 +81,9 @@ def subtract(x: Interval, y: Interval) -> Interval:
 def quotient(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x / y, always a number; NULL where y is 0."""
     x, y = (take(name, argument, *NUMBERS) for argument in arguments)
-    low, high = y.ends
+    low, high = y.doubles
     safe = low is not None and high is not None and not low <= 0 <= high
-    return real(*intervals.divide(x.ends, y.ends), nullable=x.nullable or y.nullable or not safe)
+    return real(*intervals.divide(x.doubles, y.doubles), nullable=x.nullable or y.nullable or not safe)
 
 
 def remainder(name: str, arguments: Arguments) -> Typed:
@@ -93,7 +93,7 @@ def remainder(name: str, arguments: Arguments) -> Typed:
     safe = low is not None and high is not None and not low <= 0 <= high
     nullable = x.nullable or y.nullable or not safe
     if unify(name, (x, y)) == "number":
-        return real(*intervals.modulo(x.ends, y.ends), nullable=nullable)
+        return real(*intervals.modulo(x.doubles, y.doubles), nullable=nullable)
     size = None if low is None or high is None else max(abs(low), abs(high), Fraction(1)) - 1
     return whole(*intervals.modulo(x.ends, (size, size)), nullable=nullable)
 
@@ -103,24 +103,31 @@ def monotone(rule: Callable[[Interval], Interval], *, to_whole: bool | None = No
 
     def apply(name: str, arguments: Arguments) -> Typed:
         x = take(name, arguments[0], *NUMBERS)
-        low, high = rule(x.ends)
         if to_whole if to_whole is not None else x.kind == "integer":
-            return whole(low, high, nullable=x.nullable, step=x.step if name == "negate" else 1)
-        return real(low, high, nullable=x.nullable)
+            return whole(*rule(x.ends), nullable=x.nullable, step=x.step if name == "negate" else 1)
+        return real(*rule(x.doubles), nullable=x.nullable)
 
     return apply
 
 
 def rounding(rule: Callable[[Fraction], Fraction | int]) -> Rule:
-    """Return the rule of a rounding to whole numbers."""
+    """Return the rule of a rounding to whole numbers that engines compute exactly."""
     return monotone(lambda x: intervals.rising(x, rule), to_whole=True)
+
+
+def round_half_up(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of floor(x + 1/2), which is x itself where that is whole."""
+    x = take(name, arguments[0], *NUMBERS)
+    ends = x.ends if x.kind == "integer" else intervals.rounded(x.ends)
+    return whole(*ends, nullable=x.nullable)
 
 
 def round_to(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x rounded to so many decimals."""
     x = take(name, arguments[0], *NUMBERS)
     digits = constant_whole(name, arguments[1], -15, 15)
-    return real(*intervals.rising(x.ends, lambda end: intervals.half_up(end, digits)), nullable=x.nullable)
+    scaled = intervals.multiply(x.doubles, (Fraction(10) ** digits,) * 2)
+    return real(*intervals.rounded_to(x.doubles, digits), nullable=x.nullable or real(*scaled, nullable=False).nullable)
 
 
 def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], bool]) -> Rule:
@@ -128,8 +135,8 @@ def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], 
 
     def apply(name: str, arguments: Arguments) -> Typed:
         x = take(name, arguments[0], *NUMBERS)
-        low = x.ends[0]
-        return real(*rule(x.ends), nullable=x.nullable or low is None or not defined(low))
+        low = x.doubles[0]
+        return real(*rule(x.doubles), nullable=x.nullable or low is None or not defined(low))
 
     return apply
 
@@ -137,8 +144,8 @@ def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], 
 def power(name: str, arguments: Arguments) -> Typed:
     """Return the facts of x to the y; bounded only for constant y."""
     x, y = (take(name, argument, *NUMBERS) for argument in arguments)
-    exponent = y.ends[0] if y.ends[0] == y.ends[1] else None
-    low, high = (None, None) if exponent is None else intervals.power(x.ends, exponent)
+    exponent = None if y.nullable or y.bounds[0] is None or y.bounds[0] != y.bounds[1] else float(y.bounds[0])
+    low, high = intervals.NOWHERE if exponent is None else intervals.power(x.doubles, Fraction(exponent))
     return real(low, high, nullable=x.nullable or y.nullable or low is None)
 
 
@@ -152,7 +159,9 @@ def extreme(name: str, arguments: Arguments) -> Typed:
     # never to be NULL may hold one all the same.
     lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
     highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
-    sure = [argument.constant is not None for argument in arguments if argument.typed.kind]
+    sure = [
+        argument.constant is not None and not argument.typed.nullable for argument in arguments if argument.typed.kind
+    ]
     near, far, inner, outer = (lows, highs, min, max) if name == "least" else (highs, lows, max, min)
     firm = [end for end, present in zip(far, sure, strict=True) if present and end is not None]
     first = None if None in near else inner(near)  # type: ignore[type-var]
@@ -264,21 +273,30 @@ def bin_of(name: str, arguments: Arguments) -> Typed:
     x, width = take(name, arguments[0], *NUMBERS), arguments[1].constant
     if isinstance(width, bool) or not isinstance(width, (int, Fraction)) or width <= 0:
         raise WrongKind(spelled(name), "a constant width above 0, such as 10", ("something else",))
-    ends = intervals.rising(x.ends, lambda end: floor(end / width) * width)
+    if x.kind == "integer" and isinstance(width, int):
+        ends = intervals.rising(x.ends, lambda end: floor(end / width) * width)
+        return whole(*ends, nullable=x.nullable, step=width)
+    try:
+        size = Fraction(float(width))
+    except OverflowError:
+        raise WrongKind(spelled(name), "a width that a double can hold", ("a larger one",)) from None
+    ratio = intervals.divide(x.doubles, (size, size))  # unbounded for a width that no double tells from 0
+    nullable = x.nullable or real(*ratio, nullable=False).nullable
+    steps = intervals.rising(intervals.outward(ratio), floor)
     if isinstance(width, Fraction):
-        return real(*ends, nullable=x.nullable)
-    return whole(*ends, nullable=x.nullable, step=width)
+        return real(*intervals.multiply(steps, (size, size)), nullable=nullable)
+    return whole(*intervals.multiply(steps, (Fraction(width),) * 2), nullable=nullable, step=width)
 
 
 def bucket(name: str, arguments: Arguments) -> Typed:
     """Return the facts of the number, from 0, of the equal bin of [low, high] that holds x."""
     x = take(name, arguments[0], *NUMBERS)
-    low, high = (take(name, argument, *NUMBERS).ends for argument in arguments[1:3])
+    low, high = (take(name, argument, *NUMBERS).bounds for argument in arguments[1:3])
     if low[0] is None or low[0] != low[1] or high[0] is None or high[0] != high[1] or low[0] >= high[0]:
         raise WrongKind(spelled(name), "constant ends with low below high", ("others",))
     bins = constant_whole(name, arguments[3], 1, MOST_VALUES)
     return whole(Fraction(0), Fraction(bins - 1), nullable=x.nullable)
 
 
-FLOOR, CEIL, ROUND = rounding(floor), rounding(ceil), rounding(intervals.half_up)
+FLOOR, CEIL = rounding(floor), rounding(ceil)
 SIGN = rounding(lambda x: (x > 0) - (x < 0))

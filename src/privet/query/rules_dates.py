@@ -26,9 +26,9 @@ def cast(kind: Kind, *sources: Kind) -> Rule:
         nullable = x.nullable or x.kind == "text" != kind
         low, high = x.low, x.high
         if x.kind in NUMBERS and kind in NUMBERS:
-            rule = intervals.half_up if kind == "integer" else Fraction
-            ends = intervals.rising(x.ends, rule)
-            return whole(*ends, nullable=nullable) if kind == "integer" else real(*ends, nullable=nullable)
+            if kind == "number":
+                return real(*x.bounds, nullable=nullable)
+            return whole(*(intervals.rounded(x.ends) if x.kind == "number" else x.ends), nullable=nullable)
         if x.kind == "boolean" and kind == "integer":
             return whole(Fraction(0), Fraction(1), nullable=nullable)
         if kind == "boolean":

@@ -1,6 +1,7 @@
 """What is known about an expression from public facts alone: its kind, whether it can be NULL, where its values lie.
 
-Nothing here reads data. Intervals are exact, and a missing end means that no declared fact bounds it.
+Nothing here reads data. Facts are about what an engine computes, in 64-bit integers and in doubles; a missing end
+means that no declared fact bounds it. They make noise larger or a refusal earlier, and never take a check away.
 """
 
 from __future__ import annotations
@@ -12,24 +13,26 @@ from fractions import Fraction
 from math import gcd
 
 from privet.core.errors import InvariantError, WrongKind
+from privet.core.expression import Column as Name
 from privet.core.expression import Expression, Literal, Value
 from privet.core.schema import Column, Key, Kind
 
+from .intervals import LARGEST as _FINITE
+from .intervals import Interval, neat, outward
 from .normal import spelled
 
 End = Fraction | datetime.date | datetime.datetime | None
 INT64 = (-(2**63), 2**63 - 1)
 LARGEST = Fraction(2) ** 1023
 """Numbers are doubles: a result that may lie beyond this may be NULL."""
-_FINITE = Fraction(2**53 - 1) * Fraction(2) ** 971
-"""The largest double."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Typed:
     """The public facts about an expression. `kind` is None only for a bare NULL.
 
-    Integer values lie on low + k * step. `values`, where given, is every value other than NULL that can occur.
+    Integer values lie on low + k * step. `values`, where given, is every value other than NULL that can occur. Both
+    ends of a number may be decimals, as they were declared or written; what an engine holds lies within `ends`.
     """
 
     kind: Kind | None
@@ -45,11 +48,21 @@ class Typed:
         return self.low is not None and self.high is not None
 
     @property
-    def ends(self) -> tuple[Fraction | None, Fraction | None]:
-        """Return the interval of a number."""
+    def bounds(self) -> Interval:
+        """Return the interval of a number as it is declared, or follows exactly."""
         if isinstance(self.low, datetime.date) or isinstance(self.high, datetime.date):
             raise InvariantError("the ends of a date were taken for numbers")
         return self.low, self.high
+
+    @property
+    def ends(self) -> Interval:
+        """Return the interval in which an engine's values of a number lie: for one that is not whole, of doubles."""
+        return self.bounds if self.kind == "integer" else self.doubles
+
+    @property
+    def doubles(self) -> Interval:
+        """Return the interval in which an engine's values lie once they are doubles."""
+        return outward(self.bounds)
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,10 @@ def of_literal(value: Value) -> Typed:
     if isinstance(value, int):
         return Typed(kind="integer", nullable=False, low=Fraction(value), high=Fraction(value), step=0, values=(value,))
     if isinstance(value, Fraction):
+        try:
+            float(value)
+        except OverflowError:  # it is NULL for an engine
+            return Typed(kind="number", nullable=True, low=Fraction(0), high=Fraction(0))
         return Typed(kind="number", nullable=False, low=value, high=value)
     if isinstance(value, datetime.datetime):
         return Typed(kind="timestamp", nullable=False, low=value, high=value, values=(value,))
@@ -122,6 +139,17 @@ def of_column(column: Column) -> Typed:
         numbers = [Fraction(value) for value in column.values if isinstance(value, int)]
         low, high = min(numbers), max(numbers)
     return Typed(kind=column.kind, nullable=column.nullable, low=low, high=high, values=column.values)
+
+
+def clamp_ends(expression: Expression, facts: Typed) -> Interval:
+    """Return the ends to which a number is clamped before it counts: as declared, or what people would write for them.
+
+    Engines clamp to them whatever the facts say, so they need not hold for every value, to its last bit.
+    """
+    if facts.kind != "number" or isinstance(expression, Name):
+        return facts.bounds
+    low, high = facts.bounds
+    return (None if low is None else neat(low)), (None if high is None else neat(high))
 
 
 def unify(function: str, several: Iterable[Typed]) -> Kind | None:

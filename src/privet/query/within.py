@@ -70,7 +70,7 @@ def grid_step(argument: Expression, source: Schema) -> Fraction | None:
     declared = _declared_step(argument, source)
     if declared is not None:
         return declared
-    low, high = known.ends
+    low, high = known.bounds
     widest = max(abs(low or Fraction(0)), abs(high or Fraction(0)))
     step = Fraction(1)
     while step * GRID > widest > 0:
@@ -100,7 +100,7 @@ def rank_facts(one: Rank, source: Schema, most: int) -> Facts:
 
 
 def _ends(one: Within, known: Typed) -> tuple[Fraction, Fraction]:
-    low, high = known.ends
+    low, high = known.bounds
     if low is None or high is None:
         raise Unbounded(text(one.argument) if one.argument is not None else one.name)
     if one.step is None or one.step <= 0 or max(abs(low), abs(high)) / one.step > _FINEST:

@@ -18,6 +18,7 @@ from privet.core.unit import Person
 from privet.query.facts import facts_of
 from privet.query.functions import FUNCTIONS, typed
 from privet.query.normal import call
+from privet.query.typed import clamp_ends
 from privet.query.within import group_facts
 
 COLUMNS = {
@@ -78,7 +79,7 @@ def ends(expression: Expression) -> tuple[object, object]:
             datetime.date(2025, 1, 1),
             "date",
         ),
-        (f("power", Fraction(10**300), 2), 0, 0, "number"),  # which no double holds: it is always NULL
+        (f("power", Fraction(10**300), 2), None, None, "number"),  # which no double holds: it is always NULL
         (f("case", f("greater", c("age"), 65), c("cost"), 0), -10, 1000, "number"),
         (f("coalesce", c("delta"), 50), -7, 50, "integer"),
         (f("nullif", c("age"), 0), 0, 120, "integer"),
@@ -107,7 +108,8 @@ def ends(expression: Expression) -> tuple[object, object]:
 )
 def test_bounds_follow_from_declared_bounds(expression: Expression, low: object, high: object, kind: str) -> None:
     facts = typed(expression, COLUMNS)
-    assert (facts.low, facts.high, facts.kind) == (low, high, kind)
+    found = clamp_ends(expression, facts) if facts.kind == "number" else (facts.low, facts.high)
+    assert (*found, facts.kind) == (low, high, kind)
 
 
 @pytest.mark.parametrize(
