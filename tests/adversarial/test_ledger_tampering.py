@@ -27,7 +27,7 @@ from privet.ledger.state import rules_only
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 
 
-def small_ledger(path: Path) -> None:
+def small_ledger(path: Path) -> Path:
     """Make a ledger with an entry of every kind and a cached balance, in one file without a log beside it."""
     with SqliteLedger(path, Pure(epsilon=1), analysts={"a": Pure(epsilon=1)}, per_query=Pure(epsilon=1)) as ledger:
         ledger.store(ledger.charge(PureEvent(Fraction(1, 8)), "p", account="a", key="k"), (("x", 1),))
@@ -38,6 +38,7 @@ def small_ledger(path: Path) -> None:
         ledger.reschedule(datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC), reason="r", account="a")
         with ledger._writing() as page:
             pages.write_cache(page._connection, page.state)
+    return ledger.path
 
 
 def compact_pages(path: Path, size: int) -> None:
@@ -69,8 +70,7 @@ def memory_path(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_every_byte_that_is_flipped_is_found_or_changes_nothing(memory_path: Path) -> None:
-    path = memory_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(memory_path / "ledger")
     compact_pages(path, 512)
     whole = seen(path)
     assert whole is not None
@@ -132,8 +132,7 @@ def rewrite(path: Path, *statements: str) -> None:
     ],
 )
 def test_entries_can_only_be_added(tmp_path: Path, statement: str) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     before = seen(path)
     with pytest.raises(sqlite3.IntegrityError):
         rewrite(path, statement)
@@ -184,8 +183,7 @@ def tamper(path: Path, *statements: str) -> None:
     ],
 )
 def test_what_its_owner_changes_is_found(tmp_path: Path, statement: str) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     assert seen(path) is not None
     tamper(path, statement)
     assert seen(path) is None
@@ -193,8 +191,7 @@ def test_what_its_owner_changes_is_found(tmp_path: Path, statement: str) -> None
 
 @pytest.mark.parametrize("name", ["answers", "keys", "charges"])
 def test_an_index_that_hides_entries_is_found(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     connection = sqlite3.connect(path)
     ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,))
     connection.close()
@@ -207,16 +204,14 @@ def test_an_index_that_hides_entries_is_found(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("statement", [UNGUARD[1], "CREATE TRIGGER t AFTER INSERT ON entries BEGIN SELECT 1; END"])
 def test_a_ledger_without_its_own_guards_is_not_opened(tmp_path: Path, statement: str) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     rewrite(path, statement)
     with pytest.raises(LedgerError, match="tables"):
         SqliteLedger(path)
 
 
 def test_the_cached_balance_may_be_thrown_away(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger:
         before = ledger.remaining("a"), ledger.remaining()
     rewrite(path, "DELETE FROM cache")
@@ -226,8 +221,7 @@ def test_the_cached_balance_may_be_thrown_away(tmp_path: Path) -> None:
 
 
 def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger:
         before = ledger.remaining("a")
     rewrite(path, "UPDATE cache SET state = replace(state, '1/4', '0')")
@@ -242,8 +236,7 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path) -> None:
 def test_a_rule_that_was_changed_is_not_believed_although_the_balance_is_cached(
     tmp_path: Path, number: int, old: str, new: str
 ) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     tamper(path, f"UPDATE entries SET body = replace(body, '{old}', '{new}') WHERE number = {number}")
     with pytest.raises(LedgerError, match="chain breaks"):
         SqliteLedger(path)
@@ -253,8 +246,7 @@ def test_a_rule_that_was_changed_is_not_believed_although_the_balance_is_cached(
 def test_an_answer_or_its_charge_that_was_changed_is_not_shown_although_the_balance_is_cached(
     tmp_path: Path, number: int
 ) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     tamper(path, f"UPDATE entries SET body = replace(body, '1', '7') WHERE number = {number}")
     with SqliteLedger(path) as ledger, pytest.raises(LedgerError, match="chain breaks"):
         ledger.charge(PureEvent(Fraction(1, 8)), "p", account="a")
@@ -262,8 +254,7 @@ def test_an_answer_or_its_charge_that_was_changed_is_not_shown_although_the_bala
 
 @pytest.mark.parametrize("column", ["account = 'b'", "digest = 'z'", "key = 'y'"])
 def test_an_entry_filed_under_what_it_is_not_about_frees_nothing(tmp_path: Path, column: str) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     tamper(path, f"UPDATE entries SET {column} WHERE kind IN ('charge', 'answer') AND digest = 'p'")
     with SqliteLedger(path) as ledger:
         ledger.open_account("b", Pure(epsilon=1))
@@ -278,8 +269,7 @@ def test_an_entry_filed_under_what_it_is_not_about_frees_nothing(tmp_path: Path,
 
 
 def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger, ledger._writing() as page:
         nothing_spent = replace(page.state, dataset=rules_only(page.rules()).whole)
         pages.write_cache(page._connection, nothing_spent)
@@ -354,8 +344,7 @@ def alter(number: int, **fields: object) -> Callable[[dict[str, object]], None]:
 def test_a_forged_chain_still_has_to_obey_the_rules(
     tmp_path: Path, change: Callable[[dict[str, object]], None]
 ) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     forge(path, lambda entry: None)
     assert seen(path) is not None
     forge(path, change)
@@ -363,8 +352,7 @@ def test_a_forged_chain_still_has_to_obey_the_rules(
 
 
 def test_a_charge_that_was_underpaid_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     forge(path, alter(3, paid=[[0, "1/9"], [0, "1/8"]]))
     with SqliteLedger(path) as ledger, pytest.raises(LedgerError, match="less"):
         ledger.verify()
@@ -374,8 +362,7 @@ def test_a_charge_that_was_underpaid_is_found(tmp_path: Path) -> None:
 
 
 def test_an_old_copy_is_found_by_a_pinned_head(tmp_path: Path) -> None:
-    path, copy = tmp_path / "ledger", tmp_path / "copy"
-    small_ledger(path)
+    path, copy = small_ledger(tmp_path / "ledger"), tmp_path / "copy"
     with SqliteLedger(path) as ledger:
         old = ledger.head()
         ledger.backup(copy)
@@ -383,15 +370,14 @@ def test_an_old_copy_is_found_by_a_pinned_head(tmp_path: Path) -> None:
         new = ledger.head()
     SqliteLedger(path, head=old).close()
     SqliteLedger(path, head=new).close()
-    shutil.copy(copy, path)
+    shutil.copy(copy / path.name, path)
     SqliteLedger(path, head=old).close()
     with pytest.raises(LedgerError, match="old copy"):
         SqliteLedger(path, head=new)
 
 
 def test_another_history_of_the_same_length_is_found_by_a_pinned_head(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger:
         head = ledger.head()
     forge(path, alter(8, reason="another"))
@@ -400,8 +386,7 @@ def test_another_history_of_the_same_length_is_found_by_a_pinned_head(tmp_path: 
 
 
 def test_a_process_notices_that_the_file_under_it_went_back(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    small_ledger(path)
+    path = small_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger:
         ledger.charge(PureEvent(Fraction(1, 8)), "s", account="a")
         tamper(path, "DELETE FROM entries WHERE number > 5")

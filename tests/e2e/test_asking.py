@@ -111,7 +111,7 @@ def test_what_fails_has_its_status_and_one_line(folder: Path) -> None:
     shown = run(folder, "ask", QUESTION, "--analyst", "ana", "--epsilon", "9", "--json")
     assert (shown.returncode, shown.stdout) == (3, "")
     assert json.loads(shown.stderr)["error"]["code"] == "budget.exceeded"
-    (folder / "privet.ledger").chmod(0o644)
+    (folder / "privet.ledger" / "ledger").chmod(0o644)
     shown = run(folder, "budget")
     assert (shown.returncode, shown.stdout) == (5, "")
 

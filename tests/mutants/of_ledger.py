@@ -8,6 +8,10 @@ RULES = "conformance/test_ledgers.py"
 FILES = "unit/ledger/test_sqlite_ledger.py"
 TAMPERING = "adversarial/test_ledger_tampering.py"
 FAULTS = "adversarial/test_ledger_faults.py"
+IDENTITY = "adversarial/test_ledger_files.py"
+FOLDER = "adversarial/test_ledger_folder.py"
+SPENT_TWICE = f"{IDENTITY}::test_two_processes_never_spend_one_budget_twice_whatever_happens_to_its_files"
+IN_THE_MIDDLE = f"{IDENTITY}::test_a_log_that_is_removed_in_the_middle_of_a_charge_frees_nothing"
 ACCOUNTS = "unit/ledger/test_accounts.py"
 SESSIONS = "unit/ledger/test_session_with_ledger.py"
 
@@ -145,7 +149,8 @@ MUTANTS: list[Mutant] = [
         f"{FAULTS} {FILES}",
         ('"PRAGMA synchronous = FULL"', '"PRAGMA synchronous = NORMAL"'),
         ("os.O_RDWR, 0o600)", "os.O_RDWR, 0o644)"),
-        ("        os.link(temporary, target)", "        os.replace(temporary, target)"),
+        ("        if os.path.lexists(folder):", "        if False:"),
+        ("    with suppress(sqlite3.Error):  # it is", "    return\n    with suppress(sqlite3.Error):  # it is"),
         ("            if busy:", "            if False:"),
     ),
     *of(
@@ -154,7 +159,7 @@ MUTANTS: list[Mutant] = [
         ("if _NETWORK.fullmatch(kind) or _NETWORK_OVER_FUSE.fullmatch(kind):", "if False:"),
         ("found.st_mode & 0o077:", "found.st_mode & 0o007:"),
         ("    if names > 1:", "    if False:"),
-        ("if found is None or (found.st_dev, found.st_ino) != known:", "if found is None:"),
+        ("    if found != known:", "    if False:"),
         ("and len(point) >= len(best):", "and not best:"),
     ),
     *of(
@@ -166,10 +171,51 @@ MUTANTS: list[Mutant] = [
         "ledger/sqlite.py",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("            if page.head_at(pinned.number) != pinned:", "            if False:"),
-        ("        check_same(self.path, self._identity)\n", ""),
-        ("Path(os.path.realpath(path))  # the file", "Path(os.path.abspath(path))  # the file"),
+        ("        check_same(self.path, self._identity)\n        return", "        return"),
         ("                schema.check_tables(connection)\n", ""),
-        ("                    schema.check_guards(connection)\n", ""),
+        ("            schema.check_guards(connection)\n", ""),
+    ),
+    *of(
+        "ledger/sqlite.py",
+        IDENTITY,
+        (
+            "                yield pages\n                check_same(self.path, self._identity)\n",
+            "                yield pages\n",
+        ),
+        ("                write_back(connection, self._timeout)\n", ""),
+        (
+            "                abandon(connection)\n            else:",
+            "                connection.close()\n            else:",
+        ),
+        ("        if time.monotonic() - began > LONG_LOOK:", "        if False:"),
+    ),
+    *of(
+        "ledger/place.py",
+        SPENT_TWICE,
+        ("""for suffix in ("", *LOGS)[: len(known)])""", """for suffix in ("",)) + known[1:]"""),
+        ("        found = os.lstat(path)", "        found = os.stat(path)"),
+    ),
+    *of(
+        "ledger/folder.py",
+        f"{FOLDER} {FAULTS}",
+        ("found.st_mode & stat.S_IWOTH or", "False or"),
+        ("(found.st_mode & stat.S_IWGRP and _shared(place, found))", "False"),
+        ("    for place in (folder, *folder.parents):", "    for place in (folder,):"),
+        ("        if not own and found.st_mode", "        if found.st_mode"),
+        ("    except KeyError:\n        return True", "    except KeyError:\n        return False"),
+        ("return not members <= trusted or any(", "return any("),
+        ("user.pw_gid == found.st_gid and", "False and"),
+        ("Path(os.path.realpath(path))", "Path(os.path.abspath(path))"),
+    ),
+    *of(
+        "ledger/folder.py",
+        IN_THE_MIDDLE,
+        ("fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass"),
+    ),
+    *of(
+        "ledger/sqlite.py",
+        IN_THE_MIDDLE,
+        ("            alone.enter_context(charging_alone(self.path.parent, self._timeout))\n", ""),
     ),
     *of(
         "ledger/agreement.py",
@@ -181,7 +227,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger/forking.py",
         FILES,
-        ("        holder._let_go()\n", ""),
+        ("        _WAITING.append(holder)\n        holder._let_go()\n", "        _WAITING.append(holder)\n"),
     ),
     *of(
         "ledger/memory.py",

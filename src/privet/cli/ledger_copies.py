@@ -43,7 +43,7 @@ def export(config: Path, ledger_path: Path | None, output: Path | None, as_json:
 
 @click.command("import")
 @click.argument("source", type=click.File(encoding="utf-8"))
-@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), required=True, help="The new ledger's file.")
+@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), required=True, help="The new ledger.")
 @click.option("--head", help="A head that you kept: the lines must hold that entry.")
 @json_option
 def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> None:
@@ -74,7 +74,7 @@ def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> 
 @ledger_command("backup")
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(config: Path, ledger_path: Path | None, target: Path, as_json: bool) -> None:
-    """Copy the ledger to a new file while others go on spending.
+    """Copy the ledger to a new one while others go on spending.
 
     \b
     Example:

@@ -23,7 +23,10 @@ config_option = click.option(
 )
 analyst_option = click.option("--analyst", envvar="PRIVET_ANALYST", help="Who asks, where the file names analysts.")
 ledger_option = click.option(
-    "--ledger", "ledger_path", type=click.Path(path_type=Path), help="The ledger's file, instead of the one declared."
+    "--ledger",
+    "ledger_path",
+    type=click.Path(path_type=Path),
+    help="The ledger, instead of the one declared.",
 )
 
 
@@ -44,9 +47,10 @@ def existing_ledger(config: Path, ledger_path: Path | None) -> SqliteLedger:
         return SqliteLedger(ledger_path)
     from privet.config import read_config
     from privet.core.errors import RequestError
+    from privet.ledger.folder import locate
 
     declared = read_config(config).ledger
-    if not declared.path.exists():
+    if not locate(declared.path).exists():
         raise RequestError(f"there is no ledger {str(declared.path)!r} yet: the first question about {config} makes it")
     return SqliteLedger(declared.path, head=declared.head)
 

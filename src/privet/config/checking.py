@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from privet.core.errors import PrivetError, RequestError
 from privet.engines.inspection import inspect
+from privet.ledger.folder import locate
 from privet.ledger.sqlite import SqliteLedger
 
 from .sessions import open_engine
@@ -55,7 +56,7 @@ def check_sources(config: Config) -> Checked:
 def check_ledger(config: Config) -> None:
     """Raise unless the ledger, where there is one, keeps to the file's rules and holds the head that is pinned."""
     rules, place = config.rules, config.ledger
-    if place.path.exists() or place.head is not None:
+    if locate(place.path).exists() or place.head is not None:
         SqliteLedger(
             place.path,
             rules.budget,

@@ -24,6 +24,9 @@ _NETWORK_OVER_FUSE = re.compile(
 Identity = tuple[int, int]
 """Which file it is, whatever its name: the device and the number on it."""
 
+LOGS = ("-wal", "-shm")
+"""What the names of the files beside an open ledger end in: SQLite's log, and the log's index and locks."""
+
 _ADVICE = {
     sqlite3.SQLITE_BUSY: "it is locked by another process for too long; try again, or look for one that hangs",
     sqlite3.SQLITE_LOCKED: "it is locked by another process for too long; try again, or look for one that hangs",
@@ -107,17 +110,59 @@ def check_file(path: Path) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def check_same(path: Path, known: Identity) -> None:
-    """Raise `LedgerError` if another file has taken the place of the one that is open, or none is there any more."""
+def identify(path: Path, database: Identity) -> tuple[Identity, ...]:
+    """Return which three files an open ledger consists of; raise `LedgerError` unless this process holds those at hand.
+
+    SQLite opened them by their names a moment ago, and another file can have taken a name since. So it is asked which
+    files this process holds, where the system tells.
+    """
+    check_same(path, known := (database, *(_plain_file(Path(f"{path}{suffix}")) for suffix in LOGS)))
+    held = _held()
+    if held is not None and not held.issuperset(known):
+        raise _other_file(path)
+    return known
+
+
+def check_same(path: Path, known: tuple[Identity, ...]) -> None:
+    """Raise `LedgerError` if another file has taken the place of one that is open, or none is there any more.
+
+    The files are the ledger's own and the two of its log. A process whose log was removed would write where nobody
+    else reads, and another would begin a log of its own.
+    """
+    found = tuple(_plain_file(Path(f"{path}{suffix}")) for suffix in ("", *LOGS)[: len(known)])
+    if found != known:
+        raise _other_file(path)
+
+
+def _plain_file(path: Path) -> Identity:
     try:
-        found = path.stat()
+        found = os.lstat(path)
     except OSError:
-        found = None
-    if found is None or (found.st_dev, found.st_ino) != known:
-        raise LedgerError(
-            f"the ledger {str(path)!r} was moved, removed or replaced while it was open; "
-            "what is charged here would not be seen there; find out which file is right and open it again"
-        )
+        raise _other_file(path) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise _other_file(path)
+    return found.st_dev, found.st_ino
+
+
+def _held() -> set[Identity] | None:
+    """Return which files this process holds; None where the system does not tell."""
+    try:
+        numbers = os.listdir("/dev/fd")
+    except OSError:
+        return None
+    held: set[Identity] = set()
+    for number in numbers:
+        with suppress(OSError, ValueError):  # the one that lists them is closed by now
+            found = os.fstat(int(number))
+            held.add((found.st_dev, found.st_ino))
+    return held
+
+
+def _other_file(path: Path) -> LedgerError:
+    return LedgerError(
+        f"the ledger's file {str(path)!r} was moved, removed or replaced while it was open; "
+        "what is charged here would not be seen there; find out which file is right and open it again, in a new process"
+    )
 
 
 def temporary_name(path: Path) -> Path:

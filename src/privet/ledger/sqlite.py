@@ -9,8 +9,9 @@ import os
 import secrets
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,19 @@ from . import schema
 from .agreement import check_account, check_rules
 from .bookkeeping import Bookkeeping
 from .chain import Head, read_head
-from .files import connect, create, new_file
+from .files import abandon, connect, create, new_file, write_back
+from .folder import FILE, charging_alone, check_folder, locate
 from .forking import let_go_before_forks
 from .pages import Pages, head_at, verify_pages
-from .place import Identity, check_file, check_place, check_same, told_as_ledger_errors
+from .place import Identity, check_file, check_place, check_same, identify, told_as_ledger_errors
 from .records import AccountOpened, Time
 from .rules import KEYS_SHARE, Clock, make_rules, utc_now
 from .state import State
 
 _OLDEST_SQLITE = (3, 37, 0)
+
+LONG_LOOK = 0.05
+"""Seconds of reading after which others may have waited in vain to write the log back."""
 
 
 class SqliteLedger(Bookkeeping):
@@ -57,29 +62,31 @@ class SqliteLedger(Bookkeeping):
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
-        self.path = Path(os.path.realpath(path))  # the file itself, since its log lies beside it under its name
+        self.path = locate(path)
         self._timeout = float(positive(timeout, "timeout"))
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        self._identity: Identity = (0, 0)
+        self._identity: tuple[Identity, ...] = ()
         self._state: State | None = None
         self._closed = False
         let_go_before_forks(self)
         pinned = None if head is None else read_head(head)
-        check_place(self.path.parent)
-        if not self.path.exists() and budget is not None and pinned is None:
+        if self.path.exists():
+            check_place(self.path.parent)
+        elif budget is not None and pinned is None:
             share = KEYS_SHARE if keys_share is None else keys_share
             rules = make_rules(
                 budget, per_query=per_query, expires=expires, keys_share=share, ledger=secrets.token_hex(16)
             )
             try:
-                create(self.path, clock, lambda pages: pages.append(rules))
+                create(new_place(path), clock, lambda pages: pages.append(rules))
             except LedgerError:
                 if not self.path.exists():  # or else somebody was quicker, and theirs is opened
                     raise
-        elif not self.path.exists():
-            raise LedgerError(f"there is no ledger {str(self.path)!r}; check the path, or give a budget to open one")
+        else:
+            raise LedgerError(f"there is no ledger {str(path)!r}; check the path, or give a budget to open one")
+        check_folder(self.path.parent)
         try:
             if pinned is not None:
                 self._check_head(pinned)
@@ -99,8 +106,7 @@ class SqliteLedger(Bookkeeping):
 
         `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
         """
-        target = Path(os.path.realpath(path))
-        check_place(target.parent)
+        target = new_place(path)
         pinned = None if head is None else read_head(head)
         create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
         return cls(path, head=head, **options)
@@ -112,15 +118,17 @@ class SqliteLedger(Bookkeeping):
         """
         with self._lock, told_as_ledger_errors():
             connection = self._connected()
-            connection.execute("BEGIN")
-            try:
-                schema.check_tables(connection)
-                state = verify_pages(connection)
-                known = self._state
-                if known is not None and head_at(connection, known.head.number) != known.head:
-                    raise LedgerError("the ledger has lost entries that this process has seen")
-            finally:
-                connection.execute("ROLLBACK")
+            with self._tidied():
+                connection.execute("BEGIN")
+                try:
+                    schema.check_tables(connection)
+                    state = verify_pages(connection)
+                    known = self._state
+                    if known is not None and head_at(connection, known.head.number) != known.head:
+                        raise LedgerError("the ledger has lost entries that this process has seen")
+                    check_same(self.path, self._identity)
+                finally:
+                    connection.execute("ROLLBACK")
             self._state = state
 
     def export(self) -> Iterator[str]:
@@ -131,8 +139,7 @@ class SqliteLedger(Bookkeeping):
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
-        target = Path(os.path.realpath(path))
-        check_place(target.parent)
+        target = new_place(path)
         with self._lock, told_as_ledger_errors(), new_file(target) as temporary:
             copy = sqlite3.connect(temporary, isolation_level=None)
             try:
@@ -155,12 +162,24 @@ class SqliteLedger(Bookkeeping):
 
     @contextmanager
     def _writing(self) -> Iterator[Pages]:
-        with self._transaction("BEGIN IMMEDIATE") as pages:
-            yield pages
+        """Give a transaction that nobody else's can run beside.
+
+        Guarantee: when it has ended without an error, what it wrote is in the ledger's file, or durable in the log
+        that lies beside that file; and the three files are those that every other process sees.
+        """
+        with self._lock, ExitStack() as alone:
+            self._connected()
+            alone.enter_context(charging_alone(self.path.parent, self._timeout))
+            with self._transaction("BEGIN IMMEDIATE") as pages:
+                yield pages
+            with told_as_ledger_errors():
+                connection = self._connected()  # which checks the files before they are written to
+                write_back(connection, self._timeout)
+                check_same(self.path, self._identity)
 
     @contextmanager
     def _reading(self) -> Iterator[Pages]:
-        with self._transaction("BEGIN") as pages:
+        with self._lock, self._tidied(), self._transaction("BEGIN") as pages:
             yield pages
 
     @contextmanager
@@ -172,6 +191,7 @@ class SqliteLedger(Bookkeeping):
                 pages = Pages(connection, self._clock, self._state)
                 self._state = pages.state
                 yield pages
+                check_same(self.path, self._identity)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -179,28 +199,58 @@ class SqliteLedger(Bookkeeping):
                 raise
             self._state = pages.state
 
+    @contextmanager
+    def _tidied(self) -> Iterator[None]:
+        """After a long look at the entries, write back what others could not write back meanwhile."""
+        began = time.monotonic()
+        yield
+        if time.monotonic() - began > LONG_LOOK:
+            with suppress(LedgerError), charging_alone(self.path.parent, 0):
+                write_back(self._connected(), self._timeout)
+
     def _connected(self) -> sqlite3.Connection:
         """Return the connection to the file, opening one where there is none."""
         if self._closed:
             raise LedgerError("the ledger was closed")
         if self._connection is None:
-            identity = check_file(self.path)
-            with told_as_ledger_errors():
-                connection = connect(self.path, self._timeout, check=schema.read_version)
-                try:
-                    schema.migrate(connection)
-                    schema.check_guards(connection)
-                except BaseException:
-                    connection.close()
-                    raise
-            self._connection, self._identity = connection, identity
+            # no charge is half written meanwhile: its pages would come to lie under those that were read before
+            with charging_alone(self.path.parent, self._timeout), told_as_ledger_errors():
+                self._connection, self._identity = self._opened()
         check_same(self.path, self._identity)
         return self._connection
 
+    def _opened(self) -> tuple[sqlite3.Connection, tuple[Identity, ...]]:
+        database = check_file(self.path)
+        connection = connect(self.path, self._timeout, check=schema.read_version)
+        try:
+            schema.migrate(connection)
+            schema.check_guards(connection)
+        except BaseException:
+            connection.close()
+            raise
+        try:
+            return connection, identify(self.path, database)
+        except BaseException:
+            abandon(connection)
+            raise
+
     def _let_go(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        with ExitStack() as alone:
+            with suppress(LedgerError):
+                alone.enter_context(charging_alone(self.path.parent, LONG_LOOK))
+            try:
+                check_same(self.path, self._identity)
+            except LedgerError:
+                abandon(connection)
+            else:
+                connection.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # it may be half made, or the interpreter half gone
+            self._let_go()
 
     def _check_head(self, pinned: Head) -> None:
         with self._reading() as page:
@@ -226,3 +276,13 @@ class SqliteLedger(Bookkeeping):
             for rule in opened:
                 check_account(name, cap, rule.cap.budget, page.state.known(name).budget())
             return bool(opened)
+
+
+def new_place(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a new ledger, in a folder of its own that is to be made, or raise `LedgerError`."""
+    folder = Path(os.path.realpath(path))
+    if os.path.lexists(folder):
+        raise LedgerError(f"there is a file or a folder {str(folder)!r} already; a new ledger has a folder of its own")
+    check_place(folder.parent)
+    check_folder(folder.parent, around=True)
+    return folder / FILE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_a_source_that_is_gone_is_told_without_a_word_of_the_engines(folder: Pat
 
 def test_a_ledger_that_was_changed_answers_nothing(folder: Path) -> None:
     told("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana")
-    ledger = folder / "privet.ledger"
+    ledger = folder / "privet.ledger" / "ledger"
     content = ledger.read_bytes()
     ledger.write_bytes(content.replace(b'"account":"ana"', b'"account":"anb"'))
     for arguments in (["ask", QUESTION, "--epsilon", "0.4", "--analyst", "ana"], ["ledger", "verify"]):
@@ -223,8 +224,7 @@ def test_an_old_copy_of_the_ledger_is_refused_where_a_head_is_pinned(folder: Pat
     head = told("ask", QUESTION, "--epsilon", "0.2", "--analyst", "ana")["head"]
     (folder / "privet.toml").write_text(f'{DECLARED}\n[ledger]\nhead = "{head}"\n')
     assert told("ledger", "verify")["head"] == head
-    for left in folder.glob("privet.ledger*"):
-        left.unlink()
+    shutil.rmtree(folder / "privet.ledger")
     (folder / "old.ledger").rename(folder / "privet.ledger")
     for arguments in (["ask", QUESTION, "--analyst", "ana"], ["ledger", "verify"], ["budget"]):
         shown = run(*arguments)

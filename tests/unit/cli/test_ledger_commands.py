@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
         receipt = ledger.charge(PureEvent(Fraction(1, 8)), "d" * 64, account="ana", text="in words", facts=FACTS)
         ledger.store(receipt, ((), ((5,),)))
         ledger.charge(PureEvent(Fraction(1, 8)), "d" * 64, account="ben", facts=FACTS)
-    return file
+        return ledger.path
 
 
 def run(*arguments: str, text: str | None = None) -> Result:
@@ -117,7 +117,8 @@ def test_what_is_exported_can_be_imported_and_is_the_same_ledger(path: Path, tmp
     assert file.read_text() == lines
     imported = told("ledger", "import", str(file), "--ledger", str(new), "--head", exported["head"])
     assert imported["head"] == exported["head"] == told("ledger", "verify", "--ledger", str(new))["head"]
-    assert stat.S_IMODE(new.stat().st_mode) == 0o600
+    assert stat.S_IMODE(new.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(one.stat().st_mode) for one in new.iterdir()] == [0o600]
     third = tmp_path / "third.ledger"
     assert run("ledger", "import", "-", "--ledger", str(third), text=lines).exit_code == 0
     assert third.exists()

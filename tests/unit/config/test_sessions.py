@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -133,8 +134,7 @@ def test_a_pinned_head_refuses_an_old_copy_of_the_ledger(folder: Path) -> None:
         head = ledger.head()
     declare(folder, f'{TABLES}\n[ledger]\nhead = "{head}"\n')
     privet.open(file).close()
-    for name in ("privet.ledger", "privet.ledger-wal", "privet.ledger-shm"):
-        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "privet.ledger")
     with pytest.raises(LedgerError):
         privet.open(file)
 

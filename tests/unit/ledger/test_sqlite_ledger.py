@@ -210,8 +210,9 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatc
 
 
 def test_a_file_of_a_later_version_is_refused(path: Path) -> None:
-    SqliteLedger(path, Pure(epsilon=1)).close()
-    connection = sqlite3.connect(path)
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        file = ledger.path
+    connection = sqlite3.connect(file)
     connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
     connection.close()
     with pytest.raises(LedgerError, match="newer"):
