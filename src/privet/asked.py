@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, RequestError
 from .core.exact import positive
+from .core.ports import Engine, HoldsPublicRows
 from .core.relation import tables_of
-from .core.schema import Contribution, Schema
+from .core.schema import Contents, Contribution, Schema
+from .core.unit import Nobody
 from .planner.plan import Spend
 from .query.frame import Result
 from .query.nodes import Query
@@ -35,6 +39,17 @@ def read_question(question: Question, tables: Mapping[str, Schema], views: Mappi
     if isinstance(question, Query):
         return question, Wish()
     raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+
+
+def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Schema]:
+    """Return the tables, the public ones with their rows, which an engine lists when they are first needed."""
+    if not isinstance(engine, HoldsPublicRows):
+        return dict(tables)
+    found = dict(tables)
+    for name, schema in tables.items():
+        if isinstance(schema.unit, Nobody):
+            found[name] = replace(schema, contents=Contents(partial(engine.public_rows, name)))
+    return found
 
 
 def check_bounds(bound: object, contribution: object) -> None:

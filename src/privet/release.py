@@ -90,12 +90,12 @@ def _keys(exacts: Sequence[Exact], plan: Plan) -> tuple[Cell, ...]:
     for exact, one in zip(exacts, plan.passes, strict=True):
         if one.keys is not None and one.finds_groups:
             return _discovered(exact, one, one.keys)
-    return public_cells(plan.passes[0].groups)
+    return public_cells(plan.passes[0].groups, plan.passes[0].scan.cells)
 
 
-def public_cells(keys: Sequence[GroupKey]) -> tuple[Cell, ...]:
-    """Return every combination of public keys: one, empty, where there are none."""
-    return tuple(product(*(key.values or () for key in keys)))
+def public_cells(keys: Sequence[GroupKey], cells: tuple[Cell, ...] | None = None) -> tuple[Cell, ...]:
+    """Return the combinations of public keys that are groups: every one, where none are listed; of no keys, one."""
+    return tuple(product(*(key.values or () for key in keys))) if cells is None else cells
 
 
 def _discovered(exact: Exact, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:

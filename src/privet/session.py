@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import cast
 
 from .answer import Answer
-from .asked import Question, check_bounds, read_question, read_views, spend_of
+from .asked import Question, check_bounds, read_question, read_views, spend_of, with_contents
 from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
@@ -81,7 +81,8 @@ class Session(Clipped, InRounds):
         # a table that may not be asked about can still say who owns the rows of one that links to it
         schemas = {name: schema for name, schema in owned.items() if about is None or name in about}
         self._views = read_views(views or {}, owned, schemas)
-        super().__init__(schemas, DuckDB(tables) if engine is None else engine, book, account)
+        reads = DuckDB(tables) if engine is None else engine
+        super().__init__(with_contents(schemas, reads), reads, book, account)
 
     @property
     def ledger(self) -> Ledger:

@@ -10,13 +10,13 @@ import datetime
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 from privet.core.links import followed
-from privet.core.schema import Column, Contribution, PublicTable, Schema
+from privet.core.schema import Column, Contents, Contribution, PublicTable, Schema
 
 from privet.core.schema import boolean, category, date, integer, number, text, timestamp  # isort: skip
 from privet.core.unit import Link, Person, Rows, Window
@@ -76,6 +76,11 @@ _OPEN = {
     "bands": PublicTable(
         None, columns={"least": number(-99, 99), "most": number(-99, 99), "band": integer(0, 3)}, rows=9
     ).schema,
+}
+
+_OPEN = {  # what public tables hold rules groups out, as it does in a session
+    name: replace(schema, contents=Contents(lambda name=name: [tuple(row.values()) for row in PUBLIC[name]]))
+    for name, schema in _OPEN.items()
 }
 
 

@@ -109,7 +109,7 @@ MUTANTS: list[Mutant] = [
         "planner/keys.py",
         "golden/test_query_to_plan.py",
         ("(*values, None) if facts.nullable else tuple(values)", "(*values, None)"),
-        ("if cells > MOST_KEYS:", "if False:"),
+        ("if count > MOST_KEYS:", "if False:"),
     ),
     *of(
         "planner/verify.py",

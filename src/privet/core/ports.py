@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,6 +27,17 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+
+
+@runtime_checkable
+class HoldsPublicRows(Protocol):
+    """An engine that can list the rows of public tables, so that groups which none of them has need no answer."""
+
+    def public_rows(self, name: str) -> Sequence[tuple[Any, ...]] | None:
+        """Return the different rows of a public table, held to its facts, or None where there are too many.
+
+        Raises `InvariantError` for a table whose rows are somebody's, before it is read.
+        """
 
 
 class Left(Protocol):

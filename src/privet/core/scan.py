@@ -162,6 +162,8 @@ class Scan:
     """
     near: Near | None = field(default=None, metadata={"later": True})
     """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
+    cells: tuple[tuple[Key, ...], ...] | None = field(default=None, metadata={"later": True})
+    """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
 
 
 def asks(scan: Scan) -> bool:

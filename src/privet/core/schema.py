@@ -6,12 +6,13 @@ Everything here is declared by the custodian and is public. Nothing is ever read
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
-from .errors import BadParameter
+from .errors import BadParameter, InvariantError
 from .exact import positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Rows, Unit, Window
@@ -131,6 +132,21 @@ class Contribution:
         object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=10**6))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Contents:
+    """The rows of a public table, in the order of its columns and without repeats; read once, when they are needed.
+
+    `read` returns None where there are too many to be listed.
+    """
+
+    read: Callable[[], Sequence[tuple[Any, ...]] | None]
+
+    @cached_property
+    def rows(self) -> Sequence[tuple[Any, ...]] | None:
+        """The rows, or None."""
+        return self.read()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schema:
     """Everything public about one table: `Table` adds where its rows are.
@@ -138,6 +154,7 @@ class Schema:
     `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
     each row is a unit, it is the number of rows, which then needs no noise. `key` is a column in which no value comes
     twice: a join on it finds one row. `link` is the link that was followed to find the unit (`core.links.followed`).
+    `contents` are the rows of a public table, where a session can read them; no private table has any.
     """
 
     unit: Unit
@@ -149,6 +166,7 @@ class Schema:
     version: str = ""
     key: str | None = field(default=None, metadata=LATER)
     link: Link | None = field(default=None, metadata=LATER)
+    contents: Contents | None = field(default=None, compare=False, repr=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
@@ -170,6 +188,8 @@ class Schema:
             raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
         if self.key is not None and (isinstance(self.unit, Rows) or self.key not in self.columns):
             raise BadParameter("key", self.key, "a listed column of a table of people, or of a public one")
+        if self.contents is not None and not isinstance(self.unit, Nobody):
+            raise InvariantError("only the rows of a public table are public")
         if not isinstance(self.contribution, Contribution):
             raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
         if not isinstance(self.version, str):

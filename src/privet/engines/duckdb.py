@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from privet.core.errors import BadParameter, EngineError
+from privet.core.errors import BadParameter, EngineError, InvariantError
 from privet.core.exact import positive, whole
 from privet.core.links import followed
 from privet.core.scan import Exact, Scan
@@ -27,6 +27,7 @@ from .relations import relation_sql
 from .sources import Opened, open_source, view_of
 from .sql import statement
 from .text import quoted
+from .values import clamped, physical
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,6 +37,9 @@ Result = TypeVar("Result")
 MEMORY_LIMIT = "4GB"
 TIMEOUT = 600
 """Public constants: how much memory a scan may take, and for how many seconds it may run."""
+
+MOST_PUBLIC_ROWS = 200_000
+"""So many rows of a public table are listed, to see which groups it has."""
 
 
 class DuckDB:
@@ -85,6 +89,16 @@ class DuckDB:
         asked = statement(scan, relation, secrets.randbits(128))
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
+
+    def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
+        """Return the different rows of a public table, held to its facts, or None where there are too many."""
+        schema = self._tables[name]
+        if not isinstance(schema.unit, Nobody):
+            raise InvariantError("the rows of a private table are read by scans only")
+        columns = [clamped(column, schema.columns[own]) for own, column in physical(schema).items()]
+        listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
+        rows = self._fetch(listed)
+        return rows if len(rows) <= MOST_PUBLIC_ROWS else None
 
     def broken_links(self) -> list[str]:
         """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""

@@ -23,7 +23,7 @@ from .text import INT64, TYPES, constant
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 """A name or a constant: as cheap to write twice as to name."""
 
-_SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
+SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
 """The functions that can give something for a NULL; all others give NULL."""
 
 _EXACT = frozenset(
@@ -61,7 +61,7 @@ class Renderer:
         full = [Argument(a.expression, replace(a.typed, nullable=a.typed.kind is None)) for a in arguments]
         held = all(rendered.held for rendered in several)
         safe = held and not rule(expression.function, full).nullable
-        if expression.function not in _SEES_NULL and any(rendered.kind is None for rendered in several):
+        if expression.function not in SEES_NULL and any(rendered.kind is None for rendered in several):
             sql = "NULL" if known.kind is None else f"NULL::{TYPES[known.kind]}"
         else:
             sql = _METHODS[expression.function](self.bind, expression.function, several, safe)

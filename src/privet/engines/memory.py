@@ -12,6 +12,7 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.links import followed
 from privet.core.scan import Counts, Discovery, Exact, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Schema, Table
+from privet.core.unit import Nobody
 from privet.query.functions import typed
 
 from .evaluation import evaluate_row
@@ -43,6 +44,14 @@ class Memory:
         else:
             rows = rows_of(scan.table, self._tables, self._rows)
         return Exact(_scan(scan, rows)) if scan.places is None else Exact({}, _count(scan, scan.places, rows))
+
+    def public_rows(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the different rows of a public table, held to its facts."""
+        schema = self._tables[name]
+        if not isinstance(schema.unit, Nobody):
+            raise InvariantError("the rows of a private table are read by scans only")
+        rows = (tuple(row[column] for column in schema.columns) for _, row in stored_rows(schema, self._rows[name]))
+        return list(dict.fromkeys(rows))
 
     def close(self) -> None:
         """Let go of the rows."""
@@ -119,11 +128,13 @@ def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]
 
 def _counted(scan: Scan, rows: Sequence[Owned]) -> Iterator[tuple[Any, Row, Cell]]:
     """Yield the rows that meet the condition and lie in a group that is asked about."""
-    columns = scan.schema.columns
+    columns, cells = scan.schema.columns, frozenset(scan.cells or ())
     for owner, row in rows:
         if scan.where is not None and evaluate_row(scan.where, row, columns) is not True:
             continue
         cell = tuple(evaluate_row(key.expression, row, columns) for key in scan.keys)
+        if scan.cells is not None and cell[: len(scan.cells[0])] not in cells:
+            continue
         if all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True)):
             yield owner, row, cell
 

@@ -118,6 +118,14 @@ def evaluate(expression: Expression, table: Rows, kinds: Kinds) -> NDArray[Any]:
     return np.array([row[0] for row in _fetch(sql, bound)], dtype=object)
 
 
+def fetch(sql: str, parameters: Mapping[str, list[Any]]) -> list[tuple[Any, ...]]:
+    """Return the rows of a query over public lists that are bound to it."""
+    bound = _Bound()
+    bound.parameters = dict(parameters)
+    found: list[tuple[Any, ...]] = _fetch(sql, bound)
+    return found
+
+
 _FROM = "SELECT *, row_number() OVER () AS i FROM ({})"
 
 

@@ -7,6 +7,7 @@ Contributions of a unit depend on its own rows alone, and on a key that is fresh
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isqrt
@@ -142,8 +143,21 @@ class Writer:
         return f"SELECT {_listed([*carried, *keys, *self.value, *xs, *bs])} FROM ({base}){where}"
 
     def _allowed(self) -> list[str]:
-        tests = (self._among(key, name) for key, name in zip(self.scan.keys, self.k, strict=True))
+        tests = [self._among(key, name) for key, name in zip(self.scan.keys, self.k, strict=True)]
+        tests += [] if self.scan.cells is None else [self._in_cells(self.scan.cells)]
         return [test for test in tests if test is not None]
+
+    def _in_cells(self, cells: Sequence[tuple[Key, ...]]) -> str:
+        """Return the test that a row's keys are together in one of the groups; as parts of a structure, NULLs equal."""
+        made, lists = [], []
+        for index, values in enumerate(zip(*cells, strict=True)):
+            kind = self.keys[index].kind
+            if kind is None:
+                raise InvariantError("a key without a kind has no public values")
+            self.parameters[f"g{index}"] = list(values)
+            made.append(f"p{index} := k{index}")
+            lists.append(f"p{index} := unnest($g{index}::{TYPES[kind]}[])")
+        return f"struct_pack({', '.join(made)}) IN (SELECT struct_pack({', '.join(lists)}))"
 
     def _among(self, key: GroupKey, name: str) -> str | None:
         """Return the test that a key is public, or that it is not NULL where it may not be."""

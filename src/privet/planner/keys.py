@@ -17,7 +17,7 @@ from privet.core.schema import Column as Facts
 from privet.core.schema import Key
 from privet.query.dates import truncate
 from privet.query.functions import typed
-from privet.query.typed import Typed
+from privet.query.typed import Typed, of_column
 
 MOST_KEYS = 100_000
 """More public groups than this are refused: each would be answered, present or not."""
@@ -44,15 +44,28 @@ def group_key(expression: Expression, columns: Mapping[str, Facts]) -> GroupKey:
     return GroupKey(expression, (*values, None) if facts.nullable else tuple(values), facts.nullable)
 
 
-def count_cells(keys: Iterable[GroupKey]) -> int:
+def count_cells(keys: Iterable[GroupKey], cells: tuple[tuple[Key, ...], ...] | None = None) -> int:
     """Return how many groups public keys make, refusing more than can sensibly be answered."""
-    cells = math.prod(len(key.values) for key in keys if key.values is not None)
-    if cells > MOST_KEYS:
-        raise RequestError(
-            f"the public keys make {cells:,} groups, each of which would be answered, present or not; the most is "
-            f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins"
-        )
-    return cells
+    listed = tuple(keys)
+    whole = 0 if cells is None else len(cells[0])
+    count = math.prod(len(key.values) for key in listed[whole:] if key.values is not None)
+    count *= 1 if cells is None else len(cells)
+    if count > MOST_KEYS:
+        raise refuse_cells(count)
+    return count
+
+
+def refuse_cells(count: int) -> RequestError:
+    """Return the refusal of so many groups."""
+    return RequestError(
+        f"the public keys make {count:,} groups, each of which would be answered, present or not; the most is "
+        f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE"
+    )
+
+
+def listed_values(facts: Facts) -> list[Key] | None:
+    """Return every value other than NULL that declared facts allow a column; None if they do not list them."""
+    return _listed(of_column(facts))
 
 
 def _listed(facts: Typed) -> list[Key] | None:

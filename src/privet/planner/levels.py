@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privet.aggregates import CountValues, Mean, Ranked
 from privet.core.event import Composed
 from privet.core.expression import Call, Expression, Literal
+from privet.core.scan import GroupKey
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
 from privet.inference.levels import Axes
@@ -70,9 +71,19 @@ class Levels(Plan):
 
     @cached_property
     def reconciled(self) -> tuple[int, ...]:
-        """The levels that are made to agree: those whose groups are all public, if there are several."""
+        """The levels that are made to agree: those whose groups are all public, if there are several.
+
+        All combinations of the values of their keys are groups, and a key has the same values at each of them.
+        """
         public = tuple(place for place, plan in enumerate(self.plans) if not plan.discovers)
-        return public if len(public) > 1 and bool(shared_sums(self.plans[0])) else ()
+        if len(public) < 2 or not shared_sums(self.plans[0]):
+            return ()
+        values: dict[Expression, set[GroupKey]] = {}
+        for place in public:
+            for key in self.plans[place].groups:
+                values.setdefault(key.expression, set()).add(key)
+        whole = all(one.scan.cells is None for place in public for one in self.plans[place].passes)
+        return public if whole and all(len(one) == 1 for one in values.values()) else ()
 
     def axes(self, level: int) -> Axes:
         """Return the places of the keys by which a level groups."""

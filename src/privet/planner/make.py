@@ -20,6 +20,7 @@ from privet.query.nodes import Query
 from privet.query.normal import text
 from privet.query.shape import schema_of, typical_of
 
+from .allowed import Cells, allowed_groups
 from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
@@ -75,7 +76,8 @@ def make_plan(
     typical = typical_of(query.table, tables, contribution)
     limits = Limits(bound, typical.contribution)
     keys = with_other(scan_keys(query, schema), query, schema)
-    count_cells(keys)
+    keys, cells = allowed_groups(keys, query.table, query.where, tables)
+    count_cells(keys, cells)
     aggregates = {asked.name: aggregate_of(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
     groups: dict[bool, dict[str, Sum]] = {}
@@ -118,6 +120,7 @@ def make_plan(
                 query,
                 schema,
                 keys,
+                cells,
                 tuple(sums),
                 distinct,
                 choice,
@@ -128,14 +131,14 @@ def make_plan(
             for index, (distinct, sums) in enumerate(ordered.items())
         )
         if first:
-            passes = (_pass(query, schema, first, (), False, choice, spend_each, limits, find=True), *passes)
-        passes += tuple(_values_pass(query, schema, keys, counted, choice, limits) for counted in values)
-        found.append(passes + tuple(_span_pass(query, schema, keys, span, choice, limits) for span in spans))
+            passes = (_pass(query, schema, first, None, (), False, choice, spend_each, limits, find=True), *passes)
+        passes += tuple(_values_pass(query, schema, keys, cells, counted, choice, limits) for counted in values)
+        found.append(passes + tuple(_span_pass(query, schema, keys, cells, span, choice, limits) for span in spans))
     if not found:
         raise InvariantError("no noise fits the spend")
     share = part_of(spend_each, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
-    scan = Scan(query.table, schema, query.where, keys, (), bounding)
+    scan = Scan(query.table, schema, query.where, keys, (), bounding, cells=cells)
     chosen = tuple(selection_pass(quantiles, scan, share, even=among.even) for quantiles in selections)
     chosen += tuple(winners_pass(mode, scan, share, rule=bound, contribution=limits.contribution) for mode in winners)
     plans = []
@@ -199,6 +202,7 @@ def _pass(
     query: Query,
     schema: Schema,
     keys: tuple[GroupKey, ...],
+    cells: Cells | None,
     sums: tuple[Sum, ...],
     distinct: bool,
     choice: Choice,
@@ -211,7 +215,7 @@ def _pass(
         schema, limits.contribution, rule=limits.rule, grouped=bool(keys), order=choice.order, distinct=distinct
     )
     shift = shift_of(bounding)
-    scan = Scan(query.table, schema, query.where, keys, sums, bounding, None, distinct)
+    scan = Scan(query.table, schema, query.where, keys, sums, bounding, None, distinct, cells=cells)
     release = None
     if find:
         most = keys_kept(bounding, limits.contribution)
@@ -224,22 +228,34 @@ def _pass(
 
 
 def _values_pass(
-    query: Query, schema: Schema, keys: tuple[GroupKey, ...], counted: CountValues, choice: Choice, limits: Limits
+    query: Query,
+    schema: Schema,
+    keys: tuple[GroupKey, ...],
+    cells: Cells | None,
+    counted: CountValues,
+    choice: Choice,
+    limits: Limits,
 ) -> Pass:
     bounding = Pairs(counted.argument.expression, pairs_kept(schema, limits.contribution))
     (total,) = counted.sums()
-    scan = Scan(query.table, schema, query.where, keys, (total,), bounding)
+    scan = Scan(query.table, schema, query.where, keys, (total,), bounding, cells=cells)
     sensitivity = sensitivity_of(total, scan)
     return Pass(scan, (Measure(total, sensitivity, choice.mechanism(sensitivity), 0),), None)
 
 
 def _span_pass(
-    query: Query, schema: Schema, keys: tuple[GroupKey, ...], span: Span, choice: Choice, limits: Limits
+    query: Query,
+    schema: Schema,
+    keys: tuple[GroupKey, ...],
+    cells: Cells | None,
+    span: Span,
+    choice: Choice,
+    limits: Limits,
 ) -> Pass:
     bounding = bounding_for(
         schema, limits.contribution, rule=limits.rule, grouped=True, order=choice.order, distinct=False
     )
-    return span_pass(span, Scan(query.table, schema, query.where, keys, (), bounding), choice)
+    return span_pass(span, Scan(query.table, schema, query.where, keys, (), bounding, cells=cells), choice)
 
 
 def error_of(passes: tuple[Pass, ...], groups: int) -> float:

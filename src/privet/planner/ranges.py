@@ -38,7 +38,7 @@ def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
     Cites: [WZLDSG20, approximate bounds].
     """
     keys = (*scan.keys, span.ranges)
-    count_cells(keys)
+    count_cells(keys, scan.cells)
     where = conjunction(scan.where, span.where, _known(span))
     scan = replace(scan, keys=keys, where=where, sums=span.sums())
     (total,) = scan.sums

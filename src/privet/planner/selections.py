@@ -53,7 +53,7 @@ def wanted_selections(aggregates: Mapping[str, object]) -> list[tuple[Ranked, ..
 
 def places_of(ranked: Ranked, scan: Scan) -> Sum:
     """Return the grid of a quantile: as fine as can be counted in every public group."""
-    cells = count_cells(scan.keys)
+    cells = count_cells(scan.keys, scan.cells)
     return ranked.places(max(_FEWEST_PLACES, min(_MOST_PLACES, _MOST_CELLS // cells)))
 
 
@@ -145,7 +145,7 @@ def _blocks(scan: Scan) -> int:
     """Return how many bits the number of a block has, from how many groups there are."""
     if any(key.values is None for key in scan.keys):
         return _BLOCKS_OF_UNKNOWN
-    return max(_FEWEST_BLOCKS, min(_BLOCKS, _ALL_BLOCKS - (count_cells(scan.keys) - 1).bit_length()))
+    return max(_FEWEST_BLOCKS, min(_BLOCKS, _ALL_BLOCKS - (count_cells(scan.keys, scan.cells) - 1).bit_length()))
 
 
 def _near(draws: Sequence[RankChoice], bits: int) -> Near | None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Discovery, Near, Norm
-from privet.core.schema import Schema
+from privet.core.schema import Key, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 from privet.mechanisms.rank_choice import RankChoice
@@ -50,13 +50,29 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     if rest or any(scan != scans[index % size] for index, scan in enumerate(scans)):
         raise InvariantError("the rounds of a plan do not ask the same")
     _verify_other(plan)
-    if any(one.groups != plan.groups for one in plan.passes[1 if plan.finds_first else 0 :]):
+    passes = plan.passes[1 if plan.finds_first else 0 :]
+    if any(one.groups != plan.groups or one.scan.cells != passes[0].scan.cells for one in passes):
         raise InvariantError("the passes of a plan have different groups")
+    _verify_cells(plan)
     if {key.expression for key in plan.query.keys} != {key.expression for key in plan.groups}:
         raise InvariantError("a plan has other groups than its question")
     hidden = any(key.values is None for key in plan.groups)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
+
+
+def _verify_cells(plan: Plan) -> None:
+    """Raise unless the groups that a plan lists are different combinations of the public values of its keys."""
+    keys = plan.groups
+    for cells in {one.scan.cells for one in plan.passes} - {None}:
+        known = [frozenset(key.values or ()) for key in keys]
+        whole = all(len(cell) == len(keys) and all(map(_among, cell, known)) for cell in cells or ())
+        if not cells or not whole or len(set(cells)) < len(cells) or plan.discovers:
+            raise InvariantError("the groups of a plan are not combinations of public keys")
+
+
+def _among(value: Key, known: frozenset[Key]) -> bool:
+    return value in known
 
 
 def _verify_measure(measure: Measure, one: Pass) -> None:

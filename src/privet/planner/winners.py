@@ -82,7 +82,7 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
     """
     option = option_key(mode, scan.schema.columns)
     keys = (*scan.keys, option)
-    count_cells(keys)
+    count_cells(keys, scan.cells)
     bounding = _bounding(scan.schema, contribution, rule=rule, grouped=bool(scan.keys))
     where = conjunction(scan.where, mode.where)
     scan = replace(scan, keys=keys, where=where, sums=(rows(None),), bounding=bounding)

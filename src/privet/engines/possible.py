@@ -1,0 +1,154 @@
+"""Which values expressions can have together, over columns whose values are public, where conditions may hold.
+
+It runs where there are no private tables, as steps over released rows do, and by the very SQL that a scan has: what is
+equal, less or like there is so here. A column whose values are not listed may hold anything, NULL included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from privet.core.expression import Call, Expression, Literal
+from privet.core.schema import Column as Facts
+from privet.core.schema import Key
+from privet.query.functions import mentions, typed
+
+from .expressions import SEES_NULL, Renderer
+from .post import fetch
+from .rendered import Source
+from .text import TYPES
+
+_LONGEST = 200_000
+"""Characters: a condition that would be longer is taken to hold."""
+
+_ANY = ("true", "true", "true")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Columns of which every row, or each value of the only one, is listed."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def possible(
+    domains: Sequence[Domain],
+    conditions: Sequence[Expression],
+    wanted: Sequence[Expression],
+    facts: Mapping[str, Facts],
+    *,
+    most: int,
+) -> list[tuple[Key, ...]]:
+    """Return the different values of expressions over listed columns for which all conditions may be true; up to most.
+
+    Guarantee: left out are only values for which some condition is not true, whatever the columns hold that are not
+    listed.
+    """
+    where = _Conditions(domains, facts)
+    parameters: dict[str, list[Any]] = {}
+    parts = []
+    for place, domain in enumerate(domains):
+        listed = []
+        for index, name in enumerate(domain.columns):
+            bound = f"d{place}_{index}"
+            parameters[bound] = [row[index] for row in domain.rows]
+            listed.append(f"unnest(${bound}::{TYPES[facts[name].kind]}[]) AS {where.columns[name].sql}")
+        parts.append(f"(SELECT {', '.join(listed)})")
+    shown = ", ".join(where.renderer.render(one).sql for one in wanted) or "1"
+    source = f" FROM {', '.join(parts)}" if parts else ""
+    tests = [test for one in conditions if (test := where.may_hold(one)) != "true"]
+    held = f" WHERE {' AND '.join(tests)}" if tests else ""
+    return fetch(f"SELECT DISTINCT {shown}{source}{held} LIMIT {most}", parameters)
+
+
+class _Conditions:
+    def __init__(self, domains: Sequence[Domain], facts: Mapping[str, Facts]) -> None:
+        names = [name for domain in domains for name in domain.columns]
+        self.facts = facts
+        self.columns = {
+            name: Source(f"x{index}c", replace(facts[name], nullable=True)) for index, name in enumerate(names)
+        }
+        self.renderer = Renderer(self.columns)
+
+    def may_hold(self, condition: Expression) -> str:
+        """Return the test that a condition may be true."""
+        if self._known(condition):
+            return self.renderer.render(condition).sql
+        test = self._truths(condition)[0]
+        return test if len(test) <= _LONGEST else "true"
+
+    def _known(self, expression: Expression) -> bool:
+        return mentions(expression) <= self.columns.keys()
+
+    def _truths(self, one: Expression) -> tuple[str, str, str]:
+        """Return the tests that a condition may be true, may be false and may be NULL."""
+        if self._known(one):
+            sql = self.renderer.render(one).sql
+            return f"({sql} IS TRUE)", f"({sql} IS FALSE)", f"({sql} IS NULL)"
+        if not isinstance(one, Call):
+            return _ANY
+        match one.function:
+            case "and":
+                several = [self._truths(part) for part in one.arguments]
+                return _all(t for t, _, _ in several), _any(f for _, f, _ in several), _any(n for _, _, n in several)
+            case "or":
+                several = [self._truths(part) for part in one.arguments]
+                return _any(t for t, _, _ in several), _all(f for _, f, _ in several), _any(n for _, _, n in several)
+            case "not":
+                true, false, null = self._truths(one.arguments[0])
+                return false, true, null
+            case "is_null" if self._is_truth(one.arguments[0]):
+                true, false, null = self._truths(one.arguments[0])
+                return null, _any((true, false)), "false"
+            case "is_null":
+                return "true", "true", "false"
+            case "equal" if isinstance(one.arguments[1], Literal) and isinstance(one.arguments[1].value, bool):
+                true, false, null = self._truths(one.arguments[0])
+                return (true, false, null) if one.arguments[1].value else (false, true, null)
+            case "coalesce" if self._is_truth(one):
+                return self._first([("true", "true", self._truths(part)) for part in one.arguments], null=True)
+            case "case" if self._is_truth(one):
+                tests = [self._truths(part) for part in one.arguments[:-1:2]]
+                values = [self._truths(part) for part in (*one.arguments[1::2], one.arguments[-1])]
+                taken = [
+                    (true, _any((false, null)), value)
+                    for (true, false, null), value in zip(tests, values[:-1], strict=True)
+                ]
+                return self._first([*taken, ("true", "false", values[-1])], null=False)
+        if one.function in SEES_NULL:
+            return _ANY
+        # whatever the others hold, the function of a NULL is NULL
+        known = [part for part in one.arguments if not isinstance(part, Literal) and self._known(part)]
+        there = _all(f"({self.renderer.render(part).sql} IS NOT NULL)" for part in known)
+        return there, there, "true"
+
+    def _first(self, branches: list[tuple[str, str, tuple[str, str, str]]], *, null: bool) -> tuple[str, str, str]:
+        """Return the truths of the first branch that is taken: each may be taken, may be passed over, and is worth.
+
+        With `null`, a branch is passed over if and only if it is NULL.
+        """
+        true, false, unknown = [], [], []
+        before: list[str] = []
+        for index, (taken, passed, (t, f, n)) in enumerate(branches):
+            true.append(_all((*before, taken, t)))
+            false.append(_all((*before, taken, f)))
+            if not null or index == len(branches) - 1:
+                unknown.append(_all((*before, taken, n)))
+            before.append(n if null else passed)
+        return _any(true), _any(false), _any(unknown)
+
+    def _is_truth(self, one: Expression) -> bool:
+        return typed(one, self.facts).kind == "boolean"
+
+
+def _all(tests: Any) -> str:
+    listed = [test for test in dict.fromkeys(tests) if test != "true"]
+    return "false" if "false" in listed else f"({' AND '.join(listed)})" if listed else "true"
+
+
+def _any(tests: Any) -> str:
+    listed = [test for test in dict.fromkeys(tests) if test != "false"]
+    return "true" if "true" in listed else f"({' OR '.join(listed)})" if listed else "false"

@@ -1,0 +1,382 @@
+"""Which of the declared groups a question can have rows in: its conditions, and public tables, rule out the others.
+
+Nothing here looks at private data. Conditions are evaluated over the public values of columns, by the engine's own SQL
+on a connection without private tables; a column without public values may hold anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count, product
+from typing import Any
+
+from privet.core.errors import RequestError
+from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.relation import Relation, tables_of
+from privet.core.scan import GroupKey
+from privet.core.schema import Column as Facts
+from privet.core.schema import Key, Kind, Schema
+from privet.engines.possible import Domain, possible
+from privet.query.functions import mentions, typed
+from privet.query.resolve import substitute
+from privet.query.traced import Traced, Way, traced
+
+from .keys import MOST_KEYS, group_key, listed_values, refuse_cells
+from .narrowed import narrowed
+
+MOST_TRIED = 2_000_000
+"""So many combinations of values are looked at; columns that would make more may hold anything."""
+
+_KEPT = 64
+
+Cells = tuple[tuple[Key, ...], ...]
+Groups = tuple[tuple[GroupKey, ...], Cells | None]
+Factor = tuple[tuple[int, ...], frozenset[tuple[Key, ...]]]
+"""Some keys, by their places, and the combinations of their values that are possible, whatever the other keys are."""
+
+
+def allowed_groups(
+    keys: tuple[GroupKey, ...], relation: Relation, where: Expression | None, tables: Mapping[str, Schema]
+) -> Groups:
+    """Return public keys with the values that rows can have, and their combinations where not all are possible.
+
+    Guarantee: decided by the question, declared facts and public tables. A group is left out only if no row that meets
+    the conditions of the question has its values, as long as what is stored keeps to the kinds that are declared. Rows
+    of groups that are left out do not count, so that what is released is a part of what would have been.
+    """
+    if not keys:
+        return keys, None
+    schemas = tuple(tables[name] for name in tables_of(relation))
+    asked = (keys, relation, where, tuple(map(id, schemas)))
+    if asked in _FOUND:
+        _FOUND.move_to_end(asked)
+        return _FOUND[asked][1]
+    found = _allowed(keys, traced(relation, where, tables), tables)
+    _FOUND[asked] = schemas, found  # with the schemas, so that their ids stay theirs
+    while len(_FOUND) > _KEPT:
+        _FOUND.popitem(last=False)
+    return found
+
+
+_FOUND: OrderedDict[Any, tuple[tuple[Schema, ...], Groups]] = OrderedDict()
+
+
+def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Schema]) -> Groups:
+    keys = tuple(_bounded(key, rows) for key in keys)
+    places = tuple(place for place, key in enumerate(keys) if key.values is not None)
+    hidden = len(places) < len(keys)
+    if not places or (hidden and all(key.other is None for key in keys)):
+        return keys, None  # groups that are found have rows
+    public = [keys[place] for place in places]
+    several = [_Groups(public, way, rows.facts, tables).factors() for way in rows.ways]
+    several = [factors for factors in several if all(values for _, values in factors)]
+    if not several:
+        raise RequestError(
+            "the conditions of this question rule out every group, by the values that are declared and those of public "
+            "tables; nothing would be counted: check what it compares"
+        )
+    factors = several[0] if len(several) == 1 else _either(several, public)
+    found = list(keys)
+    for places_of, values in factors:
+        for index, place in enumerate(places_of):
+            kept = {value[index] for value in values}
+            key = public[place]
+            left = tuple(one for one in key.values or () if one in kept)
+            found[places[place]] = key if left == key.values else replace(key, values=left)
+    made = tuple(found)
+    if hidden or all(_is_product(factor) for factor in factors):
+        return made, None
+    count = math.prod(len(values) for _, values in factors)
+    if count > MOST_KEYS:
+        raise refuse_cells(count)
+    return made, _in_order(factors, made)
+
+
+def _is_product(factor: Factor) -> bool:
+    places, values = factor
+    return len(values) == math.prod(len({value[index] for value in values}) for index in range(len(places)))
+
+
+def _either(several: Sequence[Sequence[Factor]], keys: Sequence[GroupKey]) -> list[Factor]:
+    """Return the groups of rows that come about in several ways: of any of them."""
+    sizes = [math.prod(len(values) for _, values in factors) for factors in several]
+    every = tuple(range(len(keys)))
+    if sum(sizes) <= MOST_KEYS:
+        return [(every, frozenset(cell for factors in several for cell in _combined(factors)))]
+    alone: list[set[tuple[Key, ...]]] = [set() for _ in keys]
+    for factors in several:
+        for places, values in factors:
+            for index, place in enumerate(places):
+                alone[place] |= {(value[index],) for value in values}
+    return [((place,), frozenset(values)) for place, values in enumerate(alone)]
+
+
+def _combined(factors: Sequence[Factor]) -> Iterator[tuple[Key, ...]]:
+    places = [place for several, _ in factors for place in several]
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    for parts in product(*(values for _, values in factors)):
+        flat = [value for part in parts for value in part]
+        yield tuple(flat[index] for index in order)
+
+
+def _in_order(factors: Sequence[Factor], keys: Sequence[GroupKey]) -> Cells:
+    ranks = [{value: rank for rank, value in enumerate(key.values or ())} for key in keys]
+    return tuple(
+        sorted(_combined(factors), key=lambda cell: [rank[value] for rank, value in zip(ranks, cell, strict=True)])
+    )
+
+
+def _bounded(key: GroupKey, rows: Traced) -> GroupKey:
+    """Return a key with the values that are left once the bounds of its columns are narrowed by plain conditions."""
+    if key.other is not None:
+        return key
+    kept: dict[Key, None] = {}
+    for way in rows.ways:
+        over = _over(key.expression, way)
+        near = group_key(over, narrowed(rows.facts, way.conditions))
+        if near.values is None:
+            return key
+        kept |= dict.fromkeys(near.values)
+    if key.values is None:
+        return replace(
+            key, values=(*(value for value in kept if value is not None), *((None,) if key.nullable else ()))
+        )
+    left = tuple(value for value in key.values if value in kept or value is None)
+    return key if left == key.values else replace(key, values=left)
+
+
+def _over(expression: Expression, way: Way) -> Expression:
+    return substitute(expression, lambda part: way.columns[part.name] if isinstance(part, Column) else None)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """Columns whose values are listed together: one column, a key, or the columns of a public row that are used."""
+
+    domain: Domain
+    table: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.domain.columns)
+
+    @property
+    def size(self) -> int:
+        return max(1, len(self.domain.rows))
+
+    def repeats(self, name: str) -> int:
+        """Return how often a value comes in a column, at most."""
+        place = self.domain.columns.index(name)
+        return max(Counter(row[place] for row in self.domain.rows).values(), default=1)
+
+
+class _Groups:
+    """The possible groups of rows that come about in one way."""
+
+    def __init__(
+        self, keys: Sequence[GroupKey], way: Way, facts: Mapping[str, Facts], tables: Mapping[str, Schema]
+    ) -> None:
+        self.keys, self.way, self.tables = keys, way, tables
+        self.over = [_over(key.expression, way) for key in keys]
+        self.conditions = list(way.conditions)
+        self.facts = dict(facts)
+        self.near = narrowed(facts, way.conditions)
+        self.nodes: list[_Node] = []
+
+    def factors(self) -> list[Factor]:
+        """Return the combinations of values that are possible, in parts that do not depend on each other."""
+        used = frozenset().union(*map(mentions, (*self.over, *self.conditions)))
+        self._read_public(used)
+        known = frozenset(name for node in self.nodes for name in node.names)
+        for name in sorted(used - known):
+            values = self._values(name)
+            if values is not None:
+                self.nodes.append(_Node(Domain((name,), tuple((value,) for value in values))))
+        known = frozenset(name for node in self.nodes for name in node.names)
+        for place, over in enumerate(self.over):
+            if not mentions(over) <= known:
+                self._as_column(place, over)
+        found: list[Factor] = []
+        left = list(range(len(self.keys)))
+        for names, conditions in self._parts():
+            places = tuple(place for place in left if mentions(self.over[place]) <= names)
+            left = [place for place in left if place not in places]
+            public = any(node.table for node in self.nodes if node.names & names)
+            if conditions or (public and places):
+                found += self._possible(places, names, conditions)
+            else:  # nothing is asked of these keys, which may stand together in any way
+                found += [((place,), _alone(self.keys[place])) for place in places]
+        return [factor for factor in found if factor[0] or not factor[1]]
+
+    def _read_public(self, used: frozenset[str]) -> None:
+        for row in self.way.public:
+            contents = self.tables[row.table].contents
+            rows = None if contents is None else contents.rows
+            names = [name for name in row.columns.values() if name in used]
+            if rows is None or not names:
+                continue
+            at = [list(row.columns.values()).index(name) for name in names]
+            listed = tuple(dict.fromkeys(tuple(one[place] for place in at) for one in rows))
+            self.nodes.append(_Node(Domain(tuple(names), listed), table=True))
+
+    def _values(self, name: str) -> tuple[Key, ...] | None:
+        """Return every value that a column can have in a row that has a group; None where they are not listed."""
+        for key, over in zip(self.keys, self.over, strict=True):
+            if over == Column(name) and key.values is not None:
+                return key.values
+        facts = self.near[name]
+        if facts.kind == "text":
+            return self._equated(name, "text")
+        if facts.kind == "integer" and facts.values is not None:
+            # between the ends any value may be stored, whatever is declared
+            ends = [value for value in facts.values if isinstance(value, int)]
+            facts = replace(facts, values=None, low=Fraction(min(ends)), high=Fraction(max(ends)))
+        values = listed_values(facts)
+        if values is None and facts.kind == "integer":
+            return self._equated(name, "integer")
+        return None if values is None else (*values, None)
+
+    def _equated(self, name: str, kind: Kind) -> tuple[Key, ...] | None:
+        """Return values of a column that stand for all, if it is only ever compared for equality with what is listed.
+
+        Any two values that are equal to none of those make the same conditions true.
+        """
+        compared: set[Key] = set()
+        for one in (*self.conditions, *self.over):
+            if not self._compared(one, name, kind, compared):
+                return None
+        if kind == "text":
+            return (*sorted(compared, key=str), "".join(map(str, compared)) + "?", None)
+        rest = next(value for value in count() if value not in compared)
+        return (*sorted(compared, key=int), rest, None)  # type: ignore[arg-type]
+
+    def _compared(self, one: Expression, name: str, kind: Kind, compared: set[Key]) -> bool:
+        """Return whether a column is compared with listed values for equality only, and collect these."""
+        if isinstance(one, Column):
+            return one.name != name
+        if not isinstance(one, Call):
+            return True
+        if Column(name) not in one.arguments:
+            return all(self._compared(part, name, kind, compared) for part in one.arguments)
+        others = [part for part in one.arguments if part != Column(name)]
+        if one.function == "is_null":
+            return True
+        if one.function not in {"equal", "not_equal", "in"} or len(others) < len(one.arguments) - 1:
+            return False
+        for other in others:
+            values = self._listed(other, kind)
+            if values is None:
+                return False
+            compared.update(values)
+        return True
+
+    def _listed(self, other: Expression, kind: Kind) -> list[Key] | None:
+        """Return the values that a constant, or a column of a public table, can have; None of any other kind."""
+        if isinstance(other, Literal):
+            fits = type(other.value) is (str if kind == "text" else int)
+            return [other.value] if fits else None  # type: ignore[list-item]
+        node = next((one for one in self.nodes if isinstance(other, Column) and other.name in one.names), None)
+        if node is None or not isinstance(other, Column) or self.facts[other.name].kind != kind:
+            return None
+        place = node.domain.columns.index(other.name)
+        return [row[place] for row in node.domain.rows if row[place] is not None]
+
+    def _as_column(self, place: int, over: Expression) -> None:
+        """Take a key for a column of its own, of which its public values are known; what it is made of is not."""
+        name = f"key {place}"
+        kind = typed(over, self.facts).kind
+        if kind is None:
+            return
+        self.facts[name] = Facts(kind=kind, nullable=True)
+        values = self.keys[place].values or ()
+        self.nodes.append(_Node(Domain((name,), tuple((value,) for value in values))))
+        self.over[place] = Column(name)
+        self.conditions = [
+            substitute(one, lambda part: Column(name) if part == over else None) for one in self.conditions
+        ]
+
+    def _parts(self) -> list[tuple[frozenset[str], list[Expression]]]:
+        """Return sets of listed columns that nothing ties to each other, each with the conditions on it."""
+        known = frozenset(name for node in self.nodes for name in node.names)
+        ties = [
+            *(node.names for node in self.nodes),
+            *(mentions(one) & known for one in (*self.conditions, *self.over)),
+        ]
+        parts: list[frozenset[str]] = []
+        for tie in ties:
+            together = frozenset(tie).union(*(part for part in parts if part & tie))
+            parts = [part for part in parts if not part & tie] + ([together] if together else [])
+        found = [(part, [one for one in self.conditions if mentions(one) & part]) for part in parts]
+        return [*found, (frozenset(), [one for one in self.conditions if not mentions(one) & known])]
+
+    def _possible(self, places: tuple[int, ...], names: frozenset[str], conditions: list[Expression]) -> list[Factor]:
+        nodes = [node for node in self.nodes if node.names & names]
+        wanted = frozenset().union(*(mentions(self.over[place]) for place in places))
+        if _tried(nodes, conditions) > MOST_TRIED:
+            nodes = [self._by_itself(node, conditions) for node in nodes]
+        while _tried(nodes, conditions) > MOST_TRIED:
+            spare = [node for node in nodes if not node.names & wanted]
+            if not spare:
+                return self._one_by_one(places, conditions)
+            nodes.remove(max(spare, key=lambda node: node.size))
+        return [(places, self._evaluated(places, nodes, conditions))]
+
+    def _by_itself(self, node: _Node, conditions: Sequence[Expression]) -> _Node:
+        """Return the values of some columns for which conditions may be true, whatever all others are."""
+        if node.size > MOST_TRIED:
+            return node
+        names = node.domain.columns
+        rows = possible([node.domain], conditions, [Column(name) for name in names], self.facts, most=MOST_TRIED)
+        return replace(node, domain=Domain(names, tuple(rows)))
+
+    def _one_by_one(self, places: tuple[int, ...], conditions: list[Expression]) -> list[Factor]:
+        """Return what is possible of each key by itself, whatever the others are."""
+        found: list[Factor] = []
+        for place in places:
+            own = [node for node in self.nodes if node.names & mentions(self.over[place])]
+            if _tried(own, conditions) <= MOST_TRIED:
+                found.append(((place,), self._evaluated((place,), own, conditions)))
+            else:
+                found.append(((place,), _alone(self.keys[place])))
+        return found
+
+    def _evaluated(
+        self, places: tuple[int, ...], nodes: Sequence[_Node], conditions: Sequence[Expression]
+    ) -> frozenset[tuple[Key, ...]]:
+        """Return the values that keys can have together; of no keys, whether the conditions can be true at all."""
+        over = [self.over[place] for place in places]
+        rows = possible([node.domain for node in nodes], conditions, over, self.facts, most=MOST_TRIED)
+        if not places:
+            return frozenset(((),)) if rows else frozenset()
+        allowed = [frozenset(self.keys[place].values or ()) for place in places]
+        return frozenset(row for row in rows if all(value in known for value, known in zip(row, allowed, strict=True)))
+
+
+def _alone(key: GroupKey) -> frozenset[tuple[Key, ...]]:
+    return frozenset((value,) for value in key.values or ())
+
+
+def _tried(nodes: Sequence[_Node], conditions: Iterable[Expression]) -> int:
+    """Return about how many combinations are looked at: equal columns are found, and others all tried."""
+    pairs = [one.arguments for one in conditions if isinstance(one, Call) and one.function == "equal"]
+    left, taken, size = sorted(nodes, key=lambda node: node.size), frozenset[str](), 1
+    while left:
+        best, factor = left[0], left[0].size
+        for node in left:
+            for pair in pairs:
+                for mine, other in (pair, pair[::-1]):
+                    if (
+                        isinstance(mine, Column)
+                        and mine.name in node.names
+                        and mentions(other)
+                        and mentions(other) <= taken
+                    ):
+                        repeats = node.repeats(mine.name)
+                        best, factor = (node, repeats) if repeats < factor else (best, factor)
+        left.remove(best)
+        taken, size = taken | best.names, size * factor
+    return size
