@@ -14,10 +14,12 @@ from .core.ports import Engine, HoldsPublicRows
 from .core.relation import tables_of
 from .core.schema import Contents, Contribution, Schema
 from .core.unit import Nobody
+from .planner.keys import to_be_found
 from .planner.plan import Spend
 from .query.frame import Result
 from .query.nodes import Query
 from .query.relation import Private
+from .query.shape import schema_of
 from .query.sql import parse_asked, parse_view
 from .query.sql_wish import Wish
 
@@ -50,6 +52,11 @@ def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Sch
         if isinstance(schema.unit, Nobody):
             found[name] = replace(schema, contents=Contents(partial(engine.public_rows, name)))
     return found
+
+
+def with_found_groups(query: Query, tables: Mapping[str, Schema]) -> Query:
+    """Return a question whose groups are to be found, although they are declared."""
+    return to_be_found(query, schema_of(query.table, tables).columns)
 
 
 def check_bounds(bound: object, contribution: object) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import cast
 
 from .answer import Answer
-from .asked import Question, check_bounds, read_question, read_views, spend_of, with_contents
+from .asked import Question, check_bounds, read_question, read_views, spend_of, with_contents, with_found_groups
 from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
@@ -114,6 +114,7 @@ class Session(Clipped, InRounds):
         confidence: object = None,
         at_most: object = None,
         other: str | None = None,
+        find_groups: bool = False,
     ) -> Plan:
         """Return every decision about an answer, and its price. Free; reads nothing.
 
@@ -126,9 +127,11 @@ class Session(Clipped, InRounds):
         `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
         here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
 
-        `other` names one more group, of all rows whose group is not declared and too rare to be shown.
+        `other` names one more group, of all rows whose group is not declared and too rare to be shown. With
+        `find_groups`, declared groups are found in the data as well, and only those that enough people are in are
+        shown: this costs delta, and is for where declared keys make more groups than can be answered.
         """
-        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other)
+        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
         return self._planned(question, said)[0]
 
     def ask(
@@ -143,17 +146,18 @@ class Session(Clipped, InRounds):
         confidence: object = None,
         at_most: object = None,
         other: str | None = None,
+        find_groups: bool = False,
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, charged first; the same question again costs nothing.
 
         Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within` and
-        `at_most`, as for `plan`, instead of what the answer may cost. `other` is as for `plan`, too.
+        `at_most`, as for `plan`, instead of what the answer may cost. `other` and `find_groups` are as for `plan`, too.
         Trying again with the same `key` after a failure is charged once.
         """
         if confidence is not None:
             open_probability(confidence, "confidence")
-        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other)
+        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
         plan, how = self._planned(question, said)
         try:
             return self.run(plan, confidence=confidence, key=key)
@@ -198,7 +202,10 @@ class Session(Clipped, InRounds):
         query, wish = read_question(question, self._schemas, self._views)
         if said.other is not None and query.levels:
             raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
+        if not isinstance(said.find, bool):
+            raise BadParameter("find_groups", said.find, "True or False")
         query = query if said.other is None else replace(query, other=said.other)
+        query = with_found_groups(query, self._schemas) if said.find or wish.find else query
         delta = self._budget.delta if isinstance(self._budget, Approximate) else Fraction(0)
         how = heeded(said, wish, query, self._schemas, delta=delta)
         spend, bound, contribution = spend_of(self._budget, how.epsilon, how.rho), how.bound, how.contribution

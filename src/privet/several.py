@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import cast
 
 from .answer import Answer
-from .asked import Question, check_bounds, read_question, spend_of
+from .asked import Question, check_bounds, read_question, spend_of, with_found_groups
 from .core.budget import Budget
 from .core.errors import BadParameter, RequestError, Unsupported
 from .core.exact import open_probability, whole
@@ -142,9 +142,9 @@ class Several(Road):
     def _read_plain(self, question: Question) -> tuple[Query, Wish]:
         """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
         query, wish = read_question(question, self._schemas, self._views)
-        if replace(wish, within=None, confidence=None) != Wish():
+        if replace(wish, within=None, confidence=None, find=False) != Wish():
             raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
-        return query, wish
+        return (with_found_groups(query, self._schemas) if wish.find else query), wish
 
 
 def targets_of(wishes: Sequence[Wish], within: object, confidence: object) -> list[Target | None]:

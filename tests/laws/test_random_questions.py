@@ -33,6 +33,7 @@ from privet.engines.relations import relation_sql
 from privet.engines.sql import statement
 from privet.mechanisms.rank_tree import RankTree
 from privet.planner.batch import make_batch
+from privet.planner.keys import to_be_found
 from privet.planner.make import make_plan
 from privet.planner.others import with_found
 from privet.planner.plan import Limit, Pass, Plan, Spend, Target, canonical
@@ -41,6 +42,7 @@ from privet.planner.selections import norm_of, span_of
 from privet.planner.stability import key_sensitivity, sensitivity_of
 from privet.planner.verify import verify
 from privet.planner.winners import span_of_scores
+from privet.query.shape import schema_of
 from privet.query.sql import parse
 from privet.session import Session
 
@@ -208,6 +210,9 @@ def some_plans(draw: random.Random, several: list[str], setting: Setting) -> tup
         return make_batch(queries, tables, spend=spend, weights=weights, **again).releases
     (query,), way = queries, draw.random()
     with contextlib.suppress(RequestError):  # what these are not for is answered plainly
+        if query.keys and way < 0.1:
+            finding = to_be_found(query, schema_of(query.table, tables).columns)
+            return (make_plan(finding, tables, spend=spend, **again),)
         if query.keys and way < 0.5:
             beside = replace(query, other=draw.choice(["rest", "u"]))
             return (make_plan(beside, tables, spend=spend, **again),)

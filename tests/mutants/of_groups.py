@@ -80,4 +80,15 @@ MUTANTS: list[Mutant] = [
         ("if not cells or not whole or len(set(cells)) < len(cells) or plan.discovers:", "if False:"),
         ("if not cells or not whole or len(set(cells)) < len(cells)", "if not cells or not whole"),
     ),
+    *of(
+        "planner/keys.py",
+        "unit/planner/test_found_groups.py",
+        ("replace(query, find=True, where=conjunction(query.where, *held))", "replace(query, find=True)"),
+    ),
+    *of(
+        "planner/make.py",
+        "unit/planner/test_found_groups.py",
+        ("replace(key, values=None) if query.find else key for key", "key for key"),
+        ("(keys, None) if query.find else allowed_groups(", "allowed_groups("),
+    ),
 ]

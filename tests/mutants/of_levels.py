@@ -32,6 +32,10 @@ MUTANTS: list[Mutant] = [
         LAWS,
         ("if people or isinstance(", "if isinstance("),
         ("for place, one in enumerate(held) if place not in level]", "for place, one in enumerate(held) if place < 0]"),
+    ),
+    *of(
+        "planner/keys.py",
+        LAWS,
         ('return call("or", listed, missing) if key.nullable else listed', "return None"),
         ('return call("or", listed, missing) if key.nullable else listed', "return listed"),
         ('return None if key.nullable else call("not", missing)', "return None"),

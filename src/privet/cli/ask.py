@@ -12,8 +12,11 @@ from .answers import note_facts, print_answer
 from .budget import percent, room
 from .ledger_words import cost_words
 from .output import print_json
-from .questions import Opened, more_argument, opened, other_option, question_options, read_several
+from .questions import Opened, find_option, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_text, working
+
+_OF_ONE = ("other", "find_groups")
+"""What can be said of one question only."""
 
 if TYPE_CHECKING:
     from privet.answer import Answer
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 @question_options
 @more_argument
 @other_option
+@find_option
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def command(
     sql: str | None,
@@ -67,7 +71,7 @@ def _ask_several(texts: list[str], place: Opened, terms: dict[str, Any], *, key:
     """Ask several questions for one charge, and print one answer after the other."""
     before = place.ledger.head()
     with working("asking"):
-        batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name != "other"})
+        batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
         answers = place.session.run_all(batch, confidence=terms["confidence"], key=key)
     told = _told(answers[0], place, before)
     if as_json:

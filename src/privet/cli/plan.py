@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .output import print_json
-from .questions import Opened, more_argument, opened, other_option, question_options, read_several
+from .questions import Opened, find_option, more_argument, opened, other_option, question_options, read_several
 from .screen import print_facts, print_table, print_text, printable
+
+_OF_ONE = ("other", "find_groups")
+"""What can be said of one question only."""
 
 if TYPE_CHECKING:
     from privet.planner.plan import Plan
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 @question_options
 @more_argument
 @other_option
+@find_option
 def command(
     sql: str | None,
     more: tuple[str, ...],
@@ -63,7 +67,7 @@ _FITS = {True: "fits what is left of the budget", False: "does not fit what is l
 
 def _plan_several(texts: list[str], place: Opened, terms: dict[str, Any], *, as_json: bool) -> None:
     """Print what several questions cost together, and how wide each answer would be."""
-    batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name != "other"})
+    batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
     account = place.session.account
     answered = place.ledger.find(batch.digest, account) is not None
     fits = answered or place.ledger.admits(batch.event, account=account)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from privet.session import Session
 
 _LONGEST = 10**6
-_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other")
+_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other", "find_groups")
 
 _OPTIONS = (
     click.argument("sql", required=False),
@@ -59,6 +59,12 @@ _OPTIONS = (
 
 other_option = click.option(
     "--other", metavar="NAME", help="One more group, of all rows whose group is too rare to be shown."
+)
+
+find_option = click.option(
+    "--find-groups",
+    is_flag=True,
+    help="Find declared groups in the data as well, and show those that enough people are in. This costs delta.",
 )
 
 
@@ -119,6 +125,8 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, term
         raise RequestError("give several questions as arguments, and none with --file or from standard input")
     if terms["other"] is not None:
         raise RequestError("--other is for one question; ask that one by itself")
+    if terms["find_groups"]:
+        raise RequestError("--find-groups is for one question; of several, say OPTIONS(find_groups = TRUE) in each")
     return [read_sql(one, None) for one in (sql, *more)]
 
 

@@ -145,7 +145,8 @@ def answering(query: Query, made: Mapping[str, Plan], spend: Spend, tables: Mapp
 def rows_of(query: Query) -> str:
     """Return a text that is the same for questions about the same rows in the same groups."""
     keys = sorted({canonical(key.expression) for key in query.keys})
-    return canonical([query.table, query.where, keys, *([query.other] if query.other is not None else [])])
+    ways = [*([query.other] if query.other is not None else []), *([{"find": True}] if query.find else [])]
+    return canonical([query.table, query.where, keys, *ways])
 
 
 def _same(one: Aggregate) -> str:

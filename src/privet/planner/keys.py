@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
@@ -17,6 +18,8 @@ from privet.core.schema import Column as Facts
 from privet.core.schema import Key
 from privet.query.dates import truncate
 from privet.query.functions import typed
+from privet.query.nodes import Query
+from privet.query.normal import call, conjunction
 from privet.query.typed import Typed, of_column
 
 MOST_KEYS = 100_000
@@ -59,8 +62,36 @@ def refuse_cells(count: int) -> RequestError:
     """Return the refusal of so many groups."""
     return RequestError(
         f"the public keys make {count:,} groups, each of which would be answered, present or not; the most is "
-        f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE"
+        f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE; or say "
+        f"find_groups=True (in SQL OPTIONS(find_groups = TRUE), at a shell --find-groups), and only groups that enough "
+        f"people are in are shown, which costs delta"
     )
+
+
+def to_be_found(query: Query, columns: Mapping[str, Facts]) -> Query:
+    """Return a question whose groups are found in the data, as if nothing were declared about them.
+
+    Guarantee: every key takes the road of keys that are not public: a rule shows those that enough units hold, and its
+    delta is charged. Rows whose key is none of the declared values are still in no group.
+    """
+    if not query.keys:
+        raise RequestError("this question has no groups to be found; leave find_groups out")
+    if query.other is not None:
+        raise RequestError("say other= or find_groups=, not both: other= is for a key that is not declared")
+    held = (has_group(key.expression, columns) for key in query.keys)
+    return replace(query, find=True, where=conjunction(query.where, *held))
+
+
+def has_group(expression: Expression, columns: Mapping[str, Facts]) -> Expression | None:
+    """Return the condition that a key is one of its public values; None where it is not public, or always is."""
+    key, facts = group_key(expression, columns), typed(expression, columns)
+    if key.values is None:
+        return None
+    missing = Call("is_null", (expression,))
+    if facts.values is None or facts.kind == "boolean":  # whatever is clamped to bounds has a group
+        return None if key.nullable else call("not", missing)
+    listed = call("in", expression, *(Literal(value) for value in key.values if value is not None))
+    return call("or", listed, missing) if key.nullable else listed
 
 
 def listed_values(facts: Facts) -> list[Key] | None:

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import CountValues, Mean, Ranked
 from privet.core.event import Composed
-from privet.core.expression import Call, Expression, Literal
+from privet.core.expression import Expression
 from privet.core.scan import GroupKey
-from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
 from privet.inference.levels import Axes
-from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.normal import call, conjunction
+from privet.query.normal import conjunction
 from privet.query.shape import schema_of
 
-from .keys import group_key
+from .keys import has_group
 from .make import known_rows
 from .plan import Known, Place, Plan, Reading, Spend, canonical
 
@@ -155,7 +153,7 @@ def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
     if not query.levels:
         return (query,)
     schema = schema_of(query.table, tables)
-    held = [None if known_rows(schema) else _has_group(key.expression, schema.columns) for key in query.keys]
+    held = [None if known_rows(schema) else has_group(key.expression, schema.columns) for key in query.keys]
     plain = replace(query, steps=(), levels=(), groupings=())
     found = []
     for level in query.levels:
@@ -163,18 +161,6 @@ def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
         keys = tuple(query.keys[place] for place in level)
         found.append(replace(plain, keys=keys, where=conjunction(query.where, *over)))
     return tuple(found)
-
-
-def _has_group(expression: Expression, columns: Mapping[str, Facts]) -> Expression | None:
-    """Return the condition that a key is one of its public values; None where it is not public, or always is."""
-    key, facts = group_key(expression, columns), typed(expression, columns)
-    if key.values is None:
-        return None
-    missing = Call("is_null", (expression,))
-    if facts.values is None or facts.kind == "boolean":  # whatever is clamped to bounds has a group
-        return None if key.nullable else call("not", missing)
-    listed = call("in", expression, *(Literal(value) for value in key.values if value is not None))
-    return call("or", listed, missing) if key.nullable else listed
 
 
 def levels_in(plan: Plan) -> list[tuple[str, Plan]]:

@@ -76,7 +76,8 @@ def make_plan(
     typical = typical_of(query.table, tables, contribution)
     limits = Limits(bound, typical.contribution)
     keys = with_other(scan_keys(query, schema), query, schema)
-    keys, cells = allowed_groups(keys, query.table, query.where, tables)
+    # groups that are found have rows, whatever is declared or said of them
+    keys, cells = (keys, None) if query.find else allowed_groups(keys, query.table, query.where, tables)
     count_cells(keys, cells)
     aggregates = {asked.name: aggregate_of(asked, schema, typical.columns) for asked in query.aggregates}
     known = known_sums(query, schema)
@@ -97,6 +98,11 @@ def make_plan(
     if hidden and not spend.keys:
         named = [asked.name for asked in query.keys if asked.expression in hidden]
         names = ", ".join([*named, *(text(key.expression) for key in options if key.values is None)])
+        if query.find:
+            raise RequestError(
+                "finding groups needs a delta, and this budget has none: leave find_groups out, and group by fewer or "
+                "coarser keys or leave groups out with WHERE; or use a budget with a delta"
+            )
         raise RequestError(
             f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
             f"declare them (category([...]), or low and high), or use a budget with a delta"
@@ -159,7 +165,8 @@ def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[CountValues, 
 
 def scan_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
     """Return the keys of a query, each once and in an order of their own: that of GROUP BY does not matter."""
-    found = (group_key(key.expression, schema.columns) for key in query.keys)
+    declared = (group_key(key.expression, schema.columns) for key in query.keys)
+    found = (replace(key, values=None) if query.find else key for key in declared)
     texts = {canonical(key.expression): key for key in found}
     return tuple(texts[text] for text in sorted(texts))
 

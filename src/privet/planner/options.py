@@ -29,6 +29,7 @@ class Options:
     contribution: Contribution | None = None
     at_most: object = None
     other: str | None = None
+    find: bool = False
 
 
 def heeded(said: Options, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction) -> Options:

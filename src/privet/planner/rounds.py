@@ -50,6 +50,10 @@ def make_rounds(
     """
     plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution)
     hidden = [key.expression for key in plain.groups if key.values is None]
+    if hidden and query.find:
+        raise Unsupported(
+            "rounds would look for groups again and again: leave find_groups out, or say epsilon= instead of within="
+        )
     if hidden:
         names = ", ".join(key.name for key in query.keys if key.expression in hidden)
         raise Unsupported(

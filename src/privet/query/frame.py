@@ -259,6 +259,12 @@ class Result:
         level = None if confidence is None else open_probability(confidence, "confidence")
         return replace(self, _wish=replace(self._wish, within=width, confidence=level))
 
+    def find_groups(self) -> Result:
+        """Return the same with groups that are found in the data, although they are declared: only those that enough
+        people are in are shown, which costs delta. For where declared keys make more groups than can be answered.
+        """
+        return replace(self, _wish=replace(self._wish, find=True))
+
     @property
     def wish(self) -> Wish:
         """What it says itself about how it is to be answered."""

@@ -79,7 +79,8 @@ class Query:
 
     The first step sees the keys and aggregates by name; each later step sees the outputs of the one before. With
     `levels`, each of which lists the places of the keys that it groups by, the rows of all levels follow each other.
-    `other` names one more group, of all rows whose key is not shown.
+    `other` names one more group, of all rows whose key is not shown. With `find`, declared groups are found as others
+    are, so that only those with enough people are shown; see `privet.planner.keys.to_be_found`.
     """
 
     table: Relation
@@ -90,3 +91,4 @@ class Query:
     levels: tuple[tuple[int, ...], ...] = field(default=(), metadata={"later": True})
     groupings: tuple[Grouping, ...] = field(default=(), metadata={"later": True})
     other: str | None = field(default=None, metadata={"later": True})
+    find: bool = field(default=False, metadata={"later": True})

@@ -23,9 +23,10 @@ _FORM = (
 )
 
 _NUMBERS = ("delta", "epsilon", "max_groups_contributed")
-_KNOWN = (*_NUMBERS, "privacy_unit_column")
+_KNOWN = ("find_groups", *_NUMBERS, "privacy_unit_column")
 _REFUSED = {
-    "group_selection_strategy": "how groups are found follows from what is declared about them, and the plan says how",
+    "group_selection_strategy": "how groups are found follows from what is declared about them, and the plan says how; "
+    "find_groups = TRUE finds those that are declared as well",
     "max_rows_contributed": "rows are bounded in each group, as the table declares: say contribution= to the session",
     "min_privacy_units_per_group": "a group that is shown has as many people as the plan says",
     "analysis_rule": "the custodian declares what may be asked",
@@ -37,7 +38,8 @@ _OPTIONS = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, max_groups_con
 class Wish:
     """What a text says about its answer: how narrow its intervals are to be and how often they hold, and its options.
 
-    `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected.
+    `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected,
+    `find` whether its groups are to be found, although they are declared.
     """
 
     within: object = None
@@ -46,6 +48,7 @@ class Wish:
     delta: Fraction | None = None
     groups: Fraction | None = None
     unit: str | None = None
+    find: bool = False
 
 
 NO_WISH = Wish()
@@ -80,6 +83,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         delta=numbers.get("delta"),
         groups=numbers.get("max_groups_contributed"),
         unit=options.get("privacy_unit_column"),
+        find=options.get("find_groups", "FALSE").upper() == "TRUE",
     )
 
 
@@ -116,7 +120,10 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
         if name in options:
             raise ParseError(f"the option {name} is given twice", line=after[place].line, column=after[place].col)
         point = name in _NUMBERS and _name(after, place + 2) == "DOT"  # .5 is read as two signs
-        _expect(after, place + 2 + point, *(("NUMBER",) if name in _NUMBERS else ("VAR", "IDENTIFIER")))
+        kinds = (
+            ("NUMBER",) if name in _NUMBERS else ("TRUE", "FALSE") if name == "find_groups" else ("VAR", "IDENTIFIER")
+        )
+        _expect(after, place + 2 + point, *kinds)
         options[name] = f"{'.' if point else ''}{after[place + 2 + point].text}"
         place += 3 + point
     return before + after[place + 1 :], options
