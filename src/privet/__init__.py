@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .config.practice import practice
     from .config.sessions import open
     from .core.budget import Approximate, Pure, Zcdp
-    from .core.errors import BudgetExceeded, PrivetError, RequestError
+    from .core.errors import BudgetError, BudgetExceeded, PrivetError, RequestError
     from .core.schema import (
         Contribution,
         PublicTable,
@@ -81,6 +81,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AboveThreshold",
     "Approximate",
+    "BudgetError",
     "BudgetExceeded",
     "Contribution",
     "DatabaseTable",
@@ -153,6 +154,7 @@ __all__ = [
 _HOME = {
     "AboveThreshold": "mechanisms",
     "Approximate": "core.budget",
+    "BudgetError": "core.errors",
     "BudgetExceeded": "core.errors",
     "Contribution": "core.schema",
     "DatabaseTable": "engines.sources",

@@ -16,6 +16,7 @@ from .core.schema import Contents, Contribution, Schema
 from .core.unit import Nobody
 from .planner.keys import to_be_found
 from .planner.plan import Spend
+from .query.categories import check_categories, check_view
 from .query.frame import Result
 from .query.nodes import Query
 from .query.relation import Private
@@ -35,12 +36,15 @@ DEFAULT_PART = Fraction(1, 10)
 def read_question(question: Question, tables: Mapping[str, Schema], views: Mapping[str, Private]) -> tuple[Query, Wish]:
     """Return a question as our own tree, and what it says itself about how it is to be answered."""
     if isinstance(question, str):
-        return parse_asked(question, tables, views)
-    if isinstance(question, Result):
-        return question.query(), question.wish
-    if isinstance(question, Query):
-        return question, Wish()
-    raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+        query, wish = parse_asked(question, tables, views)
+    elif isinstance(question, Result):
+        query, wish = question.query(), question.wish
+    elif isinstance(question, Query):
+        query, wish = question, Wish()
+    else:
+        raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+    check_categories(query, tables)
+    return query, wish
 
 
 def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Schema]:
@@ -102,4 +106,5 @@ def read_views(
             raise BadParameter("views", name, "names that no table and no other view has")
         taken.add(name.casefold())
         found[name] = parse_view(sql, tables, found)
+        check_view(found[name], tables)
     return {name: view for name, view in found.items() if set(tables_of(view.table)) <= set(asked)}

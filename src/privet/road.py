@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from .core.entry import Plain
-from .core.errors import EngineError, PrivetError
+from .core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
 from .core.ports import Engine, Ledger
 from .core.receipt import Receipt
 from .core.relation import tables_of
@@ -21,6 +21,8 @@ from .planner.others import with_found
 from .planner.plan import Plan
 from .release import Released, found_first, release, release_all
 
+Result = TypeVar("Result")
+
 
 class Road:
     """Tables, the engine that reads them, and the account of a ledger that is charged before each reading."""
@@ -30,9 +32,15 @@ class Road:
         self._closing = ExitStack()
         self._closing.callback(self._engine.close)
         self._asking = threading.Lock()
+        self._closed = False
 
     def close(self) -> None:
-        """Close the engine's connection, and what else the session was given to close."""
+        """Close the engine's connection, and what else the session was given to close; what is asked is finished first.
+
+        A closed session refuses questions before they are charged.
+        """
+        with self._asking:
+            self._closed = True
         self._closing.close()
 
     def closing(self, close: Callable[[], object]) -> Self:
@@ -76,9 +84,14 @@ class Road:
 
     def _check_scans(self, plans: Sequence[Plan]) -> None:
         """Refuse what an engine would refuse, before it is charged."""
+        self._check_open()
         for one in (one for plan in plans for one in plan.passes):
             if asks(one.scan):
                 check_scan(one.scan, self._schemas)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RequestError("this session is closed and reads nothing any more; open a new one")
 
     def _release_all(self, batch: Batch, key: str | None) -> tuple[Receipt, tuple[Released, ...]]:
         self._check_scans(batch.releases)
@@ -94,8 +107,7 @@ class Road:
         stored = self._found(batch)
         if stored is not None:
             return stored
-        read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
-        released = release_all([exacts for exacts, _ in read], batch, receipt, [found for _, found in read])
+        released = _alone(lambda: self._drawn_all(batch, receipt), _unreleased())
         kept = self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
         return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
 
@@ -113,18 +125,39 @@ class Road:
         stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:
             return stored
-        exacts, found = self._read_exacts(plan, receipt, plan)
-        released = release(exacts, plan, receipt, found)
+        released = _alone(lambda: self._drawn(plan, receipt), _unreleased())
         kept = self._ledger.store(receipt, (released.keys, released.sums))
         return self._find(plan) or (receipt, _unpacked(kept))
 
+    def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
+        exacts, found = self._read_exacts(plan, receipt, plan)
+        return release(exacts, plan, receipt, found)
+
+    def _drawn_all(self, batch: Batch, receipt: Receipt) -> tuple[Released, ...]:
+        read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
+        return release_all([exacts for exacts, _ in read], batch, receipt, [found for _, found in read])
+
     def _scan(self, scan: Scan) -> Exact:
-        try:
-            return self._engine.scan(scan)
-        except PrivetError:
-            raise
-        except Exception:  # whatever an engine or a source raises may quote a row
-            raise EngineError from None
+        # whatever an engine or a source raises may quote a row
+        return _alone(lambda: self._engine.scan(scan), EngineError())
+
+
+def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
+    """Return what work on private rows gives; whatever it raises leaves without its text, its frames and its notes.
+
+    Guarantee: from what is raised here nothing can be reached that a foreign error said, nor a frame that held rows.
+    """
+    try:
+        return work()
+    except PrivetError as error:
+        failure = bare(error)
+    except Exception:  # which one it is may depend on the rows
+        bare(failure)
+    raise failure  # out here nothing is being handled that it could carry
+
+
+def _unreleased() -> PrivetError:
+    return InvariantError("noise could not be drawn for what was read; the charge stands")
 
 
 def _unpacked(stored: Plain) -> Released:

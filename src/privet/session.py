@@ -12,7 +12,7 @@ from .asked import Question, check_bounds, read_question, read_views, spend_of, 
 from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
-from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported
+from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported, raise_alone
 from .core.exact import open_probability
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
@@ -164,7 +164,7 @@ class Session(Clipped, InRounds):
         except BudgetExceeded as refused:
             if isinstance(plan, Levels):
                 raise
-            raise self._with_what_fits(refused, plan, how) from None
+            raise_alone(self._with_what_fits(refused, plan, how))
 
     def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
@@ -173,7 +173,8 @@ class Session(Clipped, InRounds):
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
-        if isinstance(plan, Levels):
+        self._check_open()
+        if type(plan) is Levels:
             level_of = CONFIDENCE if confidence is None else confidence
             return self.run_all(plan.batch, confidence=level_of, key=key)[0]
         if plan.rounds > 1:
@@ -242,6 +243,13 @@ class Session(Clipped, InRounds):
         bounds = {"bound": how.bound, "contribution": how.contribution}
         return make_batch([query], self._schemas, spend=spend, weights=[1], **bounds).plans[0]  # type: ignore[arg-type]
 
+    def _surely_fits(self, name: str) -> float:
+        """Return what `remaining` says is left, in the measure of a question: what fits can only be more."""
+        left = self.remaining()
+        if name == "epsilon":
+            return left.largest_epsilon
+        return float_down(Fraction(left.amount)) if left.measure == "rho" else 0.0
+
     def _with_what_fits(self, refused: BudgetExceeded, plan: Plan, how: Options) -> BudgetExceeded:
         """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""
         name = "rho" if plan.spend.epsilon is None else "epsilon"
@@ -256,7 +264,8 @@ class Session(Clipped, InRounds):
         def fits(amount: float) -> bool:
             return self._ledger.admits(at(amount).event, account=self._account)
 
-        low, high = 0.0, float_down(cast(Fraction, getattr(plan.spend, name)))
+        low, high = self._surely_fits(name), float_down(cast(Fraction, getattr(plan.spend, name)))
+        low = low if 0 < low < high and fits(low) else 0.0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)

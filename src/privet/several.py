@@ -130,8 +130,9 @@ class Several(Road):
         Intervals hold with `confidence`; if left out, with the one that a question's width is for, or 0.95.
         """
         level = None if confidence is None else open_probability(confidence, "confidence")
-        if not isinstance(batch, Batch):
+        if type(batch) is not Batch:
             raise BadParameter("batch", type(batch).__name__, "a batch of this session")
+        self._check_open()
         for plan in (part for one in batch.plans for part in parts_of(one)):
             verify(plan, self._schemas)
         with self._asking:

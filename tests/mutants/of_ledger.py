@@ -244,8 +244,8 @@ MUTANTS: list[Mutant] = [
         "road.py",
         f"{SESSIONS} adversarial/test_session_road.py",
         (
-            "            return stored\n        exacts, found = self._read_exacts(plan",
-            "            pass\n        exacts, found = self._read_exacts(plan",
+            "            return stored\n        released = _alone(lambda: self._drawn(plan",
+            "            pass\n        released = _alone(lambda: self._drawn(plan",
         ),
         ("            self._ledger.fail(receipt)\n", ""),
         ("return self._find(plan) or (receipt, _unpacked(kept))", "return receipt, released"),

@@ -190,7 +190,7 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_engine_safety.py",
         ('        self._fetch("SET enable_external_access = false")\n', ""),
         ('        self._fetch("SET lock_configuration = true")\n', ""),
-        ("                raise EngineError from None", "                raise"),
+        ("                raise_alone(EngineError())", "                raise"),
     ),
     *of(
         "engines/text.py",

@@ -185,7 +185,7 @@ def test_a_plan_that_reads_by_other_values_than_it_finds_is_not_run(change):
                 second,
             ),
             "rule": (replace(first, keys=None, scan=replace(first.scan, discovery=None)), second),
-            "values": (first, replace(second, scan=replace(second.scan, keys=(replace(key, values=("a",)),)))),
+            "values": (first, replace(second, scan=replace(second.scan, keys=(replace(key, values=("a", None)),)))),
         }[change]
         with pytest.raises(InvariantError):
             s.run(replace(plan, passes=passes))

@@ -152,14 +152,14 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
         (one,) = plan.passes
         draws = one.selection.draws
         tampered = {
-            "span": replace(one, selection=Selection((replace(draws[0], span=draws[0].span / 2), *draws[1:]))),
-            "last": replace(one, selection=Selection((replace(draws[0], last=7), *draws[1:]))),
-            "places": replace(one, scan=replace(one.scan, places=replace(one.scan.places, null_as=3))),
-            "order": replace(one, scan=replace(one.scan, bounding=replace(one.scan.bounding, order=2))),
-            "none": replace(one, selection=None),
+            "span": lambda: replace(one, selection=Selection((replace(draws[0], span=draws[0].span / 2), *draws[1:]))),
+            "last": lambda: replace(one, selection=Selection((replace(draws[0], last=7), *draws[1:]))),
+            "places": lambda: replace(one, scan=replace(one.scan, places=replace(one.scan.places, null_as=3))),
+            "order": lambda: replace(one, scan=replace(one.scan, bounding=replace(one.scan.bounding, order=2))),
+            "none": lambda: replace(one, selection=None),
         }[change]
         with pytest.raises(InvariantError):
-            s.run(replace(plan, passes=(tampered,)))
+            s.run(replace(plan, passes=(tampered(),)))
         assert s.history() == ()
 
 
@@ -184,7 +184,7 @@ def test_a_plan_whose_tree_is_for_less_than_a_unit_weighs_is_not_run():
             s.run(replace(plan, passes=(tampered,)))
 
 
-@pytest.mark.parametrize("change", [{"below": -(2**40)}, {"above": -(2**40)}, {"share": Fraction(1, 3)}])
+@pytest.mark.parametrize("change", [{"below": 0}, {"above": 0}, {"share": Fraction(1, 3)}])
 def test_a_plan_whose_scan_tells_too_little_apart_is_not_run(change):
     with session(privet.Rows()) as s:
         plan = s.plan("SELECT city, MEDIAN(pay) FROM t GROUP BY city", epsilon=1)

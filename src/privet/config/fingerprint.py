@@ -15,7 +15,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from privet.core.errors import RequestError
+from privet.core.errors import RequestError, raise_alone
 from privet.core.schema import Table
 from privet.engines.sources import DatabaseTable, paths_at
 
@@ -75,7 +75,7 @@ def fingerprint(key: bytes, name: str, table: Table) -> str:
                 while block := file.read(_BLOCK):
                     code.update(block)
     except OSError:
-        raise RequestError(f"the source of table {name!r} cannot be read") from None
+        raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
     return code.hexdigest()
 
 
@@ -92,7 +92,7 @@ def read_key(path: Path) -> bytes:
         with path.open("rb") as file:
             key = file.read(_LARGEST_KEY + 1)
     except OSError:
-        raise RequestError(f"the key {str(path)!r} cannot be read or made; check its folder and who owns it") from None
+        raise_alone(RequestError(f"the key {str(path)!r} cannot be read or made; check its folder and who owns it"))
     if not _LEAST_KEY <= len(key) <= _LARGEST_KEY:
         raise RequestError(f"the key {str(path)!r} must have {_LEAST_KEY} to {_LARGEST_KEY} random bytes")
     return key
@@ -106,7 +106,7 @@ def _read(place: Path, key: bytes) -> dict[str, dict[str, str]]:
         known = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in held["tables"].items()}
         written = held["format"], held["key"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise RequestError(f"{place} is not a file of fingerprints; move it away to start anew") from None
+        raise_alone(RequestError(f"{place} is not a file of fingerprints; move it away to start anew"))
     if written != (_FORMAT, _name_of(key)):
         raise RequestError(f"{place} was made with another key; use that one, or move the file away to start anew")
     return known
@@ -119,7 +119,7 @@ def _write(place: Path, key: bytes, known: dict[str, dict[str, str]]) -> None:
         _create(temporary, text.encode())
         os.replace(temporary, place)
     except OSError:
-        raise RequestError(f"{place} cannot be written; check its folder and who owns it") from None
+        raise_alone(RequestError(f"{place} cannot be written; check its folder and who owns it"))
 
 
 def _create(path: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.exact import positive, whole
 from privet.ledger.chain import read_head
 
@@ -130,7 +130,7 @@ def _text(file: Path, name: str) -> str:
         with file.open("rb") as opened:
             read = opened.read(LARGEST + 1)
     except (OSError, ValueError):
-        raise RequestError(f"{name} cannot be read; check the path, or make one: privet init") from None
+        raise_alone(RequestError(f"{name} cannot be read; check the path, or make one: privet init"))
     if len(read) > LARGEST:
         raise RequestError(f"{name} is larger than {LARGEST >> 20} MiB, which no privet.toml needs to be")
     try:
@@ -164,4 +164,4 @@ def _exactly(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise ValueError("not a decimal") from None
+        raise_alone(ValueError("not a decimal"))

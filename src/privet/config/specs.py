@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from privet.core.errors import RequestError
+from privet.core.errors import RequestError, raise_alone
 
 from .columns import KINDS
 from .draft import toml_list
@@ -65,7 +65,7 @@ def number_as_toml(text: str) -> str:
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
-        raise RequestError(f"{text!r} is not a number such as 3, 0.5 or 1e-6") from None
+        raise_alone(RequestError(f"{text!r} is not a number such as 3, 0.5 or 1e-6"))
     if not value.is_finite() or (value and abs(value.adjusted()) > 300):
         raise RequestError(f"{text!r} is not a number such as 3, 0.5 or 1e-6")
     return text.strip() if _TOML_NUMBER.fullmatch(text.strip()) else format(value, "f")
@@ -85,7 +85,7 @@ def _bounds(spec: str, kind: str, rest: str) -> list[str]:
     try:
         return [f"{name} = {readers[kind](part)}" for name, part in zip(names, parts, strict=False)]
     except ValueError:
-        raise RequestError(f"{spec!r}: {rest!r} are not the ends of a {kind}; write {FORMS}") from None
+        raise_alone(RequestError(f"{spec!r}: {rest!r} are not the ends of a {kind}; write {FORMS}"))
 
 
 def _whole(text: str) -> str:
@@ -103,4 +103,4 @@ def _values(rest: str, stored: str | None) -> str:
     try:
         return f"[{', '.join(_whole(value) for value in values)}]"
     except ValueError:
-        raise RequestError(f"{rest!r}: the column holds whole numbers, and these are not") from None
+        raise_alone(RequestError(f"{rest!r}: the column holds whole numbers, and these are not"))

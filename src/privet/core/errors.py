@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from decimal import ROUND_FLOOR, Context
+from typing import ClassVar, NoReturn
 
 _QUOTE_LIMIT = 60
 _NAME_LIMIT = 100
@@ -163,12 +164,12 @@ class BudgetExceeded(BudgetError):
         self.error = error
         name, largest = ("epsilon", largest_epsilon) if largest_rho is None else ("rho", largest_rho)
         advice = (
-            f"the largest {name} that still fits is {largest:.6g}{error and f', which gives {error}'}"
+            f"the largest {name} that still fits is {_down(largest)}{error and f', which gives {error}'}"
             if largest > 0
             else "nothing that costs anything fits any more"
         )
         self.countable = countable
-        amounts = f"{requested:.6g} of {measure}, and {remaining:.6g} is left"
+        amounts = f"{requested:.6g} of {measure}, and {_down(remaining)} is left"
         super().__init__(f"this costs {amounts if countable else 'more than is left of the budget'}; {advice}")
 
 
@@ -198,6 +199,35 @@ class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 
     code = "invariant"
+
+
+def raise_alone(error: BaseException) -> NoReturn:
+    """Raise an error that carries nothing of another one that is being handled.
+
+    `raise ... from None` only hides what is handled: it stays in `__context__`, with its text, which may quote a row,
+    and with the frames in which it came up, where the rows themselves may be.
+
+    Guarantee: neither `__context__` nor `__cause__` of what is raised holds anything, also where this is called in an
+    `except` block. Leaving a block does not set them again.
+    """
+    try:
+        raise error
+    finally:
+        error.__context__ = error.__cause__ = None
+
+
+def bare(error: PrivetError) -> PrivetError:
+    """Return an error of this package without all that was hung on it on its way: others, frames and notes."""
+    error.__context__ = error.__cause__ = error.__traceback__ = None
+    vars(error).pop("__notes__", None)
+    return error
+
+
+def _down(amount: float) -> str:
+    """Return an amount in six digits, rounded down: what a refusal says is left can be asked for."""
+    if amount in (float("inf"), float("-inf")):
+        return str(amount)
+    return f"{float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(repr(amount))) or 0.0:.6g}"
 
 
 def _shorten(name: str) -> str:

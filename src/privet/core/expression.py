@@ -6,6 +6,8 @@ import datetime
 from dataclasses import dataclass
 from fractions import Fraction
 
+from .complete import check_fields
+
 Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None
 
 
@@ -15,12 +17,20 @@ class Column:
 
     name: str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.name, str):  # names of columns come from anywhere: an enum's, or NumPy's
+            object.__setattr__(self, "name", str.__str__(self.name))
+        check_fields(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Literal:
     """A constant. Decimals are exact Fractions. Equal only to a constant of the same type: 1, 1.0 and true differ."""
 
     value: Value
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
@@ -35,6 +45,9 @@ class Call:
 
     function: str
     arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 Expression = Column | Literal | Call

@@ -6,11 +6,13 @@ public facts derived, in `privet.query.shape`; a tree that passes there does not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from .complete import check_fields
+from .errors import BadParameter
 from .expression import Expression
 
 
@@ -21,6 +23,10 @@ class Derive:
     source: Relation
     columns: tuple[tuple[str, Expression], ...]
     where: Expression | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_names(name for name, _ in self.columns)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,12 @@ class Join:
     on: Expression | None = None
     most: int | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_names(name for name, _ in self.names)
+        if self.most is not None and self.most < 1:
+            raise BadParameter("most", self.most, "at least 1, or None for all rows")
+
 
 @dataclass(frozen=True)
 class Within:
@@ -54,6 +66,11 @@ class Within:
     where: Expression | None = None
     step: Fraction | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.step is not None and self.step <= 0:
+            raise BadParameter("step", self.step, "above 0")
+
 
 @dataclass(frozen=True)
 class Group:
@@ -64,6 +81,10 @@ class Group:
     aggregates: tuple[Within, ...] = ()
     where: Expression | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_names([*(name for name, _ in self.keys), *(one.name for one in self.aggregates)])
+
 
 @dataclass(frozen=True)
 class By:
@@ -72,6 +93,9 @@ class By:
     expression: Expression
     descending: bool = False
     nulls_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -89,6 +113,11 @@ class Rank:
     argument: Expression | None = None
     places: int = 1
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0 <= self.places < 2**63:
+            raise BadParameter("places", self.places, "at least 0 and below 2**63")
+
 
 @dataclass(frozen=True)
 class Union:
@@ -96,9 +125,20 @@ class Union:
 
     sources: tuple[Relation, ...]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.sources:
+            raise BadParameter("sources", self.sources, "at least one relation")
+
 
 Relation = str | Derive | Join | Group | Rank | Union
 """A table by its name, or what is made of others."""
+
+
+def _check_names(names: Iterable[str]) -> None:
+    listed = list(names)
+    if len(set(listed)) != len(listed):
+        raise BadParameter("names", tuple(listed), "names of columns, none of them twice")
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def float_up(exact: Fraction | float) -> float:
 
 def float_down(exact: Fraction | float) -> float:
     """Return the greatest double that is no larger than `exact`."""
-    return -float_up(-exact)
+    return -float_up(-exact) or 0.0  # zero has no sign to show
 
 
 def inflate(computed: float) -> float:

@@ -10,9 +10,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NoReturn
 
+from .complete import check_fields
+from .errors import BadParameter, InvariantError, quote
+from .exact import whole
 from .expression import Expression
 from .relation import Relation
 from .schema import Key, Schema
+from .unit import Link, Nobody, Rows
+
+LONGEST_SHIFT = 30
+"""No weight has more binary places than this: sums of weighted rows are to fit 128 bits."""
+
+MOST_PLACES = 2**62
+"""No grid that rows are counted on has more places than this, and no rank lies further off."""
+
+_MOST_KEPT = 2**62
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,17 @@ class Sum:
     null_as: int | None = None
     power: int = 1
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.low > self.high:
+            raise BadParameter("low", self.low, f"at most high, which is {quote(self.high)}")
+        if self.step <= 0:
+            raise BadParameter("step", self.step, "above 0")
+        if self.power not in (1, 2):
+            raise BadParameter("power", self.power, "1 or 2")
+        if self.null_as is not None and not self.low <= self.null_as <= self.high:
+            raise BadParameter("null_as", self.null_as, "within low and high: a NULL counts as a value within bounds")
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -60,6 +83,11 @@ class Norm:
     limit: int
     shift: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.limit, "limit", least=1)
+        whole(self.shift, "shift", most=LONGEST_SHIFT)
+
 
 @dataclass(frozen=True)
 class Truncate:
@@ -67,6 +95,11 @@ class Truncate:
 
     groups: int
     rows: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.groups, "groups", least=1, most=_MOST_KEPT)
+        whole(self.rows, "rows", least=1, most=_MOST_KEPT)
 
 
 @dataclass(frozen=True)
@@ -84,6 +117,10 @@ class Pairs:
     of: Expression
     most: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.most, "most", least=1, most=_MOST_KEPT)
+
 
 @dataclass(frozen=True)
 class Largest:
@@ -96,19 +133,40 @@ class Largest:
     limit: int
     shift: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.limit, "limit", least=1)
+        whole(self.shift, "shift", most=LONGEST_SHIFT)
+
 
 Bounding = Norm | Truncate | Once | Pairs | Largest
 
 
 @dataclass(frozen=True)
 class GroupKey:
-    """A grouping expression and its public values; without values the keys are discovered in the data."""
+    """A grouping expression and its public values, each once; without values the keys are discovered in the data.
+
+    Guarantee: a row is in one of the groups that `values` make, at most: each value is there once, all are of one type,
+    and NULL is among them exactly where the key is `nullable`. A value that is listed twice would be released twice.
+    """
 
     expression: Expression
     values: tuple[Key, ...] | None
     nullable: bool
     other: str | None = field(default=None, metadata={"later": True})
     """What rows are grouped under whose value is not among those that are found first, by a scan of this key alone."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.other == "":
+            raise BadParameter("other", self.other, "a name, or None")
+        if self.values is None:
+            return
+        distinct = set(self.values)
+        if len(distinct) != len(self.values) or len({*map(type, distinct)} - {type(None)}) > 1:
+            raise BadParameter("values", self.values, "different values, all of one type")
+        if (None in distinct) != self.nullable:
+            raise BadParameter("nullable", self.nullable, "True exactly where NULL is among the values")
 
 
 @dataclass(frozen=True)
@@ -122,6 +180,11 @@ class Discovery:
     most: int
     order: Literal[0, 1, 2]
     shift: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.most, "most", least=1, most=_MOST_KEPT)
+        whole(self.shift, "shift", most=LONGEST_SHIFT)
 
 
 @dataclass(frozen=True)
@@ -137,6 +200,14 @@ class Near:
     below: int
     above: int
     bits: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0 <= self.share <= 1:
+            raise BadParameter("share", self.share, "from 0 to 1")
+        whole(self.below, "below", most=MOST_PLACES)
+        whole(self.above, "above", most=MOST_PLACES)
+        whole(self.bits, "bits", most=62)
 
 
 @dataclass(frozen=True)
@@ -164,6 +235,34 @@ class Scan:
     """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
     cells: tuple[tuple[Key, ...], ...] | None = field(default=None, metadata={"later": True})
     """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        unit = self.schema.unit
+        if isinstance(unit, (Link, Nobody)) or self.schema.contents is not None:
+            raise InvariantError("a scan reads what belongs to somebody, and says to whom")
+        # of a unit with several rows every row would count in full, also towards the keys that are found
+        if isinstance(self.bounding, Once) != isinstance(unit, Rows) and not isinstance(self.bounding, Pairs):
+            raise InvariantError("only where each row is a unit may contributions go unbounded")
+        self._check_places()
+        if isinstance(self.bounding, Largest) and not self.keys:
+            raise InvariantError("the largest cells of a unit are those of its groups")
+        if isinstance(self.bounding, Pairs):
+            counts = len(self.sums) == 1 and self.sums[0].expression is None and self.sums[0].offset == 0
+            if not counts or self.discovery is not None or self.distinct or self.places is not None:
+                raise InvariantError("a scan for different values counts them, and does nothing else")
+
+    def _check_places(self) -> None:
+        places = self.places
+        if places is None:
+            return
+        if self.sums or self.discovery is not None or self.distinct:
+            raise InvariantError("a scan counts by place, or sums")
+        if isinstance(self.bounding, Norm) and self.bounding.order != 1:
+            raise InvariantError("places are counted under an L1 norm")
+        plain = (places.low, places.power, places.offset, places.null_as) == (0, 1, 0, None)
+        if not plain or places.expression is None or places.high > MOST_PLACES:
+            raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
 
 
 def asks(scan: Scan) -> bool:

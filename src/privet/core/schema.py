@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal
 
+from .complete import check_fields
 from .errors import BadParameter, InvariantError
 from .exact import positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
@@ -27,6 +29,22 @@ DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
 PUBLIC_ROWS = 10**5
 """How many rows a public table has at most where nothing is declared; this is checked when it is opened."""
+
+_ENDS: Mapping[str, type] = {
+    "integer": Fraction,
+    "number": Fraction,
+    "date": datetime.date,
+    "timestamp": datetime.datetime,
+}
+HELD: Mapping[str, type] = {
+    "integer": int,
+    "number": Fraction,
+    "boolean": bool,
+    "text": str,
+    "date": datetime.date,
+    "timestamp": datetime.datetime,
+}
+"""As what bounds and values of each kind are declared."""
 
 LATER = {"later": True}
 """Marks a field that plans of older versions do not have: it is left out of digests where it has its default."""
@@ -51,6 +69,17 @@ class Column:
     def __post_init__(self) -> None:
         if not isinstance(self.nullable, bool):
             raise BadParameter("nullable", self.nullable, "True or False")
+        check_fields(self)
+        for name in ("low", "high"):
+            end = getattr(self, name)
+            if end is not None and type(end) is not _ENDS.get(self.kind):
+                raise BadParameter(name, end, f"what bounds a column of kind {self.kind}, or left out")
+        if self.step is not None and (self.step <= 0 or self.kind not in ("integer", "number")):
+            raise BadParameter("step", self.step, "above 0, for numbers alone")
+        if self.values is not None and (
+            len(set(self.values)) != len(self.values) or {*map(type, self.values)} - {HELD[self.kind]}
+        ):
+            raise BadParameter("values", self.values, f"different values of kind {self.kind}")
         if (self.low is None) != (self.high is None):
             raise BadParameter("high" if self.high is None else "low", None, "given, because its other end is")
         if self.low is not None and self.high is not None and self.low > self.high:  # type: ignore[operator]
@@ -130,6 +159,7 @@ class Contribution:
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", whole(self.groups, "groups", least=1, most=10**6))
         object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=10**6))
+        check_fields(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,7 +216,8 @@ class Schema:
             _check_window(self.unit, self.columns)
         if isinstance(self.unit, Link) and self.unit.via not in self.columns:
             raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
-        if self.key is not None and (isinstance(self.unit, Rows) or self.key not in self.columns):
+        named = isinstance(self.key, str) and self.key in self.columns
+        if self.key is not None and (isinstance(self.unit, Rows) or not named):
             raise BadParameter("key", self.key, "a listed column of a table of people, or of a public one")
         if self.contents is not None and not isinstance(self.unit, Nobody):
             raise InvariantError("only the rows of a public table are public")
@@ -201,6 +232,8 @@ class Schema:
                     "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
                 )
             object.__setattr__(self, "units", whole(self.units, "units", least=1, most=self.rows))
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))  # nobody's to change later
+        check_fields(self)
 
     @property
     def moves(self) -> Neighbors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
+from .complete import check_fields
 from .errors import BadParameter, InvariantError
 from .exact import whole
 
@@ -17,6 +18,7 @@ class Rows:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        check_fields(self)
 
     @property
     def touches(self) -> int:
@@ -41,6 +43,7 @@ class Person:
         if not isinstance(self.column, str) or not self.column:
             raise BadParameter("column", self.column, "the name of the column that says whose row it is")
         object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        check_fields(self)
 
     @property
     def touches(self) -> int:
@@ -79,6 +82,7 @@ class Window:
             raise BadParameter("origin", self.origin, "a datetime.date")
         object.__setattr__(self, "length", length)
         object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        check_fields(self)
 
     @property
     def touches(self) -> int:
@@ -114,6 +118,7 @@ class Link:
         for name, value in (("via", self.via), ("to", self.to), ("column", self.column)):
             if not isinstance(value, str) or not value:
                 raise BadParameter(name, value, "a name, as in Link('visit_id', to='visits', column='id')")
+        check_fields(self)
 
     @property
     def touches(self) -> int:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from privet.core.errors import BadParameter, EngineError, InvariantError
+from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
 from privet.core.exact import positive, whole
 from privet.core.links import followed
 from privet.core.scan import Exact, Scan
@@ -71,7 +71,7 @@ class DuckDB:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
             shutil.rmtree(self._spill, ignore_errors=True)
-            raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'") from None
+            raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB'"))
         self._deadline = Deadline(seconds, self._connection.interrupt)
         self._relations: dict[str, str] = {}
         try:
@@ -166,4 +166,4 @@ class DuckDB:
             except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
                 with contextlib.suppress(Exception):
                     self._connection.abort()
-                raise EngineError from None
+                raise_alone(EngineError())

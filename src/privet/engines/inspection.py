@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privet.core.errors import PrivetError, RequestError
+from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import Person, Rows
 
@@ -74,7 +74,7 @@ def columns_at(name: str, patterns: Sequence[str]) -> list[tuple[str, Kind | Non
         except PrivetError:
             raise
         except Exception:  # what the engine or the file says may quote a row
-            raise RequestError(f"the source of table {name!r} cannot be read") from None
+            raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
     return [(str(row[0]), kind_of(str(row[1]))) for row in described]
 
 

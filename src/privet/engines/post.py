@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import EngineError, InvariantError
+from privet.core.errors import EngineError, InvariantError, raise_alone
 from privet.core.expression import Call, Expression
 from privet.core.schema import Column as Facts
 from privet.core.schema import Kind
@@ -216,7 +216,7 @@ def _fetch(sql: str, bound: _Bound, *, arrays: bool = False) -> Any:
             return result.fetchnumpy() if arrays else result.fetchall()
         except duckdb.Error:
             connection.abort()
-            raise EngineError from None
+            raise_alone(EngineError())
         finally:
             if bound.arrays:
                 connection.unregister("released")

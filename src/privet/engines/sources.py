@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import person_column
 
+from .moments_stored import moments_as_stored, stored_moments
 from .text import TYPES, identifier, quoted
 from .values import physical
 
@@ -45,7 +46,8 @@ _WHOLE = {
 }
 _DOUBLES = {"FLOAT", "DOUBLE"}
 _REAL = {*_DOUBLES, "DECIMAL"}
-_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"}
+_FINE = "TIMESTAMPTZ_NS"
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", _FINE}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
 _TEXT = {"VARCHAR", "ENUM", "UUID"}
 
@@ -73,16 +75,45 @@ def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, 
     if isinstance(source, DatabaseTable):
         return _attach(connection, source, index)
     if isinstance(source, (str, os.PathLike)):
-        return files_of(name, [os.fspath(source)])
+        return _files(connection, name, [os.fspath(source)], table.schema, index)
     if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
-        return files_of(name, [os.fspath(one) for one in source])
-    frame = _frame(name, source, table.schema)
-    register = f"source{index}"
+        return _files(connection, name, [os.fspath(one) for one in source], table.schema, index)
     try:
-        connection.register(register, frame)
+        frame = moments_as_stored(_frame(name, source, table.schema), table.schema)
+        connection.register(f"source{index}", frame)
+    except RequestError:
+        raise
     except Exception:  # what the engine says may quote a value
-        raise _unreadable(name) from None
-    return Opened(register)
+        raise_alone(_unreadable(name))
+    return Opened(f"source{index}")
+
+
+def _files(connection: duckdb.DuckDBPyConnection, name: str, patterns: list[str], schema: Schema, index: int) -> Opened:
+    """Return a relation over files; Parquet files with declared points in time in milliseconds are read by Arrow.
+
+    The engine would convert these while it reads them, and one that does not fit would make every question fail.
+    """
+    opened = files_of(name, patterns)
+    if not all(path.lower().endswith(_PARQUET) for path in opened.paths):
+        return opened
+    listed = "[" + ", ".join(quoted(path) for path in opened.paths) + "]"
+    described = f"SELECT name FROM parquet_schema({listed}) WHERE converted_type = 'TIMESTAMP_MILLIS'"
+    described += " OR logical_type LIKE '%MILLIS=Milli%'"
+    try:
+        coarse = {str(row[0]).casefold() for row in connection.execute(described).fetchall()}
+        if not coarse & {column.casefold() for column in schema.columns}:
+            return opened
+        connection.register(f"source{index}", stored_moments(opened.paths, schema))
+    except ImportError:
+        raise_alone(
+            RequestError(
+                f"table {name!r} holds points in time in milliseconds, and reading these needs PyArrow: install "
+                f"privet[frames], or write the files with microseconds"
+            )
+        )
+    except Exception:  # what the engine or the file says may quote a value
+        raise_alone(_unreadable(name))
+    return Opened(f"source{index}", opened.paths)
 
 
 def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> str:
@@ -173,6 +204,8 @@ def _whole(sql: str, plain: str) -> str:
 
 def _moment(sql: str, plain: str) -> str:
     # a point in time with a zone is read in UTC; casts would ask for the session's zone
+    if plain == _FINE:
+        return f"CASE WHEN epoch_ns({sql}) IS NOT NULL THEN TRY_CAST({sql} AS TIMESTAMP_NS) END"
     return f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END" if plain in _ZONED else sql
 
 
@@ -241,7 +274,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index:
     try:
         connection.execute(f"ATTACH {quoted(path)} AS database{index} (READ_ONLY)").fetchall()
     except Exception:  # what the engine says may quote the file
-        raise RequestError(f"the database of table {source.table!r} cannot be opened for reading") from None
+        raise_alone(RequestError(f"the database of table {source.table!r} cannot be opened for reading"))
     relation = f"database{index}.{identifier(source.schema)}.{identifier(source.table)}"
     return Opened(relation, (path,))
 

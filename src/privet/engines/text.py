@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from fractions import Fraction
 
-from privet.core.errors import InvariantError, Unsupported
+from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.expression import Value
 from privet.core.schema import Kind
 
@@ -26,7 +26,7 @@ def quoted(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Unsupported("a text constant must be valid Unicode, without lone surrogates") from None
+        raise_alone(Unsupported("a text constant must be valid Unicode, without lone surrogates"))
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -35,7 +35,7 @@ def identifier(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise Unsupported("a name must be valid Unicode, without lone surrogates") from None
+        raise_alone(Unsupported("a name must be valid Unicode, without lone surrogates"))
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -53,7 +53,7 @@ def double(value: Fraction | int | float) -> str:
     try:
         found = float(value)
     except OverflowError:
-        raise Unsupported("a constant is too large for a double") from None
+        raise_alone(Unsupported("a constant is too large for a double"))
     if found in (float("inf"), float("-inf")):
         return f"'{found}'::DOUBLE"
     text = repr(found)

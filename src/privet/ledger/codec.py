@@ -22,7 +22,7 @@ from privet.accounting.groups import Group
 from privet.accounting.parallel import Neighbors, Parallel
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.entry import Plain
-from privet.core.errors import InvariantError, LedgerError, PrivetError, RequestError
+from privet.core.errors import InvariantError, LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.event import Composed, Event, Exact, Repeated
 from privet.mechanisms import (
     DiscreteGaussianEvent,
@@ -128,7 +128,7 @@ def read_event(data: Json) -> Event:
     except LedgerError:
         raise
     except (PrivetError, TypeError, ValueError):
-        raise LedgerError(f"a {data['type']} in the ledger is not a possible one") from None
+        raise_alone(LedgerError(f"a {data['type']} in the ledger is not a possible one"))
     return event
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from privet.core.errors import LedgerError
+from privet.core.errors import LedgerError, raise_alone
 
 from . import codec
 from .chain import canonical
@@ -41,7 +41,7 @@ def read_entry(body: object) -> Written:
     try:
         found = Written(number, read_time(time), _READERS[kind](data))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-        raise _impossible(kind) from None
+        raise_alone(_impossible(kind))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privet.core.errors import LedgerError
+from privet.core.errors import LedgerError, raise_alone
 
 from . import schema
 from .pages import Pages, verify_pages
@@ -110,7 +110,7 @@ def new_file(target: Path) -> Iterator[str]:
         sync_folder(folder.parent)
     except OSError as error:
         if isinstance(error, (FileExistsError, NotADirectoryError)) or error.errno in (errno.ENOTEMPTY, errno.EISDIR):
-            raise LedgerError(f"there is a file or a folder {str(folder)!r} already") from None
-        raise LedgerError(f"the ledger {str(folder)!r} cannot be made: {error.strerror}") from error
+            raise_alone(LedgerError(f"there is a file or a folder {str(folder)!r} already"))
+        raise_alone(LedgerError(f"the ledger {str(folder)!r} cannot be made: {error.strerror}"))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from privet.core.errors import LedgerError, PrivetError
+from privet.core.errors import LedgerError, PrivetError, raise_alone
 
 from . import schema
 from .chain import START, Head, canonical, follow, link, read_head
@@ -173,7 +173,7 @@ def cached_state(connection: sqlite3.Connection, *, strict: bool = False) -> Sta
         return _restored(connection, *row)
     except (PrivetError, TypeError, ValueError):
         if strict:
-            raise LedgerError("the ledger's cached balance is damaged") from None
+            raise_alone(LedgerError("the ledger's cached balance is damaged"))
         return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privet.core.errors import LedgerError
+from privet.core.errors import LedgerError, raise_alone
 
 _NETWORK = re.compile(
     r"9p|afpfs|afs|beegfs|ceph|cifs|coda|davfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|orangefs|prl_fs|pvfs2"
@@ -50,9 +50,9 @@ def told_as_ledger_errors() -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
         advice = _ADVICE.get(-1 if code is None else code & 0xFF, "the database under it failed")
-        raise LedgerError(f"the ledger cannot be used: {advice}") from error
-    except UnicodeDecodeError as error:
-        raise LedgerError("the ledger cannot be used: the file is damaged; put back a copy") from error
+        raise_alone(LedgerError(f"the ledger cannot be used: {advice}"))
+    except UnicodeDecodeError:
+        raise_alone(LedgerError("the ledger cannot be used: the file is damaged; put back a copy"))
 
 
 def check_place(folder: Path) -> None:
@@ -97,7 +97,7 @@ def check_file(path: Path) -> Identity:
     try:
         found, names = _names(path)
     except OSError:
-        raise LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it") from None
+        raise_alone(LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it"))
     if not stat.S_ISREG(found.st_mode):
         raise LedgerError(f"{str(path)!r} is not a file")
     if os.name == "posix" and found.st_mode & 0o077:

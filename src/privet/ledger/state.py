@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privet.core.budget import Approximate, Budget, Pure
-from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, UnknownName
+from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, UnknownName, raise_alone
 
 from .account import Account, open_account
 from .chain import START, Head
@@ -110,7 +110,7 @@ class State:
         except LedgerError:
             raise
         except PrivetError:
-            raise LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules") from None
+            raise_alone(LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules"))
         return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures)
 
     def _after(self, record: Record) -> State:
@@ -185,7 +185,7 @@ class State:
             accounts = {name: account.restore(data["accounts"][name]) for name, account in self.accounts.items()}
             dataset = self.whole.restore(data["dataset"])
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise LedgerError("the cached balance does not fit the ledger's rules") from None
+            raise_alone(LedgerError("the cached balance does not fit the ledger's rules"))
         return replace(self, head=head, time=time, dataset=dataset, accounts=accounts, failures=failures)
 
     def agrees(self, other: State) -> bool:

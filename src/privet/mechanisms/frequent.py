@@ -13,6 +13,7 @@ from typing import Literal
 
 from privet import noise
 from privet.accounting.events import PureEvent
+from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.exact import whole
@@ -50,6 +51,7 @@ class Frequent(Mechanism):
     one: int
 
     def __post_init__(self) -> None:
+        check_fields(self)
         whole(self.k, "k", least=1, most=MOST_WINNERS)
         whole(self.one, "one", least=1)
         if self.span <= 0 or self.rate <= 0:

@@ -14,9 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, RequestError
 from privet.core.rounding import float_up, inflate
-from privet.core.scan import Counts, Near
+from privet.core.scan import MOST_PLACES, Counts, Near
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -33,6 +34,7 @@ _ROOM = 60
 """Ranks off, times the denominator of the share, are kept below 2**60."""
 
 _LARGEST_DENOMINATOR = 2**20
+_WIDEST = 62
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,17 @@ class RankChoice(Mechanism):
     shift: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0 <= self.share <= 1 or self.share.denominator > _LARGEST_DENOMINATOR:
             raise BadParameter("share", self.share, "a share from 0 to 1, such as 1/2, with a denominator up to 2**20")
-        if self.last < 0 or self.span <= 0:
-            raise BadParameter("last", self.last, "a grid of at least one place, and a span above 0")
+        if not 0 <= self.last <= MOST_PLACES or self.span <= 0:
+            raise BadParameter("last", self.last, "a grid of one place to 2**62, and a span above 0")
         if self.rate * 2**_ROOM < 2**10 * self.share.denominator:
             raise RequestError("this part of the budget is too small to choose a quantile with; spend more on it")
+        if not 0 <= self.shift <= _WIDEST:
+            raise BadParameter("shift", self.shift, f"from 0 to {_WIDEST}")
+        if abs(self.offset) > self.reach:
+            raise BadParameter("offset", self.offset, "within reach")
 
     @classmethod
     def middle(cls, share: Fraction, *, last: int, span: Fraction, epsilon: Fraction) -> RankChoice:

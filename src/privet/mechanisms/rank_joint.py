@@ -15,10 +15,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Composed
 from privet.core.rounding import float_up, inflate
-from privet.core.scan import Counts
+from privet.core.scan import MOST_PLACES, Counts
 
 from . import rank_tree
 from .exponential import ExponentialEvent
@@ -59,12 +60,13 @@ class RankJoint(Mechanism):
     digits: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         rising = all(a < b for a, b in pairwise(self.shares))
         if not 2 <= len(self.shares) <= MOST or not rising or not 0 < self.shares[0] <= self.shares[-1] < 1:
             raise BadParameter("shares", self.shares, f"2 to {MOST} rising shares between 0 and 1")
         if not 0 <= self.digits <= rank_tree.BITS:
             raise BadParameter("digits", self.digits, f"from 0 to {rank_tree.BITS}")
-        if self.last < 0 or min(self.norm, self.count_epsilon, self.kappa) <= 0:
+        if not 0 <= self.last <= MOST_PLACES or min(self.norm, self.count_epsilon, self.kappa) <= 0:
             raise BadParameter(
                 "norm", self.norm, "above 0, as are kappa, the epsilon of counts and the number of places"
             )

@@ -17,10 +17,11 @@ from itertools import pairwise
 import numpy as np
 
 from privet import noise
+from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.rounding import float_up, inflate
-from privet.core.scan import Counts
+from privet.core.scan import MOST_PLACES, Counts
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -61,12 +62,13 @@ class RankTree(Mechanism):
     digits: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         rising = all(a < b for a, b in pairwise(self.shares))
         if not self.shares or not rising or not 0 < self.shares[0] <= self.shares[-1] < 1:
             raise BadParameter("shares", self.shares, "rising shares between 0 and 1")
         if not 0 <= self.digits <= BITS:
             raise BadParameter("digits", self.digits, f"from 0 to {BITS}")
-        if self.last < 0 or self.norm <= 0 or self.level_epsilon <= 0:
+        if not 0 <= self.last <= MOST_PLACES or self.norm <= 0 or self.level_epsilon <= 0:
             raise BadParameter("norm", self.norm, "above 0, as are the epsilon of a level and the number of places")
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, raise_alone
 from privet.core.exact import whole
 
 MOST_DRAWS = 2**31
@@ -43,7 +43,7 @@ def sample(sampler: Sampler[_One], size: Size) -> _One | NDArray[Any]:
     try:
         return sampler.fill(math.prod(shape)).reshape(shape)
     except MemoryError:
-        raise BadParameter("size", size, "a number of draws that fits in memory") from None
+        raise_alone(BadParameter("size", size, "a number of draws that fits in memory"))
 
 
 def read_shape(size: object) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def read_shape(size: object) -> tuple[int, ...]:
     try:
         shape = tuple(whole(side, "size") for side in sides)
     except BadParameter:
-        raise BadParameter("size", size, allowed) from None
+        raise_alone(BadParameter("size", size, allowed))
     if math.prod(shape) > MOST_DRAWS or any(side > MOST_DRAWS for side in shape) or len(shape) > 32:
         raise BadParameter("size", size, allowed)
     return shape

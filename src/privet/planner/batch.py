@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from privet.core.errors import InvariantError
+from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Aggregate, Query
@@ -34,6 +34,10 @@ class Batch:
 
     plans: tuple[Plan, ...]
     spend: Spend
+
+    def __post_init__(self) -> None:
+        if type(self.plans) is not tuple or not all(type(one) in (Plan, Levels) for one in self.plans):
+            raise BadParameter("plans", self.plans, "a tuple of plans")
 
     @cached_property
     def releases(self) -> tuple[Plan, ...]:

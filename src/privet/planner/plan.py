@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.accounting.events import PureEvent, ThresholdEvent
 from privet.aggregates import Aggregate
+from privet.core.complete import check_fields
+from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event
+from privet.core.exact import open_probability, whole
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
@@ -78,6 +81,10 @@ class Measure:
     mechanism: Noise
     shift: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_noise(self.mechanism)
+
     @property
     def standard_deviation(self) -> float:
         """The noise's standard deviation, in grid units."""
@@ -97,6 +104,11 @@ class KeyRelease:
     threshold: int
     delta: Fraction
     shift: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_noise(self.mechanism)
+        open_probability(self.delta, "delta")
 
     @property
     def event(self) -> Event:
@@ -119,6 +131,9 @@ class KeyRule:
     """
 
     mechanism: OptimalKeys
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def event(self) -> Event:
@@ -176,6 +191,9 @@ class Selection:
 
     draws: tuple[RankChoice | SeveralRanks, ...]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def slots(self) -> tuple[Slot, ...]:
         """What is released, in order: a place in each group for every slot."""
@@ -202,6 +220,13 @@ class Pass:
     winners: Frequent | None = field(default=None, metadata={"later": True})
     buckets: bool = field(default=False, metadata={"later": True})
     """Whether the last key of the scan is inside each group too: its one sum is released for each of its values."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if (self.selection is not None) + (self.winners is not None) + self.buckets > 1:
+            raise InvariantError("a pass chooses places or values, or sums by range, and one of these alone")
+        if self.inside and not self.scan.keys:
+            raise InvariantError("what is inside each group is the last key of a scan")
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:
@@ -248,6 +273,9 @@ class Known:
 
     value: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 Place = tuple[int, int] | Known
 """Where the value of a sum is found: a pass and a measure in it, or nowhere because it is known."""
@@ -277,6 +305,11 @@ class Plan:
     spend: Spend
     target: Target | None = None
     rounds: int = 1
+
+    def __post_init__(self) -> None:
+        whole(self.rounds, "rounds", least=1)
+        if type(self.passes) is not tuple or not all(type(one) is Pass for one in self.passes):
+            raise BadParameter("passes", self.passes, "a tuple of passes")
 
     def round(self, index: int) -> Plan:
         """Return one round as a plan of its own, with its own digest and event."""
@@ -360,6 +393,12 @@ class Plan:
         from .show import as_html
 
         return as_html(self)
+
+
+def _check_noise(noise: Noise) -> None:
+    """Refuse noise that is drawn for one number at a time: a measure has as many as there are groups."""
+    if isinstance(noise, Gaussian) and noise.grid == "whole":
+        raise InvariantError("noise for every group is drawn at once, on a fine grid")
 
 
 _AS_THEY_ARE = frozenset((type(None), bool, int, str))

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
+from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported, raise_alone
 from privet.core.exact import open_probability, positive, rational
 
 from .derive import columns_of, linear_in, meanings
@@ -68,7 +68,7 @@ def _limit(width: object, parameter: str) -> Limit:
     try:
         part = rational(Decimal(digits.strip()), parameter) / 100
     except (InvalidOperation, BadParameter):
-        raise BadParameter(parameter, width, allowed) from None
+        raise_alone(BadParameter(parameter, width, allowed))
     if not sign or rest or not 0 < part < 1:
         raise BadParameter(parameter, width, allowed)
     return Limit(part, relative=True)

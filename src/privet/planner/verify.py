@@ -8,33 +8,48 @@ from fractions import Fraction
 
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import Discovery, Near, Norm
-from privet.core.schema import Key, Schema
+from privet.core.scan import Discovery, Near, Pairs, Scan
+from privet.core.schema import HELD, Key, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
+from privet.mechanisms.frequent import MOST_WINNERS
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_joint import SeveralRanks
+from privet.query.functions import typed
 
 from .discover import threshold_of
 from .make import private_schema
-from .plan import KeyRule, Measure, Noise, Pass, Plan
+from .plan import KeyRule, Known, Measure, Noise, Pass, Plan
 from .selections import norm_of, span_of
 from .stability import key_sensitivity, sensitivity_of, shift_of
 from .winners import span_of_scores
+
+_SUMMED = ("integer", "number")
+_CHOSEN = ("boolean", None)
 
 
 def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     """Raise unless every release of a plan has noise for the sensitivity that these tables imply.
 
+    Values that contradict themselves cannot be made (`privet.core.complete`, and each value's own checks); what is
+    checked here is whether they fit each other and the tables.
+
     Guarantee: a plan that passes costs what its event says on these tables, whoever made it.
     """
+    if type(plan) is not Plan:
+        raise InvariantError("a plan is read as it is: its cost and its digest are computed, and not its own to say")
     if not plan.passes:
         raise InvariantError("a plan has at least one pass")
+    _verify_written(plan)
     for one in plan.passes:
-        if private_schema(one.scan.table, tables) != one.scan.schema:
+        expected = private_schema(one.scan.table, tables)
+        # columns are read by their place, and mappings are equal in any order
+        if expected != one.scan.schema or list(expected.columns) != list(one.scan.schema.columns):
             raise RequestError(
                 "this plan was made for other tables, or for other public facts about them; plan the question again"
             )
+        _verify_groups(one)
+        _verify_kinds(one.scan)
         _verify_selection(one)
         _verify_winners(one)
         _verify_buckets(one)
@@ -59,6 +74,63 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     hidden = any(key.values is None for key in plan.groups)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
+    _verify_readings(plan)
+
+
+def _verify_written(plan: Plan) -> None:
+    """Refuse a plan whose digest cannot be computed."""
+    try:
+        written = bool(plan.digest)
+    except RecursionError:
+        written = False
+    if not written:
+        raise RequestError("this plan is nested too deeply; split the question")
+
+
+def _verify_readings(plan: Plan) -> None:
+    """Refuse a plan whose answer is read from what it does not release: that would fail after the charge."""
+    for reading in plan.readings:
+        for place in reading.places:
+            if isinstance(place, Known):
+                continue
+            index, column = place
+            if not 0 <= index < len(plan.passes) or not 0 <= column < _columns(plan.passes[index]):
+                raise InvariantError("a plan reads what it does not release")
+
+
+def _columns(one: Pass) -> int:
+    """Return how many numbers or values a pass releases in each group."""
+    if one.winners is not None:
+        return MOST_WINNERS  # where there are fewer values than are asked for, the rest are NULL
+    if one.selection is not None:
+        return len(one.selection.slots)
+    if one.buckets:
+        return len(one.scan.keys[-1].values or ())
+    return len(one.measures)
+
+
+def _verify_groups(one: Pass) -> None:
+    """Refuse public values of another kind than what is grouped by: no row would be in such a group, or an engine
+    would fail at them after the charge.
+    """
+    for key in one.scan.keys:
+        kind = typed(key.expression, one.scan.schema.columns).kind
+        held = {*map(type, key.values or ())} - {type(None)}
+        if held and (kind is None or held != {HELD[kind]}):
+            raise InvariantError("the public values of a key are of another kind than the key")
+
+
+def _verify_kinds(scan: Scan) -> None:
+    """Refuse what is chosen by and summed where it is of a kind at which an engine would fail, after the charge."""
+    places = () if scan.places is None else (scan.places,)
+    for total in (*scan.sums, *places):
+        if total.expression is not None and typed(total.expression, scan.schema.columns).kind not in _SUMMED:
+            raise InvariantError("only numbers are summed")
+    for condition in (scan.where, *(total.where for total in (*scan.sums, *places))):
+        if condition is not None and typed(condition, scan.schema.columns).kind not in _CHOSEN:
+            raise InvariantError("rows are chosen by what is true or false of them")
+    if isinstance(scan.bounding, Pairs):
+        typed(scan.bounding.of, scan.schema.columns)
 
 
 def _verify_cells(plan: Plan) -> None:
@@ -87,14 +159,10 @@ def _verify_selection(one: Pass) -> None:
     places = one.scan.places
     if (places is None) != (one.selection is None):
         raise InvariantError("places are counted if and only if some are chosen")
+    if places is None and one.scan.near is not None:
+        raise InvariantError("ranks are looked at where rows are counted by place")
     if places is None or one.selection is None:
         return
-    if one.scan.sums or one.keys or one.scan.discovery or one.scan.distinct:
-        raise InvariantError("a scan counts by place, or sums")
-    if isinstance(one.scan.bounding, Norm) and one.scan.bounding.order != 1:
-        raise InvariantError("places are counted under an L1 norm")
-    if (places.low, places.power, places.offset, places.null_as) != (0, 1, 0, None):
-        raise InvariantError("a grid starts at place 0, and a row that has no value has no place")
     for draw in one.selection.draws:
         if isinstance(draw, SeveralRanks):
             enough, last = draw.norm >= norm_of(one.scan), places.high
@@ -153,6 +221,8 @@ def _verify_keys(one: Pass) -> None:
         return
     claimed = key_sensitivity(one.scan)
     least = threshold_of(rule.mechanism, one.scan, rule.delta)
+    if (rule.sensitivity, rule.shift) != (claimed, discovery.shift):
+        raise InvariantError("the threshold for keys is read in other units than keys were weighted in")
     if _distance(rule.mechanism) < _norm(rule.mechanism, claimed) or rule.threshold < least:
         raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
 

@@ -56,12 +56,14 @@ def call(function: str, *arguments: Expression) -> Expression:
         for argument in arguments:
             nested = isinstance(argument, Call) and argument.function == function
             flat.extend(argument.arguments if isinstance(argument, Call) and nested else (argument,))
-        return Call(function, tuple(sorted(flat, key=text))) if len(flat) > 1 else flat[0]
-    if function in MIRROR and isinstance(arguments[0], Literal) and not isinstance(arguments[1], Literal):
+        return flat[0] if len(flat) == 1 else Call(function, tuple(sorted(flat, key=text)))
+    if not arguments:
+        return Call(function, ())
+    constants = [isinstance(argument, Literal) for argument in arguments]
+    if function in MIRROR and constants == [True, False]:
         return Call(MIRROR[function], (arguments[1], arguments[0]))
     if function == "in":
-        constants = sorted(dict.fromkeys(arguments[1:]), key=text)
-        return Call(function, (arguments[0], *constants))
+        return Call(function, (arguments[0], *sorted(dict.fromkeys(arguments[1:]), key=text)))
     return folded(function, arguments) or Call(function, arguments)
 
 
