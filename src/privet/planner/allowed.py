@@ -86,7 +86,7 @@ def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Sche
             kept = {value[index] for value in values}
             key = public[place]
             left = tuple(one for one in key.values or () if one in kept)
-            found[places[place]] = key if left == key.values else replace(key, values=left)
+            found[places[place]] = key if left == key.values else replace(key, values=left, nullable=None in left)
     made = tuple(found)
     if hidden or all(_is_product(factor) for factor in factors):
         return made, None
@@ -146,7 +146,7 @@ def _bounded(key: GroupKey, rows: Traced) -> GroupKey:
             key, values=(*(value for value in kept if value is not None), *((None,) if key.nullable else ()))
         )
     left = tuple(value for value in key.values if value in kept or value is None)
-    return key if left == key.values else replace(key, values=left)
+    return key if left == key.values else replace(key, values=left, nullable=None in left)
 
 
 def _over(expression: Expression, way: Way) -> Expression:

@@ -43,11 +43,20 @@ def up(x: Fraction) -> Fraction:
     return -down(-x)
 
 
+def nearest(x: Interval) -> Interval:
+    """Return exact ends as doubles, rounded as an engine rounds: where both are attained, as by a quotient of doubles.
+
+    No value between them is rounded beyond them, and groups at the next whole number are not asked for in vain.
+    """
+    low, high = (None if end is None else max(-LARGEST, min(end, LARGEST)) for end in x)
+    return (None if low is None else Fraction(float(low))), (None if high is None else Fraction(float(high)))
+
+
 def neat(x: Fraction) -> Fraction:
     """Return a number within a few units in the last place that people would write: 10 for 10.000000000000002."""
     if not -LARGEST < x < LARGEST:
         return x
-    close = 4 * Fraction(math.ulp(float(x)))
+    close = 2 * ULPS * Fraction(math.ulp(float(x)))
     for simple in (x.limit_denominator(10**6), Fraction(f"{float(x):.15g}")):
         if abs(simple - x) <= close:
             return simple

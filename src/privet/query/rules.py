@@ -282,7 +282,7 @@ def bin_of(name: str, arguments: Arguments) -> Typed:
         raise WrongKind(spelled(name), "a width that a double can hold", ("a larger one",)) from None
     ratio = intervals.divide(x.doubles, (size, size))  # unbounded for a width that no double tells from 0
     nullable = x.nullable or real(*ratio, nullable=False).nullable
-    steps = intervals.rising(intervals.outward(ratio), floor)
+    steps = intervals.rising(intervals.nearest(ratio), floor)
     if isinstance(width, Fraction):
         return real(*intervals.multiply(steps, (size, size)), nullable=nullable)
     return whole(*intervals.multiply(steps, (Fraction(width),) * 2), nullable=nullable, step=width)
