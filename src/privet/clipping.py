@@ -145,26 +145,28 @@ class Clipped(Several):
         Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
         are of all rows that it is about, and of all people, whatever its groups.
         """
-        check_bounds(bound, contribution)
-        query, _ = read_question(question, self._schemas, self._views)
-        spend = spend_of(self._budget, epsilon, rho)
-        plan = make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
-        clamps = clamps_of(query, self._schemas)
-        people = bounding_question(plan, self._schemas)
-        questions: list[Question] = [
-            *([clamping_question(query, clamps)] if clamps else []),
-            *([people] if people else []),
-        ]
-        if not questions:
-            raise RequestError(
-                "nothing is clamped or bounded here: each row counts once, and in full; every interval covers the noise"
-            )
-        options: dict[str, Any] = {"bound": bound, "contribution": contribution}
-        batch = self.plan_all(questions, epsilon=epsilon, rho=rho, **options)
-        answers = list(self.run_all(batch, confidence=confidence, key=key))
-        columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
-        beyond = _share(answers[-1], "beyond") if people else None
-        return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
+        with self._pace.asking():
+            check_bounds(bound, contribution)
+            query, _ = read_question(question, self._schemas, self._views)
+            spend = spend_of(self._budget, epsilon, rho)
+            plan = make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+            clamps = clamps_of(query, self._schemas)
+            people = bounding_question(plan, self._schemas)
+            questions: list[Question] = [
+                *([clamping_question(query, clamps)] if clamps else []),
+                *([people] if people else []),
+            ]
+            if not questions:
+                raise RequestError(
+                    "nothing is clamped or bounded here: each row counts once, and in full; every interval covers the "
+                    "noise"
+                )
+            options: dict[str, Any] = {"bound": bound, "contribution": contribution}
+            batch = self.plan_all(questions, epsilon=epsilon, rho=rho, **options)
+            answers = list(self.run_all(batch, confidence=confidence, key=key))
+            columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
+            beyond = _share(answers[-1], "beyond") if people else None
+            return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
 
 
 def _read(clamp: Clamp, index: int, answer: Answer) -> Clamped:

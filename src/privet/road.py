@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 from .core.entry import Plain
@@ -15,6 +15,7 @@ from .core.relation import tables_of
 from .core.scan import Exact, Scan, asks
 from .core.schema import Key, Schema
 from .engines.fits import check_scan
+from .pace import Pace
 from .planner.batch import Batch
 from .planner.explain import facts
 from .planner.others import with_found
@@ -27,8 +28,11 @@ Result = TypeVar("Result")
 class Road:
     """Tables, the engine that reads them, and the account of a ledger that is charged before each reading."""
 
-    def __init__(self, schemas: Mapping[str, Schema], engine: Engine, ledger: Ledger, account: str) -> None:
+    def __init__(
+        self, schemas: Mapping[str, Schema], engine: Engine, ledger: Ledger, account: str, *, pace: Pace
+    ) -> None:
         self._schemas, self._engine, self._ledger, self._account = schemas, engine, ledger, account
+        self._pace = pace
         self._closing = ExitStack()
         self._closing.callback(self._engine.close)
         self._asking = threading.Lock()
@@ -53,6 +57,16 @@ class Road:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Keep others out who ask: the same question, asked twice at once, would be read and drawn twice.
+
+        How long one waits for its turn says how long another's reading took: what comes of it is held to the pace.
+        """
+        self._pace.fresh()
+        with self._asking:
+            yield
 
     def _find(self, plan: Plan) -> tuple[Receipt, Released] | None:
         found = self._ledger.find(plan.digest, self._account)

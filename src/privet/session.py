@@ -20,6 +20,7 @@ from .core.rounding import float_down
 from .core.schema import Contribution, Table
 from .engines.duckdb import DuckDB
 from .ledger.memory import MemoryLedger
+from .pace import Pace, read_step
 from .planner.accuracy import plan_within
 from .planner.batch import make_batch
 from .planner.levels import Levels
@@ -48,7 +49,9 @@ class Session(Clipped, InRounds):
     same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
     `views` are names for SELECTs over the tables whose rows still belong to people. `about` names the tables that may
     be asked about; without it, all may. Views of tables that may not be asked about are left out. Another engine than
-    DuckDB over the tables can be given as `engine`; the session closes it.
+    DuckDB over the tables can be given as `engine`; the session closes it. With a `time_step`, in seconds, an answer
+    that is read from the data, or its failure, is handed over at the next multiple of it since the question was asked,
+    so that how long it took says little about the data.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Session(Clipped, InRounds):
         account: str = "session",
         engine: Engine | None = None,
         about: Collection[str] | None = None,
+        time_step: object = None,
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
@@ -77,12 +81,13 @@ class Session(Clipped, InRounds):
         self._budget = book.budget_of(account)
         if budget not in (None, self._budget):
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
+        pace = Pace(read_step(time_step))
         owned = followed({name: table.schema for name, table in tables.items()})
         # a table that may not be asked about can still say who owns the rows of one that links to it
         schemas = {name: schema for name, schema in owned.items() if about is None or name in about}
         self._views = read_views(views or {}, owned, schemas)
         reads = DuckDB(tables) if engine is None else engine
-        super().__init__(with_contents(schemas, reads), reads, book, account)
+        super().__init__(with_contents(schemas, reads), reads, book, account, pace=pace)
 
     @property
     def ledger(self) -> Ledger:
@@ -158,13 +163,14 @@ class Session(Clipped, InRounds):
         if confidence is not None:
             open_probability(confidence, "confidence")
         said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
-        plan, how = self._planned(question, said)
-        try:
-            return self.run(plan, confidence=confidence, key=key)
-        except BudgetExceeded as refused:
-            if isinstance(plan, Levels):
-                raise
-            raise_alone(self._with_what_fits(refused, plan, how))
+        with self._pace.asking():
+            plan, how = self._planned(question, said)
+            try:
+                return self.run(plan, confidence=confidence, key=key)
+            except BudgetExceeded as refused:
+                if isinstance(plan, Levels):
+                    raise
+                raise_alone(self._with_what_fits(refused, plan, how))
 
     def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
@@ -174,20 +180,24 @@ class Session(Clipped, InRounds):
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
         self._check_open()
-        if type(plan) is Levels:
-            level_of = CONFIDENCE if confidence is None else confidence
-            return self.run_all(plan.batch, confidence=level_of, key=key)[0]
-        if plan.rounds > 1:
+        with self._pace.asking():
+            if type(plan) is Levels:
+                level_of = CONFIDENCE if confidence is None else confidence
+                return self.run_all(plan.batch, confidence=level_of, key=key)[0]
+            if plan.rounds > 1:
+                verify(plan, self._schemas)
+                return self._run_rounds(plan, confidence=confidence, key=key)
+            if confidence is None:
+                confidence = plan.target.confidence if plan.target else CONFIDENCE
+            level = float(open_probability(confidence, "confidence"))
             verify(plan, self._schemas)
-            return self._run_rounds(plan, confidence=confidence, key=key)
-        if confidence is None:
-            confidence = plan.target.confidence if plan.target else CONFIDENCE
-        level = float(open_probability(confidence, "confidence"))
-        verify(plan, self._schemas)
-        with self._asking:  # or the same question, asked twice at once, would be read and drawn twice
             # a key is looked up even for a question that was answered: it may have been used for another
-            receipt, released = (self._find(plan) if key is None else None) or self._release(plan, key)
-        return read_answer(released, plan, receipt, confidence=level)
+            found = self._find(plan) if key is None else None
+            if found is None:
+                with self._one_at_a_time():
+                    found = (self._find(plan) if key is None else None) or self._release(plan, key)
+            receipt, released = found
+            return read_answer(released, plan, receipt, confidence=level)
 
     def remaining(self) -> Left:
         """Return what is left of the budget."""

@@ -111,18 +111,19 @@ class Several(Road):
         """
         if confidence is not None:
             open_probability(confidence, "confidence")
-        batch = self.plan_all(
-            questions,
-            epsilon=epsilon,
-            rho=rho,
-            weights=weights,
-            bound=bound,
-            contribution=contribution,
-            within=within,
-            confidence=confidence,
-            at_most=at_most,
-        )
-        return self.run_all(batch, confidence=confidence, key=key)
+        with self._pace.asking():
+            batch = self.plan_all(
+                questions,
+                epsilon=epsilon,
+                rho=rho,
+                weights=weights,
+                bound=bound,
+                contribution=contribution,
+                within=within,
+                confidence=confidence,
+                at_most=at_most,
+            )
+            return self.run_all(batch, confidence=confidence, key=key)
 
     def run_all(self, batch: Batch, *, confidence: object = None, key: str | None = None) -> tuple[Answer, ...]:
         """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
@@ -133,12 +134,16 @@ class Several(Road):
         if type(batch) is not Batch:
             raise BadParameter("batch", type(batch).__name__, "a batch of this session")
         self._check_open()
-        for plan in (part for one in batch.plans for part in parts_of(one)):
-            verify(plan, self._schemas)
-        with self._asking:
-            receipt, stored = (self._found(batch) if key is None else None) or self._release_all(batch, key)
-        released = dict(zip((plan.digest for plan in batch.releases), stored, strict=True))
-        return tuple(_read(plan, released, receipt, level) for plan in batch.plans)
+        with self._pace.asking():
+            for plan in (part for one in batch.plans for part in parts_of(one)):
+                verify(plan, self._schemas)
+            found = self._found(batch) if key is None else None
+            if found is None:
+                with self._one_at_a_time():
+                    found = (self._found(batch) if key is None else None) or self._release_all(batch, key)
+            receipt, stored = found
+            released = dict(zip((plan.digest for plan in batch.releases), stored, strict=True))
+            return tuple(_read(plan, released, receipt, level) for plan in batch.plans)
 
     def _read_plain(self, question: Question) -> tuple[Query, Wish]:
         """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""

@@ -142,7 +142,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "session.py",
         "adversarial/test_session_road.py",
-        ("        verify(plan, self._schemas)\n        with self._asking:  # or", "        with self._asking:  # or"),
+        ("            verify(plan, self._schemas)\n            # a key is", "            # a key is"),
     ),
     *of(
         "aggregates/aggregate.py",

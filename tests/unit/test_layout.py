@@ -30,6 +30,7 @@ FLOORS = (
         "answer",
         "config",
         "asked",
+        "pace",
         "road",
         "several",
         "rounds",

@@ -13,6 +13,7 @@ from typing import Any
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.exact import positive, whole
 from privet.ledger.chain import read_head
+from privet.pace import read_step
 
 from .accounts import read_analysts, read_rules
 from .locate import locate
@@ -96,6 +97,7 @@ def _engine(root: Section) -> EngineLimits:
         memory_limit=section.read("memory_limit", _memory, usual.memory_limit),
         threads=section.read("threads", lambda value: whole(value, "threads", least=1, most=1024), None),
         timeout=section.read("timeout", above_zero("timeout"), positive(usual.timeout, "timeout")),
+        time_step=section.read("time_step", read_step, None),
     )
     section.finish()
     return made

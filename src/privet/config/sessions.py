@@ -43,6 +43,7 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
             account=account,
             engine=engine,
             about=about,
+            time_step=config.engine.time_step,
         ).closing(ledger.close)
         opened.pop_all()
     return session

@@ -35,11 +35,15 @@ class Analyst:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineLimits:
-    """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan."""
+    """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan.
+
+    `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
+    """
 
     memory_limit: str = MEMORY_LIMIT
     threads: int | None = None
     timeout: Fraction = Fraction(TIMEOUT)
+    time_step: Fraction | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from privet import cli
 from privet.engines.duckdb import DuckDB
+from privet.pace import Pace
 
 DECLARED = """
 [budget]
@@ -61,6 +63,16 @@ def told(*arguments: str, **environment: str) -> Any:
     shown = run(*arguments, "--json", **environment)
     assert (shown.exit_code, shown.stderr) == (0, "")
     return json.loads(shown.stdout)
+
+
+def test_a_command_hands_a_fresh_answer_over_on_the_grid_of_time_of_the_file(folder: Path) -> None:
+    (folder / "privet.toml").write_text(DECLARED + "[engine]\ntime_step = 2\n")
+    start = time.monotonic()
+    first = told("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana")
+    assert time.monotonic() - start >= 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pace, "_wait", lambda self, step: pytest.fail("waits") if self._asked.fresh else None)
+        assert told("ask", QUESTION, "--epsilon", "0.5", "--analyst", "ana")["rows"] == first["rows"]
 
 
 @pytest.mark.parametrize("width", ["80", "120"])

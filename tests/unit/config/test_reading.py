@@ -81,6 +81,7 @@ tables = ["visits"]
 memory_limit = "2GB"
 threads = 2
 timeout = 30.5
+time_step = 0.1
 
 [ledger]
 path = "ledgers/hospital.ledger"
@@ -138,6 +139,7 @@ def test_everything_that_can_be_declared_is_read_exactly(tmp_path: Path) -> None
     assert config.analysts["bob"].budget is None
     assert config.analysts["bob"].tables == ("visits", "drugs")
     assert (config.engine.memory_limit, config.engine.threads, config.engine.timeout) == ("2GB", 2, Fraction(61, 2))
+    assert config.engine.time_step == Fraction(1, 10)
     assert config.ledger.path == tmp_path / "ledgers/hospital.ledger"
     assert config.key_file == tmp_path / "fingerprint.key"
 
@@ -308,6 +310,10 @@ def test_a_budget_that_is_declared_badly_is_told(tmp_path: Path, budget: str, wo
         ("[budget]", '[engine]\nmemory_limit = "lots"\n[budget]', 'such as "4GB"'),
         ("[budget]", "[engine]\nthreads = 0\n[budget]", "at least 1"),
         ("[budget]", "[engine]\ntimeout = 0\n[budget]", "above 0"),
+        ("[budget]", "[engine]\ntime_step = 0\n[budget]", "a number of seconds above 0"),
+        ("[budget]", "[engine]\ntime_step = 1e9\n[budget]", "up to 3,600"),
+        ("[budget]", '[engine]\ntime_step = "1s"\n[budget]', "a number of seconds above 0"),
+        ("[budget]", "[engine]\ntime_step = true\n[budget]", "a number of seconds above 0"),
         ("[budget]", '[ledger]\nhead = "12"\n[budget]', "a ledger's head"),
         ("[budget]", "[ledger]\npath = 3\n[budget]", "a path in quotes"),
         ("[budget]", "[fingerprint]\n[budget]", "key is missing"),
