@@ -181,7 +181,7 @@ def test_computed_columns_are_held_to_their_facts_whatever_is_believed(one, lies
     relation = Derive("t", (("p", Column("p")), ("d", one)), None)
     with connection() as made:
         found = made.execute(
-            f"SELECT c1 FROM {relation_sql(relation, {'t': schema(people=True)}, {'t': 't'})}"
+            f"SELECT c1 FROM {relation_sql(relation, {'t': schema(people=True)}, {'t': 't'}, 1)}"
         ).fetchall()
     assert all(value is None or 0 <= value <= 1 for (value,) in found)
 

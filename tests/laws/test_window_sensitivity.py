@@ -104,7 +104,7 @@ class Bench:
         for name in facts:
             shown = ", ".join(f"c{index}" for index in range(len(KINDS[name])))
             names[name] = f"({linked_view(f'SELECT {shown} FROM {name} WHERE world = $world', name, facts, names)})"
-        asked = statement(one, relation_sql(one.table, facts, names), SECRET)
+        asked = statement(one, relation_sql(one.table, facts, names, SECRET), SECRET)
         found = []
         for world in range(worlds):
             rows = self.connection.execute(asked.sql, {"world": world, **asked.parameters}).fetchall()

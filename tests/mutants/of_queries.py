@@ -100,7 +100,7 @@ MUTANTS: list[Mutant] = [
             "    if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):",
             "    if False:",
         ),
-        ("    table = with_cuts(source.table, source.tables)", "    table = source.table"),
+        ("    table = with_cuts(source.table, source.tables, used)", "    table = source.table"),
     ),
     *of(
         "query/sql.py",

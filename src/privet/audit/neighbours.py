@@ -117,7 +117,7 @@ class Bench(DuckDB):
 
     def read(self, scan: Scan) -> Seen:
         """Return what a scan gives in the world that was entered."""
-        relation = relation_sql(scan.table, self._tables, self._worlds)
+        relation = relation_sql(scan.table, self._tables, self._worlds, _SECRET)
         if scan.places is not None:
             # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs
             counted = counting(replace(scan, near=None), relation, _SECRET)

@@ -35,8 +35,14 @@ class Join:
 
     Between private sides, rows of different units never meet, whatever the condition says. `left` keeps the rows of the
     left side that meet none. `names` says what each column of the right side is called in the result: (name, column).
-    The condition is over the result's columns. Of each unit, at most `most` rows of the right side take part, the first
-    in the order of their columns; with None, all.
+    The condition is over the result's columns.
+
+    `most` is how many pairs the rows of one unit make at most; with None, all. What counts as a pair is decided by the
+    equalities of the condition alone, between a left and a right side: two rows of a unit, or a unit's row and a public
+    one, for which they all hold. Where no two rows of the right side (of one unit, or public) are alike in them, no row
+    meets several, and nothing is cut. Otherwise the unit's left rows are taken in the order of a keyed hash, each with
+    all that it meets, until there are `most` pairs; of the last one's, those with the least hash. A left row that is
+    left without its pairs is gone, from a left join too; one that has none is kept there.
     """
 
     left: Relation
@@ -50,7 +56,7 @@ class Join:
         check_fields(self)
         _check_names(name for name, _ in self.names)
         if self.most is not None and self.most < 1:
-            raise BadParameter("most", self.most, "at least 1, or None for all rows")
+            raise BadParameter("most", self.most, "at least 1, or None for all pairs")
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,12 @@ class DuckDB:
 
     def scan(self, scan: Scan) -> Exact:
         """Return the exact sums of a scan, sealed."""
-        relation = relation_sql(scan.table, self._tables, self._relations)
+        secret = secrets.randbits(128)
+        relation = relation_sql(scan.table, self._tables, self._relations, secret)
         if scan.places is not None:
-            counted = counting(scan, relation, secrets.randbits(128))
+            counted = counting(scan, relation, secret)
             return Exact({}, as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds))
-        asked = statement(scan, relation, secrets.randbits(128))
+        asked = statement(scan, relation, secret)
         rows = self._fetch(asked.sql, asked.parameters)
         return Exact({row[: asked.keys]: row[asked.keys :] for row in rows})
 

@@ -17,5 +17,5 @@ def check_scan(scan: Scan, tables: Mapping[str, Schema]) -> None:
 
     The text that an engine would run is made, and thrown away: whatever may be refused is refused on the way.
     """
-    relation = relation_sql(scan.table, tables, {name: name for name in tables})
+    relation = relation_sql(scan.table, tables, {name: name for name in tables}, 0)
     (statement if scan.places is None else counting)(scan, relation, 0)

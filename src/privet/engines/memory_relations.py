@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime
 import math
+import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Expression
+from privet.core.expression import Call, Expression
 from privet.core.links import fetched_columns
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Column, Schema
 from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
+from privet.query.origin import equal_sides
 from privet.query.shape import schema_of
 
 from .evaluation import as_kind, evaluate_row
-from .memory_within import Owned, Row, grouped, in_order, ranked, read
+from .memory_within import Owned, Row, grouped, ranked, read
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]]) -> list[Owned]:
@@ -77,29 +80,53 @@ def _kept(rows: list[Owned], where: Expression | None, facts: Mapping[str, Colum
 
 
 def _join(join: Join, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]], schema: Schema) -> list[Owned]:
-    both = bool(unit_columns(schema_of(join.right, tables).unit))
-    right = rows_of(join.right, tables, stored)
-    if both and join.most is not None:
-        right = _cut(right, join.most)
+    left, right = schema_of(join.left, tables), schema_of(join.right, tables)
+    both = bool(unit_columns(right.unit))
+    mine, theirs = rows_of(join.left, tables, stored), rows_of(join.right, tables, stored)
+    alike = list(equal_sides(join, left))
+    equal = [Call("equal", sides) for sides in alike]
+    pairs: list[list[Row]] = []
+    for owner, row in mine:
+        joined = [
+            {**row, **{name: r[column] for name, column in join.names}} for o, r in theirs if not both or o == owner
+        ]
+        pairs.append([pair for pair in joined if all(evaluate_row(one, pair, schema.columns) is True for one in equal)])
+    for owner in {owner for owner, _ in mine} if join.most is not None and unit_columns(left.unit) else ():
+        those = [row for other, row in theirs if not both or other == owner]
+        keys = [_keys(join, row, [one for _, one in alike], schema) for row in those]
+        if any(count > 1 for key, count in Counter(keys).items() if None not in key):
+            _cut([place for place, (other, _) in enumerate(mine) if other == owner], pairs, join.most or 0)
     found: list[Owned] = []
-    for owner, row in rows_of(join.left, tables, stored):
-        pairs = []
-        for other, theirs in right:
-            pair = {**row, **{name: theirs[column] for name, column in join.names}}
-            holds = join.on is None or evaluate_row(join.on, pair, schema.columns) is True
-            if holds and (not both or owner == other):
-                pairs.append(pair)
-        if not pairs and join.kind == "left":
-            pairs.append({**row, **{name: None for name, _ in join.names}})
-        found += [(owner, pair) for pair in pairs]
+    for (owner, row), several in zip(mine, pairs, strict=True):
+        if several is _GONE:
+            continue
+        met = [pair for pair in several if join.on is None or evaluate_row(join.on, pair, schema.columns) is True]
+        if not met and join.kind == "left":
+            met.append({**row, **{name: None for name, _ in join.names}})
+        found += [(owner, pair) for pair in met]
     return found
 
 
-def _cut(rows: list[Owned], most: int) -> list[Owned]:
-    owned: dict[Any, list[Row]] = {}
-    for owner, row in rows:
-        owned.setdefault(owner, []).append(row)
-    return [(owner, row) for owner, several in owned.items() for row in in_order(several)[:most]]
+_GONE: list[Row] = []
+"""Stands for the pairs of a row that is left without any."""
+
+
+def _keys(join: Join, row: Row, expressions: Sequence[Expression], schema: Schema) -> tuple[Any, ...]:
+    """Return what must be equal of a row of the right side."""
+    named = {name: row[column] for name, column in join.names}
+    return tuple(evaluate_row(one, named, schema.columns) for one in expressions)
+
+
+def _cut(places: list[int], pairs: list[list[Row]], most: int) -> None:
+    """Keep `most` pairs of a unit's rows, at most; which, is chosen anew each time."""
+    draw = secrets.SystemRandom()
+    made = 0
+    for place in draw.sample(places, len(places)):
+        several = pairs[place]
+        if several:
+            kept = draw.sample(several, min(len(several), max(most - made, 0)))
+            pairs[place] = kept or _GONE
+            made += len(kept)
 
 
 def _renamed(row: Row, schema: Schema) -> Row:

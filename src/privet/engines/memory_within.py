@@ -13,7 +13,7 @@ from privet.core.errors import InvariantError
 from privet.core.relation import Group, Rank, Within
 from privet.core.scan import Sum
 from privet.core.schema import Column, Kind, Schema
-from privet.query.functions import typed
+from privet.query.functions import longest, typed
 
 from .evaluation import evaluate_row
 from .grid import doubles
@@ -28,6 +28,8 @@ def read(value: Any, column: Column) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     low, high = column.low, column.high
+    if column.kind == "text":
+        return value[: longest(column)]
     if column.kind == "integer" and column.values is not None:
         listed = [one for one in column.values if isinstance(one, int)]
         return value if min(listed) <= value <= max(listed) else None
@@ -115,11 +117,6 @@ def _ahead(relation: Rank, a: Row, b: Row, facts: Mapping[str, Column]) -> int:
         if found:
             return found
     return 0
-
-
-def in_order(rows: list[Row]) -> list[Row]:
-    """Return rows in the order of their columns, NULLs last."""
-    return sorted(rows, key=cmp_to_key(_further))
 
 
 def _further(a: Row, b: Row) -> int:

@@ -7,6 +7,7 @@ import datetime
 from privet.core.errors import InvariantError
 from privet.core.schema import Schema
 from privet.core.unit import Person, Window
+from privet.query.functions import LONGEST
 
 from .text import whole
 from .values import clamped, physical
@@ -20,8 +21,8 @@ _FIRST = 62_135_596_800_000_000
 def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
     """Return the unit of a row, and the condition under which it has one.
 
-    The person is as it is stored and not clamped: clamping would make one person of several. For a window of time the
-    unit is the person and the bucket that holds the row's time.
+    The person is as it is stored and neither clamped nor cut: that would make one person of several. For a window of
+    time the unit is the person and the bucket that holds the row's time.
 
     Guarantee: rows of a person within a window of the unit's length have one of at most two units: buckets are that
     long, and a time that is clamped to its bounds moves no further from another.
@@ -34,6 +35,9 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
     known = f"{owner} IS NOT NULL"
     if schema.columns[column].kind == "number":
         known += f" AND NOT isnan({owner})"
+    if schema.columns[column].kind == "text":
+        # joins copy it: one that is too long stands as its fingerprint, so that people stay apart
+        owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN sha256({owner}) ELSE {owner} END"
     if isinstance(unit, Person):
         return owner, known
     time = clamped(f"{prefix}{names[unit.time]}", schema.columns[unit.time])

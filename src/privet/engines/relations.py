@@ -9,35 +9,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Column
+from privet.core.expression import Column, Expression
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
+from privet.query.origin import equal_sides
 from privet.query.shape import schema_of
 
 from .expressions import Renderer
 from .owners import owner_of
+from .pairs import Side, join_sql
+from .rendered import unified
 from .text import TYPES
 from .values import clamped, physical, sources
 from .within import group_sql, rank_sql
 
 
-def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str]) -> str:
+def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> str:
     """Return what stands after FROM: a table's own name, or a sub-query with columns u, c0, c1, ...
 
-    `tables` are the stored ones, with their links followed, and `names` what the engine calls them.
+    `tables` are the stored ones, with their links followed, and `names` what the engine calls them. `secret` is 128
+    fresh random bits, by which pairs are chosen where a unit's rows make too many.
 
     Guarantee: that of `privet.query.shape.schema_of`, which is asked for every step.
     """
     if isinstance(relation, str):
         return names[relation]
-    return f"({_Writer(tables, names).write(relation)})"
+    return f"({_Writer(tables, names, secret).write(relation)})"
 
 
 class _Writer:
-    def __init__(self, tables: Mapping[str, Schema], names: Mapping[str, str]) -> None:
+    def __init__(self, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> None:
         self.tables = tables
         self.names = names
+        self.secret = secret
 
     def write(self, relation: Relation) -> str:
         match relation:
@@ -88,20 +93,29 @@ class _Writer:
         mine, theirs = physical(left), physical(right)
         made = physical(self.schema(join))
         renamed = [f"{theirs[column]} AS {made[name]}" for name, column in join.names]
-        rows = self.write(join.right)
-        if both and join.most is not None:
-            rows = _cut(rows, list(theirs.values()), join.most)
-        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({rows})"
-        conditions = ["u = v"] if both else []
-        if join.on is not None:
-            facts = sources(self.schema(join))
-            conditions.append(Renderer(facts).render(join.on).sql)
+        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({self.write(join.right)})"
+        renderer = Renderer(sources(self.schema(join)))
+        on = "" if join.on is None else renderer.render(join.on).sql
         columns = [*_carried(left), *mine.values(), *(made[name] for name, _ in join.names)]
-        kind = "JOIN" if join.kind == "inner" else "LEFT JOIN"
-        return (
-            f"SELECT {', '.join(columns)} FROM ({self.write(join.left)}) {kind} ({other}) "
-            f"ON {' AND '.join(conditions) or 'true'}"
+        rows = self.write(join.left)
+        if join.most is None or not _carried(left):
+            conditions = [*(["u = v"] if both else []), *([on] if on else [])]
+            kind = "JOIN" if join.kind == "inner" else "LEFT JOIN"
+            return f"SELECT {', '.join(columns)} FROM ({rows}) {kind} ({other}) ON {' AND '.join(conditions) or 'true'}"
+        alike = [_alike(renderer, one, other) for one, other in equal_sides(join, left)]
+        first = Side(
+            rows, "u", list(mine.values()), _numbers(left, mine), [x for x, _ in alike], isinstance(join.left, str)
         )
+        called = {column: made[name] for name, column in join.names}
+        second = Side(
+            other,
+            "v" if both else None,
+            list(called.values()),
+            _numbers(right, called),
+            [y for _, y in alike],
+            isinstance(join.right, str),
+        )
+        return join_sql(first, second, kind=join.kind, on=on, columns=columns, most=join.most, secret=self.secret)
 
     def _union(self, relation: Union) -> str:
         made = self.schema(relation)
@@ -116,15 +130,15 @@ class _Writer:
         return " UNION ALL ".join(parts)
 
 
-def _cut(rows: str, columns: list[str], most: int) -> str:
-    """Return rows of which each unit has at most so many; the few units with more are the only ones to be ranked."""
-    listed = ", ".join(["u", *columns])
-    place = f"row_number() OVER (PARTITION BY u ORDER BY {', '.join(columns)}) AS i"
-    return (
-        f"WITH r AS MATERIALIZED ({rows}), h AS (SELECT u FROM r GROUP BY u HAVING count(*) > {most}) "
-        f"SELECT {listed} FROM r ANTI JOIN h USING (u) UNION ALL "
-        f"SELECT {listed} FROM (SELECT *, {place} FROM r SEMI JOIN h USING (u)) WHERE i <= {most}"
-    )
+def _alike(renderer: Renderer, one: Expression, other: Expression) -> tuple[str, str]:
+    """Return two sides of an equality, of one kind; 0 and -0 are equal."""
+    kind, (x, y) = unified("equal", [renderer.render(one), renderer.render(other)])
+    return (f"({x} + 0e0)", f"({y} + 0e0)") if kind == "number" else (x, y)
+
+
+def _numbers(schema: Schema, names: Mapping[str, str]) -> list[str]:
+    """Return the generated names of the columns that hold doubles."""
+    return [names[name] for name, column in schema.columns.items() if column.kind == "number" and name in names]
 
 
 def _carried(schema: Schema) -> list[str]:

@@ -21,7 +21,7 @@ from privet.query.functions import mentions
 from .expressions import Renderer
 from .owners import owner_of
 from .rendered import Rendered
-from .text import INT64, TYPES, constant, whole
+from .text import INT64, TYPES, constant, keyed_hash, whole
 from .values import LARGEST, RAW, clamped, given, grid_of, physical, sources
 from .weights import nth_least, with_share, with_weight
 
@@ -68,7 +68,7 @@ class Writer:
     def __init__(self, scan: Scan, relation: str, secret: int) -> None:
         self.scan = scan
         self.relation = relation
-        self.words = (secret & (2**64 - 1), (secret >> 64) & (2**64 - 1))
+        self.secret = secret
         self.parameters: dict[str, list[Key]] = {}
         renderer = Renderer(sources(scan.schema))
         self.where = None if scan.where is None else renderer.render(scan.where).sql
@@ -349,8 +349,7 @@ class Writer:
         return f" GROUP BY {', '.join(self.k)}" if self.k else ""
 
     def _hash(self, columns: list[str]) -> str:
-        first, second = (f"{word}::UBIGINT" for word in self.words)
-        return f"hash(xor(hash({', '.join([*columns, first])}), {second}))"
+        return keyed_hash(columns, self.secret)
 
     def _verify_fits(self) -> None:
         """Refuse a scan whose sums are not proven, from declared facts, to fit into 128 bits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
@@ -80,3 +81,9 @@ def constant(value: Value) -> str:
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
     return quoted(value)
+
+
+def keyed_hash(columns: Sequence[str], secret: int) -> str:
+    """Return a hash of columns under a key of 128 bits, by which rows are chosen: whoever has not the key cannot."""
+    first, second = (f"{(secret >> shift) & (2**64 - 1)}::UBIGINT" for shift in (0, 64))
+    return f"hash(xor(hash({', '.join([*columns, first])}), {second}))"

@@ -12,6 +12,7 @@ from privet.core.errors import InvariantError, Unsupported
 from privet.core.expression import Column as Name
 from privet.core.scan import Sum
 from privet.core.schema import Column, Schema
+from privet.query.functions import longest
 
 from .expressions import Renderer
 from .grid import doubles, line
@@ -57,6 +58,9 @@ def clamped(sql: str, column: Column) -> str:
                 return between(sql, constant(low), constant(high))
             first, last = (FIRST, LAST) if column.kind == "date" else (FIRST_MOMENT, LAST_MOMENT)
             return f"CASE WHEN {sql} >= {constant(first)} AND {sql} <= {constant(last)} THEN {sql} END"
+        case "text":  # no text has more characters than bytes, and these are known without looking at it
+            most = longest(column)
+            return f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"
     return sql
 
 

@@ -38,6 +38,12 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
     if any(_cut(one) for one in plan.passes):
         notes.append("values that people hold beyond the stated number are dropped, and not covered")
+    most = _most_joined(plan.passes[0])
+    if most is not None:
+        notes.append(
+            f"rows that a join makes for one {person_column(plan.passes[0].scan.schema.unit)} beyond {most:,} are "
+            f"dropped, so totals may be too low; intervals do not cover this"
+        )
     notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
     if values or any(one.selection for one in plan.passes):
@@ -179,12 +185,22 @@ def _cut(one: Pass) -> bool:
     return isinstance(one.scan.bounding, Pairs) and not isinstance(one.scan.schema.unit, Rows)
 
 
+def _most_joined(one: Pass) -> int | None:
+    """Return how many rows each join makes of one unit's at most, where some could make more."""
+    return next((join.most for join in joins_of(one.scan.table) if join.most is not None), None)
+
+
 def _joined_in_words(one: Pass) -> str:
-    """Return how many rows of a person take part in a join, where there may be many on both sides."""
-    most = [join.most for join in joins_of(one.scan.table) if join.most is not None]
-    if not most:
+    """Return how many rows a join makes of one person's, where there may be many."""
+    most = _most_joined(one)
+    if most is None:
         return ""
-    return f"Of each {person_column(one.scan.schema.unit)} at most {max(most):,} rows of a joined table take part."
+    several = sum(join.most is not None for join in joins_of(one.scan.table))
+    each = "Each join makes" if several > 1 else "The join makes"
+    return (
+        f"{each} at most {most:,} rows for each {person_column(one.scan.schema.unit)}: where more would meet, the rest "
+        f"is dropped, chosen at random."
+    )
 
 
 def bounding_in_words(one: Pass) -> str:

@@ -122,7 +122,9 @@ def aggregated(source: Private, asked: Selection) -> Released:
             "a query must aggregate, and this one only lists groups; add COUNT(*) to see how many rows each has"
         )
     step = _step(asked, outputs, having, order)
-    table = with_cuts(source.table, source.tables)
+    used = [source.where, where, *keys]
+    used += [part for one in found.values() for part in (one.argument, one.other, one.where)]
+    table = with_cuts(source.table, source.tables, used)
     query = Query(table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
     if groupings and not levels:
         levels = (tuple(range(len(keys))),)

@@ -1,61 +1,62 @@
-"""How many rows one row may become: bounded before anything is charged, so that nobody's rows can exhaust an engine.
+"""How many rows joins may make of one unit's: bounded before anything is charged, so that nobody exhausts an engine.
 
-Where a join could pair many rows of a person with many others, only so many of each side's take part. A question that
-takes too long fails, and whether it does must not depend on one person.
+A question that takes too long fails, and whether it does must not depend on one person. So each join that may pair
+many rows of a unit says how many pairs it makes at most; which they are is chosen by a keyed hash, in the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
 from privet.core.errors import InvariantError, Unsupported
+from privet.core.expression import Expression
 from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .origin import one_to_meet
+from .effort import effort
+from .origin import equal_sides, one_to_meet
 from .shape import is_public, on_key, schema_of
 
-MOST = 10**6
-"""So many rows may one row of a table become by all joins of a query together."""
+MOST = 10**5
+"""This many rows are made of one unit's by all joins of a question together, at most."""
 
-MOST_EACH = 10**4
-"""So many rows of a person take part in a join at most, where it does not follow that there is but one."""
+WORK = 10**9
+"""This many steps (`effort`) are done for one unit over the rows that joins make, at most."""
 
 
-def with_cuts(relation: Relation, tables: Mapping[str, Schema]) -> Relation:
-    """Return a relation in which each join says how many rows of a person may meet one, where that must be said."""
-    joins = list(joins_of(relation))
-    public = prod(schema_of(one.right, tables).rows for one in joins if _spreads(one, tables))
-    many = sum(_pairs_many(one, tables) for one in joins)
-    most = MOST_EACH
-    while many and most > 1 and public * most**many > MOST:
-        most -= 1
-    if public * most**many > MOST or (many and most < 2):
+def with_cuts(
+    relation: Relation, tables: Mapping[str, Schema], expressions: Iterable[Expression | None] = ()
+) -> Relation:
+    """Return a relation in which each join says how many pairs of one unit's rows it makes, where that must be said.
+
+    `expressions` are what is computed for each row of it afterwards: the dearer they are, the fewer pairs there may be.
+    """
+    several = [one for one in joins_of(relation) if _multiplies(one, tables)]
+    if not several:
+        return _cut(relation, tables, 0)
+    most = min(MOST, WORK // effort(relation, tables, expressions)) // len(several)
+    if _least(several, tables) > most:
         raise Unsupported(
-            f"these joins could make one row into more than {MOST:,}; join public tables on a key that is declared "
-            f"(PublicTable(..., key='column')), declare how many rows they have, or join fewer tables"
+            f"these joins could make more than {most:,} rows of one or two rows of a person; join public tables on "
+            f"a column that must be equal, declare how many rows they have (PublicTable(..., rows=)), or join fewer "
+            f"tables"
         )
     return _cut(relation, tables, most)
 
 
 def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
-    """Raise unless every join that needs it says how many rows may meet one, and they make no more than allowed.
+    """Raise unless every join that needs it says how many pairs it makes, and they are no more than allowed.
 
-    Guarantee: a row of a table becomes at most `MOST` rows, whatever the tables hold, if links lead to one row each.
+    Guarantee: all joins together make at most `MOST` rows of a unit's, beside those that meet no more than one other,
+    whatever the tables hold, if keys and links lead to one row each.
     """
-    factor = 1
-    for one in joins_of(relation):
-        if _spreads(one, tables):
-            factor *= schema_of(one.right, tables).rows
-        if _pairs_many(one, tables):
-            if one.most is None or not 1 <= one.most <= MOST_EACH:
-                raise InvariantError("a join does not say how many rows of a person may meet one")
-            factor *= one.most
-    if factor > MOST:
-        raise InvariantError("joins make one row into more than is allowed")
+    several = [one for one in joins_of(relation) if _multiplies(one, tables)]
+    for one in several:
+        if one.most is None or not 1 <= one.most <= MOST // len(several):
+            raise InvariantError("a join does not say how many pairs of a person's rows it makes, or too many")
 
 
 def joins_of(relation: Relation) -> Iterator[Join]:
@@ -74,6 +75,11 @@ def joins_of(relation: Relation) -> Iterator[Join]:
             yield from joins_of(relation.source)
 
 
+def _multiplies(join: Join, tables: Mapping[str, Schema]) -> bool:
+    """Return whether a join may make more rows of a unit's than it has on either side."""
+    return _spreads(join, tables) or _pairs_many(join, tables)
+
+
 def _spreads(join: Join, tables: Mapping[str, Schema]) -> bool:
     """Return whether a private row may meet many rows of a public side."""
     left, right = schema_of(join.left, tables), schema_of(join.right, tables)
@@ -88,6 +94,17 @@ def _pairs_many(join: Join, tables: Mapping[str, Schema]) -> bool:
     if one_row_each(join.left, tables) or one_row_each(join.right, tables):
         return False
     return not any(one_to_meet(join, left, tables))
+
+
+def _least(several: list[Join], tables: Mapping[str, Schema]) -> int:
+    """Return how many rows are made of one row by public tables, or of two rows of each private one.
+
+    Where nothing must be equal, a row meets all rows of a public table.
+    """
+    spread = [one for one in several if _spreads(one, tables)]
+    whole = [one for one in spread if not list(equal_sides(one, schema_of(one.left, tables)))]
+    many = len(several) - len(spread)
+    return prod(schema_of(one.right, tables).rows for one in whole) << (many + 1 if many else 0)
 
 
 def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
@@ -107,7 +124,7 @@ def _cut(relation: Relation, tables: Mapping[str, Schema], most: int) -> Relatio
             return relation
         case Join(left=left, right=right):
             made = replace(relation, left=_cut(left, tables, most), right=_cut(right, tables, most))
-            return replace(made, most=most if _pairs_many(relation, tables) else None)
+            return replace(made, most=most if _multiplies(relation, tables) else None)
         case Union(sources=sources):
             return replace(relation, sources=tuple(_cut(source, tables, most) for source in sources))
         case _:

@@ -24,7 +24,8 @@ from .typed import Argument, Typed, of_column, of_literal, truth
 MANY = 10**9
 
 LONGEST = 2000
-"""Texts that are put together are cut to so many characters: doubled again and again, they would exhaust an engine."""
+"""A text is its first 2,000 characters, where it is read and wherever texts are put together: no row may be so large
+that a function of it, or a copy of it, exhausts an engine."""
 
 
 @dataclass(frozen=True)
@@ -314,6 +315,11 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
         raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
     arguments = [Argument(argument, typed(argument, columns)) for argument in expression.arguments]
     return function.rule(function.name, arguments)
+
+
+def longest(column: Facts) -> int:
+    """Return how many characters of a column's texts are read: as many as its longest public value has, if more."""
+    return max([LONGEST, *(len(value) for value in column.values or () if isinstance(value, str))])
 
 
 def mentions(expression: Expression) -> frozenset[str]:

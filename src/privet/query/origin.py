@@ -9,6 +9,8 @@ from privet.core.relation import Derive, Group, Join, Rank, Relation
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
+from .functions import mentions
+
 Place = tuple[str, str]
 """A table and a column of it."""
 
@@ -33,6 +35,21 @@ def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
             for mine, other in ((first.name, second.name), (second.name, first.name)):
                 if mine in left.columns and other in theirs:
                     yield mine, theirs[other]
+
+
+def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expression]]:
+    """Yield what a join makes equal: an expression over columns of the left side, and one over those of the right.
+
+    Both are over the names that the columns have in the result. The equality of units is not among them.
+    """
+    theirs = {name for name, _ in join.names}
+    for one in conjuncts(join.on):
+        if not isinstance(one, Call) or one.function != "equal":
+            continue
+        for mine, other in (one.arguments, one.arguments[::-1]):
+            sides = mentions(mine), mentions(other)
+            if all(sides) and sides[0] <= left.columns.keys() and sides[1] <= theirs:
+                yield mine, other
 
 
 def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:

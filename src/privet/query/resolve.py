@@ -16,7 +16,7 @@ from privet.core.expression import Call, Column, Expression, Literal
 from privet.core.schema import Column as Facts
 from privet.core.unit import person_column
 
-from .functions import mentions, typed
+from .functions import LONGEST, mentions, typed
 from .normal import MIRROR, call, text
 from .relation import MARK, OVER_NUMBERS, Private, has_aggregate
 from .typed import Typed
@@ -100,6 +100,8 @@ def parts_in(expression: Expression, known: dict[int, int]) -> int:
 def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     if isinstance(expression, Column) and expression.name not in columns:
         raise UnknownName("column", expression.name, columns)
+    if isinstance(expression, Literal) and isinstance(expression.value, str) and len(expression.value) > LONGEST:
+        raise Unsupported(f"a text has at most {LONGEST:,} characters: longer ones are cut; write a shorter one")
     if not isinstance(expression, Call):
         return expression
     arguments = [_fitted(argument, columns) for argument in expression.arguments]

@@ -131,7 +131,7 @@ class _Shape:
                 "each row of this table is protected by itself, and a join may make it into several; join on the key "
                 "of the public table, and declare it: PublicTable(..., key='column')"
             )
-        return _made(left, columns, left.contribution, left.rows * (1 if keyed else right.rows))
+        return _made(left, columns, left.contribution, left.rows * (1 if keyed else _met(join, right)))
 
     def _pairs(self, join: Join, left: Schema, right: Schema) -> int:
         """Return how many rows a join of private sides has at most, if the keys that are declared are keys.
@@ -145,7 +145,7 @@ class _Shape:
             return left.rows
         if on_left:
             return left.rows + right.rows if join.kind == "left" else right.rows
-        return left.rows * (right.rows if join.most is None else min(join.most, right.rows))
+        return left.rows * _met(join, right)
 
     def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
         """Return what a unit typically gives to a join: where one side's rows have one match, as the other side."""
@@ -194,6 +194,11 @@ class _Shape:
             rows=min(sum(one.contribution.rows for one in several), _MOST),
         )
         return _made(first, columns, contribution, sum(one.rows for one in several))
+
+
+def _met(join: Join, right: Schema) -> int:
+    """Return how many rows a join makes of each row of the left side at most, over all of a unit's on average."""
+    return right.rows if join.most is None else min(join.most, right.rows)
 
 
 def is_public(schema: Schema) -> bool:
