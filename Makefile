@@ -29,10 +29,11 @@ bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under
 mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
 	@$(RUN)/python tests/mutants/run.py
 
-soak: $(VENV)/.for-work ## ask thousands of random questions; kill processes that share a ledger; flip every bit of one
+soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_random_questions.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_engine_facts.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_exact_costs.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
 
 clean: ## remove environments and caches

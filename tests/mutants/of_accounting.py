@@ -7,6 +7,42 @@ from mutant import Mutant, of
 EVENTS = "conformance/test_events.py"
 MUTANTS: list[Mutant] = [
     *of(
+        "accounting/amplify.py",
+        "unit/accounting/test_amplify.py",
+        ("inner if has_order(inner) else EitherOrderPair(inner)", "inner"),
+        ("if float_up(self.rate) == 1 or wanted", "if self.rate == 1 or wanted"),
+    ),
+    *of(
+        "accounting/gather.py",
+        "unit/accounting/test_amplify.py",
+        ("EitherOrderPair(bare) if decided and not has_order(bare) else bare", "bare"),
+    ),
+    *of(
+        "accounting/pairs_derived.py",
+        "unit/accounting/test_amplify.py",
+        (
+            "return np.maximum(self.inner.forward(epsilon), self.inner.backward(epsilon))",
+            "return self.inner.forward(epsilon)",
+        ),
+    ),
+    *of(
+        "accounting/pairs_discrete.py",
+        "unit/accounting/test_pairs.py",
+        ("lost + more + (np.abs(lost) + np.abs(more)) * 2.0**-50", "0 * (lost + more)"),
+        (
+            "above = np.where((nearest[before] - epsilon) + rest[before] > 0, before, above)",
+            "above = above + 0 * before",
+        ),
+    ),
+    *of(
+        "mechanisms/randomized_response.py",
+        "unit/mechanisms/test_randomized_response.py",
+        (
+            "return FiniteEvent((FinitePairEvent((self.p, 1 - self.p), (self.q, 1 - self.q)),))",
+            "return FinitePairEvent((self.p, 1 - self.p), (self.q, 1 - self.q))",
+        ),
+    ),
+    *of(
         "accounting/pairs_discrete.py",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("* (scale / 2)", "* (scale / 4)"),

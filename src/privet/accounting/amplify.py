@@ -18,7 +18,7 @@ from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up, inflate
 
 from .curves import read_order, response_rdp, response_rho
-from .pairs import SampledPair
+from .pairs import EitherOrderPair, SampledPair, has_order
 
 _LARGEST_ORDER = 1024
 
@@ -79,7 +79,9 @@ class Sampled(Atom):
         pure = self.pure()
         if pure != math.inf:
             known = min(known, response_rdp(pure, wanted))
-        if self.rate == 1 or wanted > _LARGEST_ORDER:
+        if isinstance(self.event, Sampled):  # a sample of a sample is a sample
+            return min(known, Sampled(self.event.event, self.rate * self.event.rate).rdp(wanted))
+        if float_up(self.rate) == 1 or wanted > _LARGEST_ORDER:
             return known
         below = math.floor(wanted)
         part = wanted - below
@@ -87,6 +89,10 @@ class Sampled(Atom):
         return min(known, inflate(line / (wanted - 1)))
 
     def pair(self) -> Pair:
+        """Return the sampled pair: of both orders at once, where the event does not know which side has the unit.
+
+        Sampling treats the two sides differently, so the order matters even to an event that covers both.
+        """
         try:
             inner = self.event.pair()
         except NoPair:
@@ -94,7 +100,7 @@ class Sampled(Atom):
                 "one sample shared by several releases has no single known pair; if each release draws its own sample, "
                 "compose the sampled events: Repeated(Sampled(step, rate), times)"
             ) from None
-        return SampledPair(inner, self.rate)
+        return SampledPair(inner if has_order(inner) else EitherOrderPair(inner), self.rate)
 
     def _log_moment(self, order: int) -> float:
         """Return (order - 1) times the bound at an integer order, rounded up.

@@ -117,8 +117,11 @@ class ZcdpEvent(Atom):
 class FinitePairEvent(Atom):
     """A release whose worst pair of neighbours gives the outcomes the probabilities `p` and `q`, exactly.
 
-    Guarantee: as exact as the pair; where one excludes what the other allows, pure epsilon and curves are infinite
-    and only the privacy loss distribution can tell more.
+    Which of the two data sets has the unit is left open. In a composition every such event is about the same two data
+    sets, `p` from one of them and `q` from the other; where releases may go opposite ways, use a `FiniteEvent`.
+
+    Guarantee: as exact as the pair, in both orders; where one excludes what the other allows, pure epsilon and curves
+    are infinite and only the privacy loss distribution can tell more.
     """
 
     p: tuple[Fraction, ...]

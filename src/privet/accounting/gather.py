@@ -14,6 +14,8 @@ from privet.core.event import Event
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
+from .pairs import EitherOrderPair, has_order
+
 
 @dataclass(frozen=True)
 class Copies:
@@ -44,14 +46,19 @@ class Gathered:
 def gather(event: Event) -> Gathered:
     """Return the pairs of an event's atoms. The directions of all pairs go together: forward with forward.
 
+    Pairs that do not know which of their sides has the unit are taken to be about the same two data sets, in the order
+    in which they are given. Beside one that does know, such as a sampled pair, they may be either way round.
+
     Guarantee: the product of the pairs, with the failure, dominates the event.
     Cites: [ZDW22, dominating pairs compose].
     """
     counts: dict[Pair, int] = {}
     whole: list[Pair] = []
     log_kept = 0.0
-    for atom, times in event.atoms().items():
-        pair, failure = _stripped(atom.pair())
+    found = [(*_stripped(atom.pair()), times) for atom, times in event.atoms().items()]
+    decided = any(getattr(pair, "ordered", False) for pair, _, _ in found)
+    for bare, failure, times in found:
+        pair = EitherOrderPair(bare) if decided and not has_order(bare) else bare
         log_kept += times * (math.log1p(-failure) if failure < 1 else -math.inf)
         if pair.reach() == (0.0, 0.0) and not _tells(pair):
             continue

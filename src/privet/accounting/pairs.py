@@ -1,13 +1,14 @@
 """Every dominating pair, under one roof. Each keeps the promise of `core.pair.Pair` and nothing more is asked of it.
 
-A pair may also say that it is symmetric (`symmetric`), how it composes with itself and its kind (`repeated`, `merged`),
-or that it is another pair that may fail (`without_failure`): that saves work and makes answers tighter.
+A pair may also say that it is symmetric (`symmetric`), that its first side is the one with the unit (`ordered`), how it
+composes with itself and its kind (`repeated`, `merged`), or that it is another pair that may fail (`without_failure`):
+that saves work and makes answers tighter.
 """
 
 from __future__ import annotations
 
 from .pairs_continuous import GaussianPair, LaplacePair
-from .pairs_derived import BoundedRangePair, FailedPair, ProfilePair, SampledPair
+from .pairs_derived import BoundedRangePair, EitherOrderPair, FailedPair, ProfilePair, SampledPair, has_order
 from .pairs_discrete import DiscreteGaussianPair, DiscreteLaplacePair
 from .pairs_finite import ApproximatePair, FinitePair, KaryResponsePair, ResponsePair
 
@@ -16,6 +17,7 @@ __all__ = [
     "BoundedRangePair",
     "DiscreteGaussianPair",
     "DiscreteLaplacePair",
+    "EitherOrderPair",
     "FailedPair",
     "FinitePair",
     "GaussianPair",
@@ -24,4 +26,5 @@ __all__ = [
     "ProfilePair",
     "ResponsePair",
     "SampledPair",
+    "has_order",
 ]

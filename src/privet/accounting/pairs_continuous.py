@@ -126,7 +126,10 @@ def gaussian_profile(epsilon: Floats, mu: float) -> Floats:
     if mu == 0:
         return np.zeros_like(epsilon)
     with np.errstate(over="ignore", under="ignore"):
-        start = np.minimum(epsilon / mu - mu / 2, _FAR)
+        lowered = np.maximum(
+            epsilon - 2.0**-52 * (epsilon + mu * mu / 4), 0.0
+        )  # what rounding may move the next line by
+        start = np.minimum(lowered / mu - mu / 2, _FAR)
         if mu < _STRAIGHT:
             nodes, weights = np.polynomial.legendre.leggauss(8)
             area = np.zeros_like(start)

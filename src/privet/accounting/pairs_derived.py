@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from privet.core.exact import nonnegative, open_probability, probability
 from privet.core.pair import Pair
-from privet.core.rounding import float_up
+from privet.core.rounding import float_down, float_up
 
 from .pairs_continuous import LEAST, Symmetric, up
 
@@ -115,6 +115,10 @@ class FailedPair:
     def symmetric(self) -> bool:
         return bool(getattr(self.inner, "symmetric", False))
 
+    @property
+    def ordered(self) -> bool:
+        return has_order(self.inner)
+
     def forward(self, epsilon: Floats) -> Floats:
         return self._failing(self.inner.forward(epsilon))
 
@@ -133,6 +137,29 @@ class FailedPair:
 
 
 @dataclass(frozen=True)
+class EitherOrderPair(Symmetric):
+    """A pair of which it is not known which side has the unit: the larger of its two curves serves for both.
+
+    Guarantee: dominates the pair and the pair turned round; the larger of two privacy profiles is a privacy profile.
+    Cites: [ZDW22, dominating pairs].
+    """
+
+    inner: Pair
+
+    def forward(self, epsilon: Floats) -> Floats:
+        return np.maximum(self.inner.forward(epsilon), self.inner.backward(epsilon))
+
+    def reach(self) -> tuple[float, float]:
+        furthest = max(self.inner.reach())
+        return furthest, furthest
+
+
+def has_order(pair: Pair) -> bool:
+    """Return whether a pair's first side is known to be the one with the unit, or is no different from the other."""
+    return bool(getattr(pair, "symmetric", False) or getattr(pair, "ordered", False))
+
+
+@dataclass(frozen=True)
 class SampledPair:
     """A pair seen through Poisson sampling: each unit takes part independently with probability `rate`.
 
@@ -147,6 +174,7 @@ class SampledPair:
     Cites: [ZDW22, sampling], [BBG18, Thm 8].
     """
 
+    ordered: ClassVar[bool] = True
     inner: Pair
     rate: Fraction
 
@@ -160,7 +188,7 @@ class SampledPair:
         q = float_up(self.rate)
         small = np.minimum(epsilon, _EXPONENT)
         inner = (np.log1p(np.expm1(small) / q) + (epsilon - small)) * _BELOW
-        return up(q * self.inner.forward(_ended(inner, epsilon, self.reach()[0], self.inner.reach()[0])))
+        return _weighted(q, self.inner.forward(_ended(inner, epsilon, self.reach()[0], self.inner.reach()[0])))
 
     def backward(self, epsilon: Floats) -> Floats:
         if self.rate == 1:
@@ -170,7 +198,7 @@ class SampledPair:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             inner = np.log1p(np.expm1(np.where(inside, epsilon, 0.0)) / np.where(inside, weight, 1.0)) * _BELOW
         inner = _ended(inner, epsilon, self.reach()[1], self.inner.reach()[1])
-        return np.where(inside, up(weight * self.inner.backward(inner)), 0.0)
+        return np.where(inside, _weighted(weight, self.inner.backward(inner)), 0.0)
 
     def reach(self) -> tuple[float, float]:
         forward, backward = self.inner.reach()
@@ -181,11 +209,23 @@ class SampledPair:
         remains = math.isfinite(backward) and bool(self.inner.backward(np.array([backward]))[0] > 0)
         if math.isinf(backward) or remains:
             return ahead, self._limit()
-        return ahead, min(self._limit(), -math.log1p(q * math.expm1(-backward)) * (1 + 2.0**-49))
+        if self.rate < Fraction(1, 2):
+            return ahead, min(self._limit(), -math.log1p(q * math.expm1(-backward)) * (1 + 2.0**-49))
+        # 1 - q + q e**-backward, by terms that do not cancel
+        rest = float_down(1 - self.rate) + float_down(self.rate) * math.exp(-backward)
+        return ahead, min(self._limit(), -math.log(rest) * (1 + 2.0**-46) + 2.0**-50) if rest else self._limit()
 
     def _limit(self) -> float:
         """Return -ln(1 - rate), rounded up: what an absent unit's output can reveal at most."""
-        return -math.log1p(-float_up(self.rate)) * (1 + 2.0**-50)
+        if self.rate < Fraction(1, 2):
+            return -math.log1p(-float_up(self.rate)) * (1 + 2.0**-50)
+        kept = 1 - self.rate
+        return (math.log(kept.denominator) - math.log(kept.numerator)) * (1 + 2.0**-46)
+
+
+def _weighted(weight: Floats | float, curve: Floats) -> Floats:
+    """Return a part of a curve, rounded up; of what is above 0 something remains, however little."""
+    return np.where(curve > 0, up(np.maximum(weight * curve, LEAST)), 0.0)
 
 
 def _ended(inner: Floats, epsilon: Floats, reach: float, inner_reach: float) -> Floats:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.core.exact import positive, whole
-from privet.core.rounding import float_up
+from privet.core.rounding import float_down, float_up, sqrt_down
 
 from .pairs_continuous import LEAST, Symmetric, density, gaussian_profile, mills, mills_slope, up
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _FINE = 512
 """From this many steps per standard deviation on, sums are computed as integrals with corrections."""
 _TERMS = 12
+_BARE = Fraction(1, 2**800)
+"""Below this variance nothing is said of the noise."""
 _FINEST = 10**8
 """From here on the corrections are below a double's resolution, and are bounded instead of computed."""
 
@@ -93,24 +95,60 @@ class DiscreteGaussianPair(Symmetric):
     def forward(self, epsilon: Floats) -> Floats:
         if self.steps == 0:
             return np.zeros_like(epsilon)
-        sigma = math.sqrt(self.sigma_squared)
+        if self.sigma_squared < _BARE:
+            return np.ones_like(epsilon)
+        sigma = float_down(sqrt_down(self.sigma_squared))
+        if sigma < _FINE:
+            return up(_summed(epsilon, self.steps, self.sigma_squared))
         # a float position is only needed to within a small part of a step, and only where steps are visible
         position = np.minimum(epsilon * float(self.sigma_squared / self.steps) - self.steps / 2, 40 * sigma + 2)
-        if sigma < _FINE:
-            return up(_summed(position, self.steps, self.sigma_squared))
         return up(_integrated(epsilon, position, self.steps, sigma))
 
     def reach(self) -> tuple[float, float]:
         return (math.inf, math.inf) if self.steps else (0.0, 0.0)
 
 
-def _summed(position: Floats, steps: int, sigma_squared: Fraction) -> Floats:
-    """Return H by direct summation, from its values at integer positions."""
+def _summed(epsilon: Floats, steps: int, sigma_squared: Fraction) -> Floats:
+    """Return H by direct summation, from its values at integer positions.
+
+    With j the least integer above x*, the sum's first term has the loss steps (2 j + steps)/(2 sigma**2), which exceeds
+    epsilon by (j - x*) steps / sigma**2. Losses are kept to twice a double's digits: below a step of noise they are
+    large, and what matters is how little they exceed epsilon.
+    """
     first, at_integers, slopes = _ladder(steps, sigma_squared)
-    above = np.clip(np.floor(position).astype(np.int64) + 1 - first, 0, len(at_integers) - 1)
-    fraction = np.clip(above + first - position, 0.0, 1.0)
-    value = at_integers[above] - slopes[above] * np.expm1(-fraction * float(steps / sigma_squared))
+    nearest, rest = _losses(first, len(at_integers), steps, sigma_squared)
+    above = np.minimum(np.searchsorted(nearest, epsilon, side="right"), len(nearest) - 1)
+    for _ in range(2):  # an epsilon that rounds to a loss may lie on either side of it
+        before = np.maximum(above - 1, 0)
+        above = np.where((nearest[before] - epsilon) + rest[before] > 0, before, above)
+    excess = np.maximum((nearest[above] - epsilon) + rest[above], 0.0)
+    value = at_integers[above] - slopes[above] * np.expm1(-excess)
     return np.where(value > 0, value, LEAST)
+
+
+def _losses(first: int, count: int, steps: int, sigma_squared: Fraction) -> tuple[Floats, Floats]:
+    """Return the losses of the integers first, first + 1, ... as sums of two doubles, the second rounded up."""
+    each = Fraction(steps) / (2 * sigma_squared)
+    high = float(each)
+    low = float_up(each - Fraction(high))
+    many = 2.0 * np.arange(first, first + count, dtype=np.float64) + float(steps)
+    nearest = high * many
+    lost, more = _product_error(high, many, nearest), low * many
+    return nearest, lost + more + (np.abs(lost) + np.abs(more)) * 2.0**-50
+
+
+def _product_error(one: float, many: Floats, product: Floats) -> Floats:
+    """Return one * many - product, exactly, for many products at once.
+
+    Cites: [Hig02, exact products of doubles].
+    """
+    halves = []
+    for factor in (np.full_like(many, one), many):
+        grown = factor * (2.0**27 + 1)
+        high = grown - (grown - factor)
+        halves.append((high, factor - high))
+    (a, b), (c, d) = halves
+    return ((a * c - product) + a * d + b * c) + b * d
 
 
 @lru_cache(maxsize=256)
@@ -124,7 +162,7 @@ def _ladder(steps: int, sigma_squared: Fraction) -> tuple[int, Floats, Floats]:
     far = math.ceil(39 * math.sqrt(variance)) + 2
     first = max(-(steps // 2) - 1, -far)
     places = np.arange(first, far + 1, dtype=np.float64)
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore", over="ignore"):
         decays = np.exp(-(2 * (places + steps) + 1) / (2 * variance)).tolist()
         centred = np.arange(-far, far + 1, dtype=np.float64)
         masses = np.exp(-places * places / (2 * variance)) / np.sum(np.exp(-centred * centred / (2 * variance)))
@@ -154,7 +192,7 @@ def _integrated(epsilon: Floats, position: Floats, steps: int, sigma: float) -> 
     value = gaussian_profile(epsilon, mu)
     with np.errstate(under="ignore"):
         start = position / sigma
-        if sigma < _FINEST:
+        if sigma < _FINEST and 4 * steps < sigma * sigma:  # beyond, a double does not know its place within a step
             theta = np.floor(position) + 1 - position
             value = value - _corrections(theta, start, mu, sigma) + _remainder(start, mu, sigma, _TERMS)
         else:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from privet import noise
 from privet.accounting.events import FinitePairEvent
@@ -64,6 +64,7 @@ class FiniteEvent(Atom):
 class WorstPair:
     """The pointwise largest hockey-stick divergence over several pairs and both directions."""
 
+    symmetric: ClassVar[bool] = True
     events: tuple[FinitePairEvent, ...]
 
     def forward(self, epsilon: Floats) -> Floats:

@@ -22,6 +22,7 @@ from privet.core.exact import open_probability, positive, probability, whole
 from privet.core.pair import Pair
 from privet.core.rounding import exp_down, float_up, log_up
 
+from .finite import FiniteEvent
 from .lattice import tail_of
 from .mechanism import Mechanism, read_times
 
@@ -140,11 +141,11 @@ class RandomizedResponse(Mechanism):
 
     @cached_property
     def event(self) -> Event:
-        """The event of one report."""
+        """The event of one report; reports on several questions may go opposite ways, and unequal errors cover both."""
         k = len(self.labels)
         if self.q * (k - 1) == 1 - self.p:
             return ResponseEvent(p=self.p, categories=k)
-        return FinitePairEvent((self.p, 1 - self.p), (self.q, 1 - self.q))
+        return FiniteEvent((FinitePairEvent((self.p, 1 - self.p), (self.q, 1 - self.q)),))
 
     def release(self, answers: Any) -> Any:
         """Return the reports for one answer or an array of them, in the same categories."""

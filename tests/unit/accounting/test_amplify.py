@@ -9,8 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privet.accounting import delta, pld
 from privet.accounting.amplify import Sampled
-from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ZcdpEvent
+from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.pairs import GaussianPair
 from privet.accounting.pld import delta_bounds, epsilon_bounds
 from privet.core.errors import BadParameter, RequestError
@@ -158,3 +159,48 @@ def test_orders_must_exceed_one():
 
 def test_large_orders_fall_back_to_what_is_known():
     assert Sampled(PureEvent(1), Fraction(1, 100)).rdp(5000.0) <= float(Sampled(PureEvent(1), Fraction(1, 100)).pure())
+
+
+ONE_SIDED = (Fraction(1, 1000), Fraction(999, 1000)), (Fraction(1, 10), Fraction(9, 10))
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0, 2.0])
+def test_a_sampled_pair_costs_the_same_and_enough_in_both_orders(rate, epsilon):
+    for p, q in (ONE_SIDED, ONE_SIDED[::-1]):
+        for event in (
+            Sampled(FinitePairEvent(p, q), rate),
+            Sampled(ThresholdEvent(FinitePairEvent(p, q), Fraction(1, 10**9)), rate),
+            Sampled(Sampled(FinitePairEvent(p, q), Fraction(99, 100)), rate),
+        ):
+            kept = Fraction(rate) * (Fraction(99, 100) if isinstance(event.event, Sampled) else 1)
+            stated = (delta(event, epsilon), pld.pld_delta(event, epsilon))
+            for one, other in ((p, q), (q, p)):
+                mixed = [(1 - kept) * b + kept * a for a, b in zip(one, other, strict=True)]
+                for here, there in ((mixed, other), (other, mixed)):
+                    gaps = (float(a) - math.exp(epsilon) * float(b) for a, b in zip(here, there, strict=True))
+                    assert min(stated) * (1 + 1e-12) >= math.fsum(max(0.0, gap) for gap in gaps)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0, 2.0])
+def test_a_pair_beside_a_sampled_one_is_covered_in_both_orders(epsilon):
+    p, q = ONE_SIDED
+    rate = Fraction(1, 4)
+    event = Composed((FinitePairEvent(p, q), Sampled(FinitePairEvent(p, q), rate)))
+    stated = delta(event, epsilon)
+    for one, other in ((p, q), (q, p)):
+        for first, second in ((p, q), (q, p)):
+            mixed = [(1 - rate) * b + rate * a for a, b in zip(one, other, strict=True)]
+            here = [float(a * b) for a in first for b in mixed]
+            there = [float(a * b) for a in second for b in other]
+            for ahead, behind in ((here, there), (there, here)):
+                gaps = (a - math.exp(epsilon) * b for a, b in zip(ahead, behind, strict=True))
+                assert stated * (1 + 1e-12) >= math.fsum(max(0.0, gap) for gap in gaps)
+
+
+@pytest.mark.parametrize("missing", [Fraction(1, 10**20), Fraction(1, 10**400)])
+def test_a_rate_that_rounds_to_1_is_answered(missing):
+    event = Sampled(PureEvent(Fraction(1)), 1 - missing)
+    assert delta(event, 0.5) == pytest.approx(delta(PureEvent(Fraction(1)), 0.5), rel=1e-9)
+    assert math.isfinite(pld.pld_epsilon(Repeated(event, 2), 1e-6))
+    assert event.rdp(3.0) == pytest.approx(PureEvent(Fraction(1)).rdp(3.0), rel=1e-9)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from mpmath import mp
 
 from privet.accounting.pairs import (
     ApproximatePair,
@@ -264,3 +265,25 @@ def test_failure_adds_its_probability():
 def test_impossible_parameters_are_refused_by_name(make):
     with pytest.raises(BadParameter):
         make()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("variance", ["1/3", "1/37", "1e-3", "7e-5", "1e-9", "3e-13", "1e-17", "1e-100"])
+def test_a_discrete_gaussian_below_a_step_is_never_below_enumeration(steps, variance):
+    exact = Fraction(variance)
+    pair = DiscreteGaussianPair(steps, exact)
+    with mp.workdps(400):
+        half = -mp.mpf(exact.denominator) / (2 * exact.numerator)
+        bells = {x: mp.exp(half * x**2) for x in range(-12, 13)}
+        total = mp.fsum(bells.values())
+        for j in range(-(steps // 2), 3):
+            loss = float(Fraction(steps) * (2 * j + steps) / (2 * exact))  # of the outcome j
+            near = [loss * (1 + sign * 2.0**-power) for power in (52, 49, 30, 4) for sign in (-1, 1)]
+            for epsilon in (one for one in {loss, *near} if one >= 0):
+                grown = mp.exp(mp.mpf(epsilon))
+                gaps = (bells[x] - grown * bells.get(x + steps, mp.mpf(0)) for x in bells)
+                true = mp.fsum(max(gap, 0) for gap in gaps) / total * (1 - mp.mpf(10) ** -30)
+                stated = float(pair.forward(np.array([epsilon]))[0])
+                # losses have the digits of two doubles, and the outcome's own weight counts to that part
+                spare = bells[j] * loss * mp.mpf(2) ** -98 + mp.mpf("1e-320")
+                assert true <= stated <= true * (1 + mp.mpf("1e-11")) + spare, (j, epsilon)

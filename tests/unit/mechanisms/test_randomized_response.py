@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privet import accounting
 from privet.accounting.events import FinitePairEvent
 from privet.core.errors import RequestError
-from privet.mechanisms import RandomizedResponse, ResponseEvent
+from privet.core.event import Composed
+from privet.mechanisms import FiniteEvent, RandomizedResponse, ResponseEvent
 
 EXTREME = [
     5e-324,
@@ -98,7 +100,18 @@ def test_two_coins_are_three_quarters_and_may_be_biased() -> None:
     biased = RandomizedResponse.two_coins(truth=Fraction(1, 2), yes=Fraction(1, 5))
     assert (biased.p, biased.q) == (Fraction(3, 5), Fraction(1, 10))
     assert biased.epsilon == pytest.approx(math.log(6))
-    assert isinstance(biased.event, FinitePairEvent)
+    assert isinstance(biased.event, FiniteEvent)
+
+
+@pytest.mark.parametrize("bound", [0.5, 1.0, 1.5, 2.0])
+def test_unequal_errors_are_charged_for_reports_that_go_opposite_ways(bound: float) -> None:
+    # one person changes the answer to one question from no to yes, and to another from yes to no
+    survey = RandomizedResponse(p=Fraction(19, 20), q=Fraction(2, 3))
+    yes, no = (float(survey.p), float(1 - survey.p)), (float(survey.q), float(1 - survey.q))
+    gaps = (a * d - math.exp(bound) * b * c for a, b in zip(yes, no, strict=True) for c, d in zip(yes, no, strict=True))
+    true = math.fsum(max(0.0, gap) for gap in gaps)
+    assert true > 0
+    assert accounting.delta(Composed((survey.event, survey.event)), bound) >= true
 
 
 def test_answering_always_truly_costs_infinity_and_never_costs_nothing() -> None:
