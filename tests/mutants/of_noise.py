@@ -6,6 +6,17 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "noise/stock.py",
+        "adversarial/test_noise_times.py",
+        ("taken: _One = draws.pop()", "taken: _One = draws[-1]"),
+        ("        stocked.forget()\n", "        pass\n"),
+        ("class _Shelf(threading.local):", "class _Shelf:"),
+        (
+            "        draws = self._shelf.draws\n",
+            "        return self.sampler.draw()\n        draws = self._shelf.draws\n",
+        ),
+    ),
+    *of(
         "noise/coins.py",
         "statistical/test_noise_draws.py unit/noise/test_noise_slow_path.py",
         ("return word < self._digit", "return word <= self._digit + 2**60"),

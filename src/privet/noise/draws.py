@@ -20,6 +20,7 @@ from .coins import Below, Coin, ExponentialCoin
 from .gaussian import Gaussian
 from .laplace import Geometric, Integers
 from .shape import Size, sample
+from .stock import Stocked
 
 Booleans = NDArray[np.bool_]
 Shape = int | tuple[int, ...] | list[int]
@@ -37,12 +38,6 @@ def remembered(prepare: Callable[[object], _Sampler]) -> Callable[[object], _Sam
 
 
 _PLAIN = frozenset({int, float, Fraction})
-_geometric = remembered(lambda scale: Geometric(positive(scale, "scale")))
-_laplace = remembered(lambda scale: Laplace(Geometric(positive(scale, "scale"))))
-_gaussian = remembered(lambda sigma_squared: Gaussian(positive(sigma_squared, "sigma_squared")))
-_exponential_coin = remembered(lambda x: ExponentialCoin(nonnegative(x, "x")))
-_coin = remembered(lambda p: Coin(probability(p, "p")))
-_below = remembered(lambda n: Below(whole(n, "n", least=1)))
 
 
 class Laplace:
@@ -53,6 +48,14 @@ class Laplace:
     def __init__(self, geometric: Geometric) -> None:
         self.draw: Callable[[], int] = geometric.draw_signed
         self.fill: Callable[[int], Integers] = geometric.fill_signed
+
+
+_geometric = remembered(lambda scale: Stocked[int](Geometric(positive(scale, "scale"))))
+_laplace = remembered(lambda scale: Stocked[int](Laplace(Geometric(positive(scale, "scale")))))
+_gaussian = remembered(lambda sigma_squared: Stocked[int](Gaussian(positive(sigma_squared, "sigma_squared"))))
+_exponential_coin = remembered(lambda x: Stocked[bool](ExponentialCoin(nonnegative(x, "x"))))
+_coin = remembered(lambda p: Stocked[bool](Coin(probability(p, "p"))))
+_below = remembered(lambda n: Stocked[int](Below(whole(n, "n", least=1))))
 
 
 @overload

@@ -115,9 +115,9 @@ def test_numbers_of_every_type_are_taken_exactly(value):
 def test_a_float_is_the_rational_that_it_is():
     from privet.noise.draws import _coin, _geometric
 
-    assert _coin(0.1).p == Fraction(0.1) != Fraction(1, 10)
-    assert _geometric(np.float32(0.1)).scale == Fraction(float(np.float32(0.1)))
-    assert _geometric(Decimal("0.1")).scale == Fraction(1, 10)
+    assert _coin(0.1).sampler.p == Fraction(0.1) != Fraction(1, 10)
+    assert _geometric(np.float32(0.1)).sampler.scale == Fraction(float(np.float32(0.1)))
+    assert _geometric(Decimal("0.1")).sampler.scale == Fraction(1, 10)
 
 
 def test_remembering_never_confuses_types():
