@@ -6,6 +6,17 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "mechanisms/joint_pieces.py",
+        "conformance/test_every_draw_ends.py",
+        ("largest = (self._m + 2) * (_FAR + 8 * excess)", "largest = 1e13 * (self._m + 2) * (_FAR + 8 * excess)"),
+        ("near = max(_NEAR, _NEAR_EACH * min(self._m, _PARTS))", "near = _NEAR"),
+    ),
+    *of(
+        "mechanisms/rank_tree.py",
+        "conformance/test_every_draw_ends.py",
+        ("        found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))\n", ""),
+    ),
+    *of(
         "planner/selections.py",
         "laws/test_quantile_privacy.py",
         ("return 2 * max(share, 1 - share) * norm", "return max(share, 1 - share) * norm"),

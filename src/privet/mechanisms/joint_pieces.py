@@ -12,10 +12,18 @@ exp(-rational); and a proposal is kept with probability w / (M q), exactly. That
 which is at most Z if all is computed exactly: each integer is no less than its share, and each term of the exponent
 no less than what was taken for it.
 
-What floats may be off by: let V bound the size of all logarithms. A window's sum takes at most 2 * 64 additions in
-logarithms, each off by less than 4 eps (V + 1), a level takes at most m + 8 more of them, there are m + 1 levels, and
-logarithms of widths and scaled ranks are off by 4 eps V each. So ln Z and each share are off by less than
-(m + 2) (m + 200) 8 eps V together. M leaves four times that, and a millionth.
+Ranks are measured from their aims A_j = T_1 + ... + T_j, as exact differences before anything is rounded: with
+r_j = R(f_j) - A_j a term of the exponent is kappa |r_j - r_(j-1)|, with r_0 = 0, and r_(m+1) = R - A_(m+1) is what all
+weight is off all targets, a draw of noise that does not grow with the weight. They are held within 2**40 / kappa, which
+lowers no difference below 0 and raises none.
+
+What floats may be off by: let V bound the size of the logarithms that matter. A window's sum takes at most 2 * 64
+additions in logarithms, each off by less than 4 eps (V + 1), a level takes at most m + 8 more of them, there are m + 1
+levels, and logarithms of widths and scaled ranks are off by 4 eps V each. So ln Z and each share are off by less than
+(m + 2) (m + 200) 8 eps V together. M leaves four times that, and a millionth. A proposal whose exponent X is below
+2**20 has kappa |r_j| <= X throughout, and sums are decided by terms no smaller than e**-(kappa |r_(m+1)| + 64 m), so
+that V = (m + 2) (2**21 + 8 kappa |r_(m+1)|) is enough for it, and for an X of up to twice kappa |r_(m+1)|. With a
+larger X, w / Z is below e**-(X/2 - 64 m), while no step of a proposal has a chance below 2**-62: w / q stays below M.
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +45,11 @@ from . import rank_tree
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_NEAR, _MORE, _GROWTH = 8, 40, 1.25
+_NEAR, _NEAR_EACH, _PARTS, _MORE, _GROWTH = 8, 4, 12, 40, 1.25
 """Around an aim pieces are even up to 8 times 1 / kappa off it, and then end ever a quarter further off.
+
+With m quantiles they are even up to 4 m times 1 / kappa: all may be off by the same at no cost but at the ends, and
+are, where many fine places hold nothing. A 1 / kappa has 12 parts, and fewer where m is more, to keep the pieces few.
 
 Where all targets together are more or less than all weight, any aim may be off by as much at no further cost: there
 pieces are even up to as much again, and up to 40 times 1 / kappa.
@@ -45,6 +57,8 @@ pieces are even up to as much again, and up to 40 times 1 / kappa.
 
 _TOP_BITS = 61
 _EPS = 2.0**-53
+_FAR = 2.0**21
+_LARGEST = Fraction(2**40)
 
 
 class JointPieces:
@@ -58,19 +72,20 @@ class JointPieces:
         self._found, self._targets, self._kappa = found, targets, kappa
         self._one, self._total, self._m = 1 << rank_tree.BITS, found.before(end), len(targets) - 1
         self._cuts = sorted({0, end, *(cut for cut in self._edges() if 0 < cut < end)})
-        rate = float(kappa) / self._one
-        self._low: Floats = np.array([found.before(cut) * rate for cut in self._cuts[:-1]])
-        self._high: Floats = np.array([found.before(cut - 1) * rate for cut in self._cuts[1:]])
+        starts = [found.before(cut) for cut in self._cuts[:-1]]
+        stops = [found.before(cut - 1) for cut in self._cuts[1:]]
+        sums = list(accumulate(targets))
+        self._low = [self._off(starts, aim) for aim in sums[:-1]]
+        self._high = [self._off(stops, aim) for aim in sums[:-1]]
+        top = float(self._off([self._total], sums[-1])[0])
         self._width: Floats = np.log(np.diff(np.array(self._cuts, dtype=np.int64)).astype(np.float64))
-        self._aims = [float(kappa * target) for target in targets]
         self._entries: list[Floats] = []  # for a quantile that is the first in a piece
         self._ends: list[Floats] = []  # for the quantiles up to one that is the last in a piece
         for j in range(self._m):
             self._entries.append(self._enter(j))
             self._ends.append(np.logaddexp.reduce([self._together(j, k) for k in range(1, j + 2)]))
-        top = self._total * rate
-        self._final = self._ends[-1] - _least(top - self._high, top - self._low, self._aims[-1])
-        self._most = self._room(float(np.logaddexp.reduce(self._final)), top)
+        self._final = self._ends[-1] - _least(top - self._high[-1], top - self._low[-1])
+        self._most = self._room(float(np.logaddexp.reduce(self._final)), abs(top))
 
     def draw(self, *, source: Source = SYSTEM) -> list[int]:
         """Return m fine places in order."""
@@ -84,12 +99,20 @@ class JointPieces:
             if accepts(ratio / self._most, self._exponent(places), source=source):
                 return places
 
+    def _off(self, ranks: list[int], aim: Fraction) -> Floats:
+        """Return kappa times how far ranks are off an aim, from exact differences, and held within +-2**40."""
+        each = self._kappa / (self._one * aim.denominator)
+        scale, parts, whole = float(each), aim.denominator, aim.numerator * self._one
+        most = math.ceil(_LARGEST / each)
+        return np.array([scale * min(max(rank * parts - whole, -most), most) for rank in ranks])
+
     def _edges(self) -> Iterator[int]:
         """Yield where pieces end: by how far off an aim they are, and one fine place to either side of each aim."""
-        unit, even = self._one / self._kappa, max(_NEAR, self._m)
+        unit, even = self._one / self._kappa, _PARTS if self._m <= _PARTS else -(-_PARTS * _PARTS // self._m)
         beyond = (self._total - sum(self._targets, Fraction(0)) * self._one) / unit
         excess = float(min(max(beyond, Fraction(-_MORE)), Fraction(_MORE)))
-        below, above = (math.ceil((_NEAR + max(side * excess, 0)) * even) for side in (-1, 1))
+        near = max(_NEAR, _NEAR_EACH * min(self._m, _PARTS))
+        below, above = (math.ceil((near + max(side * excess, 0)) * even) for side in (-1, 1))
         steps = [step / even for step in range(-below, above + 1)]
         while min(-steps[0], steps[-1]) < self._total / unit:
             steps = [steps[0] * _GROWTH, *steps, steps[-1] * _GROWTH]
@@ -104,25 +127,28 @@ class JointPieces:
 
     def _enter(self, j: int) -> Floats:
         """Return, for each piece, the weight of all that lies in pieces before it, and of the gap to it."""
-        low, high, aim = self._low, self._high, self._aims[j]
+        low, high = self._low[j], self._high[j]
         if j == 0:
-            return -_least(low, high, aim)
+            return -_least(low, high)
         ends, here = self._ends[j - 1], np.arange(low.size)
+        before_low, before_high = self._low[j - 1], self._high[j - 1]
         # from pieces before `first` the gap is too wide, from `last` on too narrow, and between them it may be right
-        first = np.minimum(np.searchsorted(high, low - aim, side="right"), here)
-        last = np.minimum(np.maximum(np.searchsorted(low, high - aim), first), here)
-        wide = _windows(ends + high, np.zeros_like(here), first) - (low - aim)
-        narrow = _windows(ends - low, last, here) - (aim - high)
+        first = np.minimum(np.searchsorted(before_high, low, side="right"), here)
+        last = np.minimum(np.maximum(np.searchsorted(before_low, high), first), here)
+        wide = _windows(ends + before_high, np.zeros_like(here), first) - low
+        narrow = _windows(ends - before_low, last, here) + high
         return np.logaddexp(np.logaddexp(wide, narrow), _windows(ends, first, last))
 
-    def _together(self, j: int, k: int) -> Floats:
+    def _together(self, j: int, k: int, pieces: slice = slice(None)) -> Floats:
         """Return the weight of k quantiles in one piece, the last of which is the j-th, and of what lies before it."""
-        inside = [np.maximum(aim - (self._high - self._low), 0) for aim in self._aims[j - k + 2 : j + 1]]
-        return np.asarray(self._entries[j - k + 1] + k * self._width - math.lgamma(k + 1) - sum(inside))
+        terms = self._entries[j - k + 1][pieces] + k * self._width[pieces] - math.lgamma(k + 1)
+        for i in range(j - k + 2, j + 1):
+            terms -= np.maximum(self._low[i - 1][pieces] - self._high[i][pieces], 0)
+        return np.asarray(terms)
 
-    def _room(self, log_sum: float, top: float) -> Fraction:
+    def _room(self, log_sum: float, excess: float) -> Fraction:
         """Return M: no less than e**log_sum, times what floats may be off by."""
-        largest = (self._m + 2) * (2 * top + 2 * sum(self._aims) + 128)
+        largest = (self._m + 2) * (_FAR + 8 * excess)
         slack = 4 * (self._m + 2) * (self._m + 200) * 8 * _EPS * largest + 2.0**-20
         bits = (log_sum + slack) / math.log(2)
         whole = math.floor(bits)
@@ -134,13 +160,14 @@ class JointPieces:
         groups: list[tuple[int, int]] = []
         j = self._m
         while True:
-            terms = np.array([self._together(j - 1, k)[here] for k in range(1, j + 1)])
+            terms = np.concatenate([self._together(j - 1, k, slice(here, here + 1)) for k in range(1, j + 1)])
             picked, factor = _pick(terms, source)
             groups.insert(0, (here, picked + 1))
             ratio, j = ratio * factor, j - picked - 1
             if j == 0:
                 return groups, ratio
-            gaps = _least(self._low[here] - self._high[:here], self._high[here] - self._low[:here], self._aims[j])
+            low, high = self._low[j], self._high[j]
+            gaps = _least(low[here] - self._high[j - 1][:here], high[here] - self._low[j - 1][:here])
             here, factor = _pick(self._ends[j - 1][:here] - gaps, source)
             ratio *= factor
 
@@ -150,9 +177,9 @@ class JointPieces:
         return self._kappa * sum(map(abs, gaps), Fraction(0))
 
 
-def _least(low: Floats, high: Floats, aim: float) -> Floats:
-    """Return by how much a gap between two sizes is off an aim, at least."""
-    return np.asarray(np.maximum(np.maximum(low - aim, aim - high), 0.0))
+def _least(low: Floats, high: Floats) -> Floats:
+    """Return by how much a gap between two sizes is off 0, at least."""
+    return np.asarray(np.maximum(np.maximum(low, -high), 0.0))
 
 
 def _windows(values: Floats, start: Indices, stop: Indices) -> Floats:

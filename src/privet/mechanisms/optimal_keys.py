@@ -170,7 +170,8 @@ class OptimalKeys(KeySelection):
     def _tops(self) -> NDArray[np.uint64]:
         import numpy as np
 
-        return np.array([numerator >> (self._bits - _WORD_BITS) for numerator in self._ladder], dtype=np.uint64)
+        rest = self._bits - _WORD_BITS
+        return np.array([numerator >> rest for numerator in self._ladder], dtype=np.uint64)
 
     def __repr__(self) -> str:
         kinds = "" if self.keys == 1 else f", keys={self.keys}"

@@ -22,6 +22,9 @@ from .laplace import DiscreteLaplaceEvent, Laplace
 from .local_sensitivity import read_local
 from .mechanism import Mechanism, read_times, shown
 
+_LARGE = 1000
+"""From this epsilon on e**-epsilon counts as nothing: its digits would take longer than the draw."""
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class ProposeTestRelease(Mechanism):
@@ -61,7 +64,7 @@ class ProposeTestRelease(Mechanism):
     def threshold(self) -> int:
         """The least T with P[noise > T] <= delta: data at a distance well above it get an answer."""
         # a^(T+1) <= delta (1 + a); rounding up the logarithm, and down the a, makes T no smaller
-        a = exp_down(-self.test_epsilon)
+        a = exp_down(-self.test_epsilon) if self.test_epsilon < _LARGE else Fraction(0)
         odds = 1 / (self.delta * (1 + a))
         return max(0, math.ceil(log_up(odds) / self.test_epsilon) - 1) if odds > 1 else 0
 

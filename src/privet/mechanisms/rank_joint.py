@@ -70,6 +70,9 @@ class RankJoint(Mechanism):
             raise BadParameter(
                 "norm", self.norm, "above 0, as are kappa, the epsilon of counts and the number of places"
             )
+        if 2 * self.kappa * self.norm > rank_tree.MOST_EPSILON:
+            raise BadParameter("kappa", self.kappa, f"at most {rank_tree.MOST_EPSILON} / (2 norm), no noise at all")
+        _ = self.counting  # an epsilon too small for the noise on counts is refused here, and not at a release
 
     @classmethod
     def of(

@@ -33,6 +33,9 @@ BITS = 40
 DIGITS = 16
 """Where a place stands for values around it, so many binary digits of where in it a quantile lies are released."""
 
+MOST_EPSILON = 2**20
+"""Several places are not chosen at a larger epsilon: their weights would have more digits than can be compared."""
+
 _REACH = 100
 _GRAIN = 256
 """How far off, in 1 / rate, ranks are looked at one by one; and into how many parts such a 1 / rate is divided."""
@@ -70,6 +73,8 @@ class RankTree(Mechanism):
             raise BadParameter("digits", self.digits, f"from 0 to {BITS}")
         if not 0 <= self.last <= MOST_PLACES or self.norm <= 0 or self.level_epsilon <= 0:
             raise BadParameter("norm", self.norm, "above 0, as are the epsilon of a level and the number of places")
+        if self.level_epsilon > MOST_EPSILON:
+            raise BadParameter("level_epsilon", self.level_epsilon, f"at most {MOST_EPSILON}, which is no noise at all")
 
     @property
     def levels(self) -> int:
@@ -153,6 +158,10 @@ class Spread:
         for index in range(first, last):
             found |= {self._places[index] << BITS, (self._places[index] + 1) << BITS}
         found.update(self.reached(rank) for rank in ranks)
+        # where a fine place more or less decides, places next to the aim stand by themselves, and further ones together
+        middle = self.reached(ranks[len(ranks) // 2])
+        found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))
+        found.add(middle)
         return sorted(cut for cut in found if start <= cut <= end)
 
     def reached(self, rank: int) -> int:

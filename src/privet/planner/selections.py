@@ -16,7 +16,7 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Near, Scan, Sum
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_joint import MOST, RankJoint, SeveralRanks
-from privet.mechanisms.rank_tree import DIGITS, RankTree
+from privet.mechanisms.rank_tree import DIGITS, MOST_EPSILON, RankTree
 
 from .keys import count_cells
 from .plan import Pass, Place, Selection, Spend, canonical
@@ -104,11 +104,12 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even
     draws: list[RankChoice | SeveralRanks] = []
     for want in wants:
         epsilon, share = unit * want.size, want.shares[0]
+        held = min(epsilon, Fraction(MOST_EPSILON))
         if not want.side and len(want.shares) > 1 and want.times == 1:
             digits = DIGITS if rounds else 0
-            draws.append(RankJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=epsilon, digits=digits))
+            draws.append(RankJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits))
         elif not want.side and (rounds or len(want.shares) > 1):
-            draws.append(RankTree(want.shares, last, norm_of(scan), epsilon, DIGITS if rounds else 0))
+            draws.append(RankTree(want.shares, last, norm_of(scan), held, DIGITS if rounds else 0))
         elif want.side:
             tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
             span = span_of(share, scan)
