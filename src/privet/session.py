@@ -136,6 +136,8 @@ class Session(Clipped, InRounds):
         `find_groups`, declared groups are found in the data as well, and only those that enough people are in are
         shown: this costs delta, and is for where declared keys make more groups than can be answered.
         """
+        if confidence is not None:
+            open_probability(confidence, "confidence")
         said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
         return self._planned(question, said)[0]
 

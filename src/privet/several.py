@@ -60,6 +60,8 @@ class Several(Road):
         price is the least that makes all of them so; `at_most` refuses a higher one.
         """
         check_bounds(bound, contribution)
+        if confidence is not None:
+            open_probability(confidence, "confidence")
         listed = isinstance(questions, Sequence) and not isinstance(questions, str)
         if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
             raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")

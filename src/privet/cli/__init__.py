@@ -15,6 +15,7 @@ from io import TextIOWrapper
 import click
 
 from privet import PrivetError, __version__
+from privet.core.errors import without_passwords
 
 from .output import wants_json
 
@@ -63,9 +64,10 @@ class _Door(click.Group):
             self._tell(error, as_json=as_json or wants_json(ctx))
             ctx.exit(error.exit_status)
         except click.UsageError as error:
+            message = without_passwords(error.format_message())
             if not as_json:
-                raise
-            told = {"code": "request.usage", "message": error.format_message()}
+                raise click.UsageError(message, ctx=error.ctx) from None
+            told = {"code": "request.usage", "message": message}
             click.echo(json.dumps({"error": told}), err=True)
             ctx.exit(error.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .audit_own import Asked, audit_own, save_picture
-from .numbers import number
+from .numbers import number, whole_number
 from .output import json_option, print_json
 from .places import config_option
 from .screen import print_text, printable
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @click.option("--replay", metavar="SQL", help="For the custodian: replay a question without each unit. Private.")
 @click.option("--epsilon", type=number, default="1", show_default=True, help="What the replayed question may cost.")
 @config_option
-@click.option("--samples", type=int, help="Releases of each neighbour; what each mechanism asks for if not given.")
+@click.option(
+    "--samples", type=whole_number, help="Releases of each neighbour; what each mechanism asks for if not given."
+)
 @click.option("--neighbours", "--neighbors", nargs=2, metavar="A B", help="Two inputs for your own code, as JSON.")
 @click.option("--claimed", type=number, metavar="EPSILON", help="What your own code claims.")
 @click.option("--delta", type=number, help="The delta that is claimed beside it.")

@@ -15,6 +15,8 @@ from .output import json_option, print_json, print_theorems
 if TYPE_CHECKING:
     from privet.mechanisms import Mechanism
 
+_LEAST = Fraction(1, 10**300)
+
 epsilon_option = click.option("--epsilon", type=number, required=True, help="What all releases together may cost.")
 
 
@@ -46,7 +48,7 @@ def laplace(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: in
     def make(scale: float) -> Laplace:
         return Laplace(sensitivity=sensitivity, scale=scale, grid="fine")
 
-    _tell("scale", make, float(sensitivity * times / epsilon), epsilon, delta, times, as_json)
+    _tell("scale", make, _start(sensitivity, times, epsilon), epsilon, delta, times, as_json)
 
 
 @command.command()
@@ -67,7 +69,19 @@ def gaussian(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: i
     def make(sigma: float) -> Gaussian:
         return Gaussian(sensitivity=sensitivity, sigma=sigma)
 
-    _tell("sigma", make, float(sensitivity * times / epsilon), epsilon, delta, times, as_json)
+    _tell("sigma", make, _start(sensitivity, times, epsilon), epsilon, delta, times, as_json)
+
+
+def _start(sensitivity: Fraction, times: int, epsilon: Fraction) -> float:
+    """Return the noise with which so many releases certainly fit, where the search starts."""
+    from privet.core.errors import RequestError
+    from privet.core.exact import positive, whole
+
+    many = whole(times, "times", least=1, most=10**9)
+    start = positive(sensitivity, "sensitivity") * many / positive(epsilon, "epsilon")
+    if not _LEAST <= start <= 1 / _LEAST:
+        raise RequestError("choose a sensitivity and an epsilon such that noise lies between 1e-300 and 1e300")
+    return float(start)
 
 
 def _tell(

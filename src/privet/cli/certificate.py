@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from .ledger_words import cost_words, plain_sql
+from .numbers import whole_number
 from .output import json_option, print_json
 from .places import config_option, existing_ledger, ledger_option
 from .screen import print_facts, print_table, print_text, printable
 
 
 @click.command()
-@click.argument("number", type=int)
+@click.argument("number", type=whole_number)
 @config_option
 @ledger_option
 @json_option

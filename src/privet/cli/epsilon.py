@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .numbers import number
+from .numbers import number, told, whole_number
 from .output import json_option, print_json, print_theorems
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 sensitivity_option = click.option(
     "--sensitivity", type=number, default="1", show_default=True, help="How far one person moves an answer."
 )
-times_option = click.option("--times", type=int, default=1, show_default=True, help="How many releases.")
+times_option = click.option("--times", type=whole_number, default=1, show_default=True, help="How many releases.")
 delta_option = click.option("--delta", type=number, default="0", show_default=True, help="The failure probability.")
 rate_option = click.option(
     "--rate", type=number, default="1", show_default=True, help="Each release sees a Poisson sample of this rate."
@@ -57,7 +57,7 @@ def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) 
     from privet import Laplace
 
     made = Laplace(sensitivity=sensitivity, scale=scale, grid="whole" if whole else "fine")
-    _tell(made.event, f"Laplace noise of scale {float(scale):g}", **shared)
+    _tell(made.event, f"Laplace noise of scale {told(scale)}", **shared)
 
 
 @command.command()
@@ -74,7 +74,7 @@ def gaussian(sigma: Fraction, sensitivity: Fraction, **shared: Any) -> None:
     from privet import Gaussian
 
     made = Gaussian(sensitivity=sensitivity, sigma=sigma)
-    _tell(made.event, f"Gaussian noise of standard deviation {float(sigma):g}", **shared)
+    _tell(made.event, f"Gaussian noise of standard deviation {told(sigma)}", **shared)
 
 
 @command.command()
@@ -89,12 +89,12 @@ def exponential(epsilon: Fraction, **shared: Any) -> None:
     """
     from privet.mechanisms import ExponentialEvent
 
-    _tell(ExponentialEvent(epsilon=epsilon), f"choices at epsilon {float(epsilon):g}", **shared)
+    _tell(ExponentialEvent(epsilon=epsilon), f"choices at epsilon {told(epsilon)}", **shared)
 
 
 @command.command()
 @click.option("--p", type=number, required=True, help="The probability of a true report.")
-@click.option("--categories", type=int, default=2, show_default=True, help="How many answers there are.")
+@click.option("--categories", type=whole_number, default=2, show_default=True, help="How many answers there are.")
 @shared_options
 def response(p: Fraction, categories: int, **shared: Any) -> None:
     """Tell what reports by randomized response cost.
@@ -105,18 +105,18 @@ def response(p: Fraction, categories: int, **shared: Any) -> None:
     """
     from privet.mechanisms import ResponseEvent
 
-    _tell(ResponseEvent(p=p, categories=categories), f"reports that are true with probability {float(p):g}", **shared)
+    _tell(ResponseEvent(p=p, categories=categories), f"reports that are true with probability {told(p)}", **shared)
 
 
 def _tell(event: Event, what: str, *, times: int, delta: Fraction, rate: Fraction, as_json: bool) -> None:
     from privet import accounting
 
     if rate != 1:
-        event, what = accounting.Sampled(event, rate), f"{what}, on Poisson samples of rate {float(rate):g}"
+        event, what = accounting.Sampled(event, rate), f"{what}, on Poisson samples of rate {told(rate)}"
     repeated = accounting.Repeated(event, times)
     figures = accounting.by_theorem(repeated, delta)
     least = min([accounting.epsilon(repeated, delta), *figures.values()])
     if as_json:
         print_json({"epsilon": least, "by": figures})
         return
-    print_theorems(f"epsilon at delta {float(delta):g} of {times:,} x {what}", "epsilon", figures, least)
+    print_theorems(f"epsilon at delta {told(delta)} of {times:,} x {what}", "epsilon", figures, least)

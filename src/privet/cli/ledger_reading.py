@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from .ledger_words import listed
+from .numbers import counting_number, whole_number
 from .output import print_json
 from .places import existing_ledger, ledger_command
 from .screen import print_facts, print_table, print_text, printable, working
@@ -16,7 +17,7 @@ from .screen import print_facts, print_table, print_text, printable, working
 
 @ledger_command("list")
 @click.option("--account", help="Only what is about this account.")
-@click.option("--last", type=click.IntRange(min=1), help="Only so many, the latest.")
+@click.option("--last", type=counting_number, help="Only so many, the latest.")
 def list_entries(config: Path, ledger_path: Path | None, account: str | None, last: int | None, as_json: bool) -> None:
     """List every entry: charges, answers, failures and changes of the rules.
 
@@ -37,7 +38,7 @@ def list_entries(config: Path, ledger_path: Path | None, account: str | None, la
 
 
 @ledger_command("show")
-@click.argument("number", type=int)
+@click.argument("number", type=whole_number)
 def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> None:
     """Show one entry whole, as it is written.
 

@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 import click
 
-from privet.core.errors import BadParameter
-from privet.core.exact import rational
+from privet.core.exact import read_rational, written_decimal, written_whole
+from privet.core.rounding import float_up
+
+_LARGEST = 10**300
 
 
 def number(text: str) -> Fraction:
     """Return a decimal number, or a ratio of two, as the rational that it is."""
     above, _, below = str(text).partition("/")
-    try:
-        return _decimal(above) / _decimal(below or "1")
-    except (BadParameter, InvalidOperation, ZeroDivisionError):
-        raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3") from None
+    top, bottom = _decimal(above), _decimal(below or "1")
+    found = None if top is None or not bottom else read_rational(top / bottom)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
+    if found and not Fraction(1, _LARGEST) <= abs(found) <= _LARGEST:
+        raise click.BadParameter(f"{text!r} is beyond the range of numbers, 1e-300 to 1e300")
+    return found
+
+
+def whole_number(text: object) -> int:
+    """Return a whole number, in the digits 0 to 9."""
+    found = written_whole(str(text))
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a whole number such as 3")
+    return found
+
+
+def counting_number(text: object) -> int:
+    """Return a whole number of at least 1."""
+    found = whole_number(text)
+    if found < 1:
+        raise click.BadParameter(f"{text!r} is not a whole number of at least 1")
+    return found
+
+
+def told(amount: Fraction) -> str:
+    """Return a number in a few digits."""
+    return f"{float_up(amount):g}"
 
 
 def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
@@ -30,7 +56,10 @@ def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
         name, _, amount = part.rpartition("=")
         if not name.strip() or name.strip() in found:
             raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%")
-        found[name.strip()] = _one_width(amount.strip())
+        try:
+            found[name.strip()] = _one_width(amount.strip())
+        except click.BadParameter:  # tells the whole of what was said, as it was said
+            raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%") from None
     return found
 
 
@@ -45,6 +74,7 @@ def show_cost(cost: float, digits: int = 3) -> str:
     return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(cost))):.{digits}g}"
 
 
-def _decimal(text: str) -> Fraction:
+def _decimal(text: str) -> Fraction | None:
     # Not Fraction(text): of "1e999999999" it would make the integer.
-    return rational(Decimal(text), "number")
+    found = written_decimal(text)
+    return None if found is None else read_rational(found)

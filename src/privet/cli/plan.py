@@ -42,9 +42,14 @@ def command(
       privet plan "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50
       privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
     """
+    from privet.core.errors import RequestError
     from privet.core.event import Composed
 
     texts = read_several(sql, more, file, terms)
+    if terms["confidence"] is not None and terms["within"] is None:
+        raise RequestError(
+            "--confidence goes with --within here: a plan shows widths at 0.95; privet ask takes it for its intervals"
+        )
     with opened(config, analyst) as place:
         if more:
             _plan_several(texts, place, terms, as_json=as_json)

@@ -133,14 +133,15 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, term
 def read_contribution(text: str | None) -> Contribution | None:
     """Return what --contribution says: so many groups, and so many rows in each."""
     from privet.core.errors import BadParameter
+    from privet.core.exact import written_whole
     from privet.core.schema import Contribution
 
     if text is None:
         return None
-    groups, _, rows = text.partition(",")
-    if not (groups.strip().isdecimal() and rows.strip().isdecimal() and len(text) < 30):
+    groups, rows = (written_whole(part) for part in text.partition(",")[::2])
+    if groups is None or rows is None:
         raise BadParameter("contribution", text, "two whole numbers, groups and rows in each, such as 3,2")
-    return Contribution(groups=int(groups), rows=int(rows))
+    return Contribution(groups=groups, rows=rows)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter
+from privet.core.names import alike
 from privet.ledger.rules import KEYS_SHARE
 
 from .problems import Section, nearest
@@ -68,10 +69,13 @@ def read_analysts(root: Section, tables: Iterable[str], budget: Budget | None) -
     if section is None:
         return {}
     known = tuple(tables)
-    found = {}
+    found: dict[str, Analyst] = {}
     for name, one in section.sections("[analysts.alice] with epsilon = 0.5").items():
         if not name.strip() or len(name) > 200 or not name.isprintable():
             one.problem(None, "must be a name, of 1 to 200 characters")
+        other = alike(name, found)
+        if other is not None:
+            one.problem(None, f"looks like {other!r}, and one could pass for the other; choose another name")
         cap = read_budget(one, needed=False)
         if cap is not None and budget is not None and not _fits_under(cap, budget):
             one.problem(None, f"a cap of this kind cannot be counted under the budget, which is {budget.describe()}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from privet.core.errors import BadParameter, RequestError, quote
+from privet.core.errors import BadParameter, RequestError, quote, without_passwords
 
 from .locate import KeyPath, Places
 
@@ -58,7 +58,7 @@ class Problems:
         """Note what is wrong with a key."""
         message = "".join(sign if sign.isprintable() else "?" for sign in _DECIMAL.sub(r"\1", message))
         key = ".".join(_spelt(part) for part in path)
-        problem = Problem(self.places.line(path), key, message)
+        problem = Problem(self.places.line(path), without_passwords(key), without_passwords(message))
         if problem not in self._seen:
             self._seen.add(problem)
             self.found.append(problem)

@@ -7,11 +7,12 @@ import re
 import stat
 import tomllib
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privet.core.errors import BadParameter, RequestError, raise_alone
-from privet.core.exact import positive, whole
+from privet.core.exact import positive, read_seconds, whole
 from privet.ledger.chain import read_head
 from privet.pace import read_step
 
@@ -96,11 +97,15 @@ def _engine(root: Section) -> EngineLimits:
     made = EngineLimits(
         memory_limit=section.read("memory_limit", _memory, usual.memory_limit),
         threads=section.read("threads", lambda value: whole(value, "threads", least=1, most=1024), None),
-        timeout=section.read("timeout", above_zero("timeout"), positive(usual.timeout, "timeout")),
+        timeout=section.read("timeout", _seconds, positive(usual.timeout, "timeout")),
         time_step=section.read("time_step", read_step, None),
     )
     section.finish()
     return made
+
+
+def _seconds(value: object) -> Fraction:
+    return read_seconds(above_zero("timeout")(value), "timeout")
 
 
 def _memory(value: object) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 
 from privet.core.errors import RequestError, raise_alone
+from privet.core.exact import written_decimal, written_whole
 
 from .columns import KINDS
 from .draft import toml_list
@@ -62,11 +62,8 @@ def contribution_from_spec(spec: str) -> str:
 
 def number_as_toml(text: str) -> str:
     """Return a decimal number as TOML writes it, exactly."""
-    try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
-        raise_alone(RequestError(f"{text!r} is not a number such as 3, 0.5 or 1e-6"))
-    if not value.is_finite() or (value and abs(value.adjusted()) > 300):
+    value = written_decimal(text)
+    if value is None or (value and abs(value.adjusted()) > 300):
         raise RequestError(f"{text!r} is not a number such as 3, 0.5 or 1e-6")
     return text.strip() if _TOML_NUMBER.fullmatch(text.strip()) else format(value, "f")
 
@@ -89,9 +86,10 @@ def _bounds(spec: str, kind: str, rest: str) -> list[str]:
 
 
 def _whole(text: str) -> str:
-    if len(text) > 40:
+    found = written_whole(text) if len(text) <= 40 else None
+    if found is None:
         raise ValueError(text)
-    return str(int(text.strip()))
+    return str(found)
 
 
 def _values(rest: str, stored: str | None) -> str:

@@ -7,6 +7,7 @@ public; it must never quote a private value.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Context
 from typing import ClassVar, NoReturn
@@ -14,6 +15,8 @@ from typing import ClassVar, NoReturn
 _QUOTE_LIMIT = 60
 _NAME_LIMIT = 100
 _LISTED = 80
+_IN_ADDRESS = re.compile(r"(:/{1,2}[^\s/:@]*:)\S*@")
+_IN_WORDS = re.compile(r"((?:password|passwd|pwd|token|secret)\s*=\s*)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)", re.I)
 
 
 class PrivetError(Exception):
@@ -22,6 +25,9 @@ class PrivetError(Exception):
     code: ClassVar[str] = "privet"
     exit_status: ClassVar[int] = 70
     http_status: ClassVar[int] = 500
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(without_passwords(one) if isinstance(one, str) else one for one in told))
 
     def to_dict(self) -> dict[str, object]:
         """Return the error as plain data: its code, its message and its typed fields."""
@@ -231,6 +237,7 @@ def _down(amount: float) -> str:
 
 
 def _shorten(name: str) -> str:
+    name = without_passwords(name)
     return name if len(name) <= _NAME_LIMIT else f"{name[:_NAME_LIMIT]}..."
 
 
@@ -240,12 +247,18 @@ def _restore(kind: type[PrivetError], args: tuple[object, ...], fields: dict[str
     return error
 
 
+def without_passwords(text: str) -> str:
+    """Return a text with every password of an address of a database in it left out: messages are logged and sent on."""
+    hidden = _IN_ADDRESS.sub(r"\g<1>***@", text)
+    return _IN_WORDS.sub(r"\g<1>***", hidden)
+
+
 def quote(value: object) -> str:
     """Return a short, safe rendering of a public value for a message."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     try:
-        text = " ".join(repr(value).split())
+        text = without_passwords(" ".join(repr(value).split()))
     except Exception:  # a foreign repr may raise anything, and the caller needs the message all the same
         return f"a {type(value).__name__}"
     return text if len(text) <= _QUOTE_LIMIT else f"{text[:_QUOTE_LIMIT]}... (a {type(value).__name__})"

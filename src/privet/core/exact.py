@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex, cast
@@ -97,6 +98,35 @@ def whole(value: object, parameter: str, *, least: int = 0, most: int | None = N
         upper = "" if most is None else f" and at most {quote(most)}"
         raise BadParameter(parameter, value, f"an integer of at least {least}{upper}")
     return integer
+
+
+def read_seconds(value: object, parameter: str) -> Fraction:
+    """Return a time limit exactly, refusing what no clock can wait for."""
+    seconds = positive(value, parameter)
+    if not Fraction(1, 10**6) <= seconds <= 10**9:
+        raise BadParameter(parameter, value, "a number of seconds from 1e-6 to 1e9")
+    return seconds
+
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_LONGEST = 400
+"""So many characters a number that somebody writes has at most."""
+
+
+def written_decimal(text: str) -> Decimal | None:
+    """Return a decimal number as people write it, such as 0.5 or 1e-6; None for anything else.
+
+    Python's own readers also take 1_0 for ten, and the digits of any script.
+    """
+    stripped = text.strip(" \t")
+    return Decimal(stripped) if len(stripped) <= _LONGEST and _DECIMAL.fullmatch(stripped) else None
+
+
+def written_whole(text: str) -> int | None:
+    """Return a whole number as people write it, in the digits 0 to 9; None for anything else."""
+    stripped = text.strip(" \t")
+    return int(stripped) if len(stripped) <= _LONGEST and _WHOLE.fullmatch(stripped) else None
 
 
 _NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
-from privet.core.exact import positive, whole
+from privet.core.exact import read_seconds, whole
 from privet.core.links import followed
 from privet.core.scan import Exact, Scan
 from privet.core.schema import Schema, Table
@@ -57,7 +57,7 @@ class DuckDB:
 
         if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
             raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
-        seconds = float(positive(timeout, "timeout"))
+        seconds = float(read_seconds(timeout, "timeout"))
         self._lock = threading.Lock()
         self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
         config: dict[str, Any] = {

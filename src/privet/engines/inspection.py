@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privet.core.errors import PrivetError, RequestError, raise_alone
+from privet.core.errors import PrivetError, RequestError, raise_alone, without_passwords
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import Person, Rows
 
@@ -85,7 +85,7 @@ def _missing(name: str, source: object) -> tuple[str, ...]:
     found = [paths_at(str(pattern)) for pattern in source]
     paths = [path for some in found for path in some]
     problems = [
-        f"table {name!r}: there is no file at {str(pattern)!r}"
+        f"table {name!r}: there is no file at {without_passwords(repr(str(pattern)))}"
         for pattern, some in zip(source, found, strict=True)
         if not some
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter
+from privet.core.names import alike
 
 from .account import make_cap
 from .page import Keeper
@@ -35,6 +36,9 @@ class Custody(Keeper):
             page.state.check_under(cap.budget)
             if account in page.state.accounts:
                 raise BadParameter("account", account, "a name that has no account yet; top_up adds to one that has")
+            other = alike(account, page.state.accounts)
+            if other is not None:
+                raise BadParameter("account", account, f"a name that cannot be mistaken for that of account {other!r}")
             page.append(AccountOpened(account, cap, until))
 
     def limit(self, per_query: Budget | None, *, reason: str) -> None:

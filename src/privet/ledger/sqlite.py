@@ -17,7 +17,7 @@ from typing import Any
 
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter, LedgerError
-from privet.core.exact import positive
+from privet.core.exact import read_seconds
 
 from . import schema
 from .agreement import check_account, check_rules
@@ -63,7 +63,7 @@ class SqliteLedger(Bookkeeping):
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
         self.path = locate(path)
-        self._timeout = float(positive(timeout, "timeout"))
+        self._timeout = float(read_seconds(timeout, "timeout"))
         self._clock = clock
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported, raise_alone
-from privet.core.exact import open_probability, positive, rational
+from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
+from privet.core.exact import open_probability, positive, read_rational, written_decimal
 
 from .derive import columns_of, linear_in, meanings
 from .plan import Known, Limit, Plan, Reading, Target
@@ -65,13 +64,11 @@ def _limit(width: object, parameter: str) -> Limit:
         return Limit(amount)
     allowed = "a number above 0, or a percentage above 0 and below 100 such as '2%'"
     digits, sign, rest = width.strip().partition("%")
-    try:
-        part = rational(Decimal(digits.strip()), parameter) / 100
-    except (InvalidOperation, BadParameter):
-        raise_alone(BadParameter(parameter, width, allowed))
-    if not sign or rest or not 0 < part < 1:
+    written = written_decimal(digits)
+    share = None if written is None else read_rational(written)
+    if share is None or not sign or rest or not 0 < share < 100:
         raise BadParameter(parameter, width, allowed)
-    return Limit(part, relative=True)
+    return Limit(share / 100, relative=True)
 
 
 def limited(plan: Plan, target: Target) -> dict[str, Limit]:

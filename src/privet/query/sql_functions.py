@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unsupported, WrongKind
+from privet.core.exact import written_decimal
 from privet.core.expression import Expression, Literal
 
 from .normal import call
@@ -158,11 +158,12 @@ def _literal(node: Node, read: Read) -> Expression:
         if len(written) > 19 or int(written) > _LARGEST_WHOLE:
             raise RequestError(f"whole numbers lie within 64 bits; write {written[:20]}... as a decimal, such as 1e20")
         return Literal(int(written))
-    try:
-        number = Decimal(written)
-    except InvalidOperation:
-        raise RequestError(f"{written[:40]!r} is not a number") from None
-    if not number.is_finite() or len(written) > 400 or (number and abs(number.adjusted()) > _LARGEST_EXPONENT):
+    if len(written) > 400:
+        raise RequestError(f"{written[:40]!r} is beyond the range of numbers, 1e-300 to 1e300")
+    number = written_decimal(written)
+    if number is None:
+        raise RequestError(f"{written[:40]!r} is not a number")
+    if number and abs(number.adjusted()) > _LARGEST_EXPONENT:
         raise RequestError(f"{written[:40]!r} is beyond the range of numbers, 1e-300 to 1e300")
     return Literal(Fraction(number))
 

@@ -189,9 +189,10 @@ def _ordinal(item: Node, outputs: tuple[tuple[str | None, Expression], ...], cla
     if item.key != "literal":
         return None
     written = str(item.args["this"])
-    if item.args.get("is_string") or not written.isdigit() or len(written) > 6 or not 1 <= int(written) <= len(outputs):
+    place = int(written) if written.isascii() and written.isdigit() and len(written) <= 6 else 0
+    if item.args.get("is_string") or not 1 <= place <= len(outputs):
         raise RequestError(f"{clause} takes a column, an expression or a place from 1 to {len(outputs)}")
-    return outputs[int(written) - 1][1]
+    return outputs[place - 1][1]
 
 
 def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression], ...]) -> tuple[Order, ...]:

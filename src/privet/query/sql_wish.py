@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from privet.core.errors import BadParameter, ParseError, UnknownName, Unsupported
-from privet.core.exact import rational
+from privet.core.errors import ParseError, UnknownName, Unsupported
+from privet.core.exact import read_rational, written_decimal
 
 from .sql_clauses import Node
 
@@ -149,7 +148,8 @@ def _is_word(token: Node, word: str) -> bool:
 
 
 def _read(text: str, form: str) -> Fraction:
-    try:
-        return rational(Decimal(text), "number")
-    except (InvalidOperation, BadParameter):
-        raise ParseError(form) from None
+    written = written_decimal(text)
+    found = None if written is None else read_rational(written)
+    if found is None:
+        raise ParseError(form)
+    return found
