@@ -32,7 +32,7 @@ mutants: $(VENV)/.for-work ## break the code on purpose and see that some test f
 soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_random_questions.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_engine_facts.py
-	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py tests/laws/test_extreme_bounds.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_exact_costs.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
 

@@ -79,4 +79,22 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_session_slips.py",
         ("low = low if 0 < low < high and fits(low) else 0.0", "low = 0.0"),
     ),
+    *of(
+        "core/scan.py",
+        "laws/test_extreme_bounds.py",
+        ("        if far > FARTHEST or self.step < 1 / FARTHEST:", "        if False:"),
+        (" + abs(self.offset) >= _WIDEST:", " + abs(self.offset) >= _WIDEST**9:"),
+    ),
+    *of(
+        "core/names.py",
+        "adversarial/test_command_line_slips.py",
+        ('unicodedata.normalize("NFKC", name)', "name"),
+        ("_LATIN.get(sign, sign)", "sign"),
+    ),
+    *of(
+        "core/errors.py",
+        "adversarial/test_command_line_slips.py",
+        ('hidden = _IN_ADDRESS.sub(r"\\g<1>***@", text)', "hidden = text"),
+        ('return _IN_WORDS.sub(r"\\g<1>***", hidden)', "return hidden"),
+    ),
 ]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, NoReturn
 
 from .complete import check_fields
-from .errors import BadParameter, InvariantError, quote
+from .errors import BadParameter, InvariantError, Unsupported, quote
 from .exact import whole
 from .expression import Expression
 from .relation import Relation
@@ -24,6 +24,10 @@ LONGEST_SHIFT = 30
 MOST_PLACES = 2**62
 """No grid that rows are counted on has more places than this, and no rank lies further off."""
 
+FARTHEST = Fraction(10**60)
+"""No number lies further from zero on a grid, and no step is smaller than one part of it."""
+
+_WIDEST = 2**126
 _MOST_KEPT = 2**62
 
 
@@ -54,8 +58,25 @@ class Sum:
             raise BadParameter("step", self.step, "above 0")
         if self.power not in (1, 2):
             raise BadParameter("power", self.power, "1 or 2")
+        self._check_range()
         if self.null_as is not None and not self.low <= self.null_as <= self.high:
             raise BadParameter("null_as", self.null_as, "within low and high: a NULL counts as a value within bounds")
+
+    def _check_range(self) -> None:
+        """Refuse what would overflow on the way, in integers or in the doubles that answers and their widths are in.
+
+        The width of a variance takes fourth powers of what is summed, times noise and rows: a double holds 1e60 so.
+        """
+        if max(abs(self.low), abs(self.high)) ** self.power + abs(self.offset) >= _WIDEST:
+            raise Unsupported(
+                "what one row may add to this sum does not fit into 128 bits; declare narrower bounds, or a larger step"
+            )
+        far = max(abs(self.origin), max(abs(self.low), abs(self.high)) * self.step, self.step)
+        if far > FARTHEST or self.step < 1 / FARTHEST:
+            raise Unsupported(
+                "numbers are summed and ranked between 1e-60 and 1e60, and these bounds or this step lie beyond; "
+                "declare others, or clamp in the query: LEAST(GREATEST(x, low), high)"
+            )
 
     @property
     def ends(self) -> tuple[int, int]:

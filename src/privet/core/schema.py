@@ -6,6 +6,7 @@ Everything here is declared by the custodian and is public. Nothing is ever read
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,6 +26,7 @@ Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
 Key = int | str | bool | datetime.date | None
 
 _INT64 = 2**63
+_LARGEST_DOUBLE = Fraction(sys.float_info.max)
 DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
 PUBLIC_ROWS = 10**5
@@ -102,11 +104,19 @@ def number(low: object = None, high: object = None, *, step: object = None, null
         return Column(kind="number", nullable=nullable)
     return Column(
         kind="number",
-        low=rational(low, "low"),
-        high=rational(high, "high"),
-        step=None if step is None else positive(step, "step"),
+        low=_double(low, "low"),
+        high=_double(high, "high"),
+        step=None if step is None else positive(_double(step, "step"), "step"),
         nullable=nullable,
     )
+
+
+def _double(value: object, parameter: str) -> Fraction:
+    """Return a number exactly, refusing what lies beyond all doubles: engines compute numbers in these."""
+    found = rational(value, parameter)
+    if abs(found) > _LARGEST_DOUBLE:
+        raise BadParameter(parameter, value, "within the range of doubles, about 1.8e308")
+    return found
 
 
 def category(values: object, *, nullable: bool = False) -> Column:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from privet.core.errors import LedgerError
+from privet.core.errors import LedgerError, raise_alone
 
 if os.name == "posix":
     import fcntl
@@ -50,7 +50,7 @@ def check_folder(folder: Path, *, around: bool = False) -> None:
         try:
             found = place.stat()
         except OSError:
-            raise LedgerError(f"the folder {str(place)!r} cannot be entered; check the path and who owns it") from None
+            raise_alone(LedgerError(f"the folder {str(place)!r} cannot be entered; check the path and who owns it"))
         own = place == folder and not around
         if own and os.geteuid() not in (0, found.st_uid) and found.st_uid != 0:
             raise LedgerError(
@@ -104,10 +104,12 @@ def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        raise LedgerError(
-            f"the folder {str(folder)!r} was moved, removed or closed to you while its ledger was open; "
-            "find out which is right and open the ledger again"
-        ) from None
+        raise_alone(
+            LedgerError(
+                f"the folder {str(folder)!r} was moved, removed or closed to you while its ledger was open; "
+                "find out which is right and open the ledger again"
+            )
+        )
     try:
         ends = time.monotonic() + timeout
         while True:
@@ -116,13 +118,15 @@ def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise LedgerError(
-                        "the ledger cannot be used: it is locked by another process for too long; try again, or look "
-                        "for one that hangs"
-                    ) from None
+                    raise_alone(
+                        LedgerError(
+                            "the ledger cannot be used: it is locked by another process for too long; try again, or "
+                            "look for one that hangs"
+                        )
+                    )
                 time.sleep(_POLL)
             except OSError:
-                raise LedgerError("the ledger cannot be used: its folder cannot be locked on this drive") from None
+                raise_alone(LedgerError("the ledger cannot be used: its folder cannot be locked on this drive"))
         yield
     finally:
         os.close(opened)

@@ -138,7 +138,7 @@ def _plain_file(path: Path) -> Identity:
     try:
         found = os.lstat(path)
     except OSError:
-        raise _other_file(path) from None
+        raise_alone(_other_file(path))
     if not stat.S_ISREG(found.st_mode):
         raise _other_file(path)
     return found.st_dev, found.st_ino
