@@ -18,8 +18,8 @@ import pytest
 
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
-from privet.core.errors import BadParameter, LedgerError, RequestError
-from privet.ledger import pages
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, RequestError
+from privet.ledger import pages, proof
 from privet.ledger.chain import GENESIS, canonical, link
 from privet.ledger.sqlite import SqliteLedger
 from privet.ledger.state import rules_only
@@ -274,6 +274,126 @@ def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
         nothing_spent = replace(page.state, dataset=rules_only(page.rules()).whole)
         pages.write_cache(page._connection, nothing_spent)
     assert seen(path) is None
+
+
+def forge_cache(path: Path) -> None:
+    """Write a balance in which nothing was spent into the cache, with the checksum that fits."""
+    with SqliteLedger(path) as ledger, ledger._writing() as page:
+        clean = rules_only(page.rules())
+        spent_nothing = replace(page.state, dataset=clean.whole, accounts=clean.accounts, failures={})
+        pages.write_cache(page._connection, spent_nothing)
+
+
+def full_ledger(path: Path) -> tuple[Path, str]:
+    """Make a ledger of which all is spent, and return its file and its head."""
+    with SqliteLedger(path, Pure(epsilon=1)) as ledger:
+        for index in range(8):
+            receipt = ledger.charge(PureEvent(Fraction(1, 8)), f"plan {index}", account="a")
+            ledger.store(receipt, (index,))
+        return ledger.path, ledger.head()
+
+
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_forged_cache_gives_nothing_to_spend_where_a_head_is_pinned(tmp_path: Path, later: int) -> None:
+    """The cache's checksum proves nothing: whoever can write the file can work it out."""
+    path, head = full_ledger(tmp_path / "ledger")
+    with SqliteLedger(path) as ledger:
+        ledger.top_up(Pure(epsilon=1), reason="r")
+        for index in range(8 + later):
+            if index < later:
+                ledger.limit(Pure(epsilon=1), reason="r")
+            else:
+                ledger.charge(PureEvent(Fraction(1, 8)), f"later {index}", account="a")
+    forge_cache(path)
+    with SqliteLedger(path) as ledger:
+        assert ledger.remaining().amount == 2  # without a head, the cache is believed until somebody verifies
+    with SqliteLedger(path, head=head) as ledger:
+        assert ledger.remaining().amount == 0
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(PureEvent(Fraction(1, 8)), "more", account="a")
+
+
+@pytest.mark.parametrize("what", ["cache", "entry", "columns", "underpaid"])
+def test_nothing_in_the_file_is_believed_unproven_where_a_head_is_pinned(tmp_path: Path, what: str) -> None:
+    path, head = full_ledger(tmp_path / "ledger")
+    if what == "cache":
+        tamper(path, "UPDATE cache SET head = 'x', state = 'y', hash = x'00'")
+        with SqliteLedger(path, head=head) as ledger:
+            assert ledger.remaining().amount == 0
+        return
+    if what == "entry":
+        tamper(path, "UPDATE entries SET body = replace(body, '1/8', '1/9') WHERE number = 2")
+    elif what == "columns":
+        tamper(path, "UPDATE entries SET account = 'b' WHERE number = 2")
+    else:
+        forge(path, alter(2, paid=[[0, "1/9"], None]))
+        with sqlite3.connect(path) as connection:
+            (number, digest) = connection.execute("SELECT max(number), hash FROM entries").fetchone()
+        connection.close()
+        head = f"{number}:{digest.hex()}"
+    with pytest.raises(LedgerError):
+        SqliteLedger(path, head=head)
+
+
+def swap_in(path: Path, number: int, **fields: object) -> None:
+    """Put another entry in the place of one, with a hash that follows from the entry before it."""
+    connection = sqlite3.connect(path)
+    (body,) = connection.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
+    (before,) = connection.execute("SELECT hash FROM entries WHERE number = ?", (number - 1,)).fetchone()
+    connection.close()
+    entry = {**json.loads(body), **fields}
+    text = canonical(entry)
+    about = ", ".join(f"{name} = '{entry[name]}'" for name in ("account", "digest"))
+    tamper(
+        path,
+        f"UPDATE entries SET body = '{text}', hash = x'{link(before, text).hex()}', {about} WHERE number = {number}",
+    )
+
+
+def test_an_entry_that_is_forged_under_a_running_process_frees_nothing_where_a_head_is_pinned(tmp_path: Path) -> None:
+    """A charge that is put in the place of an old one would stand for a question that nobody paid for."""
+    path, head = full_ledger(tmp_path / "ledger")
+    with SqliteLedger(path) as ledger, SqliteLedger(path, head=head) as proven:
+        swap_in(path, 2, digest="free")
+        assert ledger.charge(PureEvent(Fraction(1, 8)), "free", account="a").entry == 2  # what an unpinned one believes
+        with pytest.raises(LedgerError, match="chain breaks"):
+            proven.charge(PureEvent(Fraction(1, 8)), "free", account="a")
+
+
+def test_the_history_is_replayed_once_in_a_process_for_one_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, head = full_ledger(tmp_path / "ledger")
+    read: list[int] = []
+    real = proof.verify_pages
+    monkeypatch.setattr(proof, "verify_pages", lambda *arguments: (read.append(1), real(*arguments))[1])
+    with SqliteLedger(path, head=head) as ledger:
+        assert len(read) == 1
+        ledger.top_up(Pure(epsilon=1), reason="r")
+        ledger.charge(PureEvent(Fraction(1, 8)), "next", account="a")
+        last = ledger.head()
+    for pinned in (head, last, f"1:{json.loads(next(iter(exported(path))))['hash']}"):
+        with SqliteLedger(path, head=pinned) as ledger:
+            assert ledger.remaining().amount == Fraction(7, 8)
+            assert ledger.find("plan 3", "a") is not None
+    assert len(read) == 1
+    for wrong in (f"3:{'0' * 64}", f"{int(head.split(':')[0]) + 9}:{'0' * 64}"):
+        with pytest.raises(LedgerError, match="old copy"):
+            SqliteLedger(path, head=wrong)
+
+
+def exported(path: Path) -> list[str]:
+    with SqliteLedger(path) as ledger:
+        return list(ledger.export())
+
+
+def test_what_was_proven_of_one_file_is_not_believed_of_another(tmp_path: Path) -> None:
+    """Nor of the same file when its history has become another one."""
+    path, head = full_ledger(tmp_path / "ledger")
+    SqliteLedger(path, head=head).close()
+    forge(path, alter(2, text="another"))
+    with pytest.raises(LedgerError):
+        SqliteLedger(path, head=head)
 
 
 def forge(path: Path, change: Callable[[dict[str, object]], None]) -> None:

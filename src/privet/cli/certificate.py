@@ -34,12 +34,17 @@ def command(number: int, config: Path, ledger_path: Path | None, as_json: bool) 
     if as_json:
         print_json(told)
         return
-    print_facts([(name, printable(text)) for name, text in _facts(told) if text])
-    releases = told.get("releases") or []
+    try:
+        facts = [(name, printable(text)) for name, text in _facts(told) if text]
+        releases = [_release(one) for one in told.get("releases") or []]
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+        print_json(told)  # somebody else than Privet told of the plan, in another form
+        return
+    print_facts(facts)
     if releases:
         print_text("")
         heads = ("noise", "95% within", "sensitivity", "clamped to", "released sum")
-        print_table(heads, [_release(one) for one in releases], right=(1,))
+        print_table(heads, releases, right=(1,))
     print_text(f"\nchain {told['chain']}\nhead  {told['head']}", style="dim")
 
 

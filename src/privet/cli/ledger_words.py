@@ -52,7 +52,10 @@ def _what(one: Written) -> str:
         case Charged(shared=int(shared)):
             return f"repeats the answer that entry {shared} paid for"
         case Charged() as charge:
-            return _asked(charge.facts)
+            try:
+                return _asked(charge.facts)
+            except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+                return "a charge that tells of its plan in other words than Privet's"
         case Answered(charge=charge):
             return f"to entry {charge}"
         case Failed(charge=charge):

@@ -6,6 +6,7 @@ A budget is a value. What is left of one is worked out elsewhere, from a history
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from .exact import open_probability, positive
@@ -59,4 +60,9 @@ Budget = Pure | Approximate | Zcdp
 
 
 def _short(value: Fraction) -> str:
-    return f"{float(value):.6g}"
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    # what no float can say is still said
+    return f"{near:.6g}" if near else f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"

@@ -23,6 +23,9 @@ _SPENT: dict[type, tuple[str, ...]] = {
 }
 """The sums that each kind of filter keeps."""
 
+_LEAST, _MOST = Fraction(1, 10**300), Fraction(10**300)
+"""Between which amounts every budget lies: what is derived from one is then a finite float above zero as well."""
+
 
 @dataclass(frozen=True)
 class Account:
@@ -140,8 +143,15 @@ def make_cap(budget: object, keys_share: Fraction) -> Cap:
     """Return a budget as a cap, with its order chosen here and now, for good."""
     if not isinstance(budget, (Pure, Approximate, Zcdp)):
         raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
+    check_amounts(budget, "budget")
     opened = open_filter(budget, keys_share=keys_share)
     return Cap(budget, opened.order if isinstance(opened, RenyiFilter) else None, keys_share)
+
+
+def check_amounts(budget: Budget, parameter: str) -> None:
+    """Raise `BadParameter` where an amount of a budget is too large or too small to be shown as a float."""
+    if not all(_LEAST <= amount <= _MOST for amount in vars(budget).values()):
+        raise BadParameter(parameter, budget.describe(), "amounts that can be shown: from 1e-300 to 1e300")
 
 
 def amounts(one: Filter, event: Event) -> tuple[Exact, ...]:

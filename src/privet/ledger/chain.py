@@ -56,8 +56,13 @@ def link(previous: bytes, body: str) -> bytes:
 def follow(head: Head, number: object, body: object, digest: object) -> Head:
     """Return the head after one more entry, or raise `LedgerError` if the entry does not follow."""
     if number != head.number + 1 or not isinstance(body, str) or not body.isascii() or link(head.hash, body) != digest:
-        raise LedgerError(
-            f"the ledger's chain breaks at entry {head.number + 1}: the file was damaged or changed; "
-            "put back a copy whose head you know"
-        )
+        raise broken(head.number + 1)
     return Head(head.number + 1, digest)
+
+
+def broken(number: int) -> LedgerError:
+    """Return the error for an entry that is not the one that was written in its place."""
+    return LedgerError(
+        f"the ledger's chain breaks at entry {number}: the file was damaged or changed; "
+        "put back a copy whose head you know"
+    )

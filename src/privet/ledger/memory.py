@@ -17,6 +17,7 @@ from .checks import Checks
 from .entries import read_entry, write_entry
 from .records import Answered, Charged, Failed, Record, Time, Written
 from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
+from .shown import check_shown
 from .state import State
 
 
@@ -82,7 +83,9 @@ class _Pages:
     def append(self, record: Record, time: Time | None = None) -> int:
         written = Written(self.state.head.number + 1, time or self.now(), record)
         body = write_entry(written.number, written.time, record)
-        self.state = self.state.apply(Head(written.number, link(self.state.head.hash, body)), written)
+        state = self.state.apply(Head(written.number, link(self.state.head.hash, body)), written)
+        check_shown(state, written, body)
+        self.state = state
         self.bodies.append(body)
         self._heads.append(self.state.head)
         if isinstance(record, Charged):

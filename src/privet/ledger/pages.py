@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from privet.core.errors import LedgerError, PrivetError, raise_alone
 
 from . import schema
-from .chain import START, Head, canonical, follow, link, read_head
+from .chain import START, Head, broken, canonical, follow, link, read_head
 from .checks import Checks
 from .entries import kind_of, read_entry, write_entry
 from .records import Record, Time, Written
 from .rules import Clock, next_time
+from .shown import check_shown
 from .state import State, rules_only
 
 CACHED_EVERY = 16
@@ -27,16 +28,27 @@ CACHED_EVERY = 16
 class Pages:
     """The entries of a file inside one transaction, up to date with its head."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, known: State | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, clock: Clock, known: State | None, proven: bytearray | None = None
+    ) -> None:
+        """Read what was written since a state that is known; without one, the cache or everything.
+
+        `proven` holds the hashes of all entries up to that state, as this process has followed them, and is kept up
+        to date. With it nothing is read from the cache, and no entry is believed whose hash is another.
+        """
         self._connection = connection
         self._clock = clock
-        state = known or cached_state(connection) or State()
+        self._proven = proven
+        if proven is not None:
+            del proven[32 * (known.head.number if known is not None else 0) :]  # what was rolled back
+        state = known or (cached_state(connection) if proven is None else None) or State()
         if state.head.number and head_at(connection, state.head.number) != state.head:
             raise LedgerError(
                 f"entry {state.head.number} of the ledger is gone or another one: an old copy of the file was put back"
             )
         for head, written in self._following(state.head):
             state = state.apply(head, written)
+            self._prove(head)
         self.state = state
 
     def now(self) -> Time:
@@ -49,7 +61,9 @@ class Pages:
         body = write_entry(written.number, written.time, record)
         head = Head(written.number, link(self.state.head.hash, body))
         state = self.state.apply(head, written)
+        check_shown(state, written, body)
         self._insert(head, body, record)
+        self._prove(head)
         self.state = state
         if written.number % CACHED_EVERY == 0:
             write_cache(self._connection, state)
@@ -61,7 +75,9 @@ class Pages:
         row = self._connection.execute("SELECT number, body, hash FROM entries WHERE number = ?", (number,)).fetchone()
         if head is None or row is None:
             raise LedgerError(f"the ledger has no entry {number}")
-        follow(head, *row)
+        found = follow(head, *row)
+        if self._proven is not None and self._proven[32 * (number - 1) : 32 * number] != found.hash:
+            raise broken(number)
         return read_entry(row[1])
 
     def head_at(self, number: int) -> Head | None:
@@ -112,6 +128,10 @@ class Pages:
             head = follow(head, number, body, digest)
             yield f'{{"entry":{body},"hash":"{head.hash.hex()}"}}'
 
+    def _prove(self, head: Head) -> None:
+        if self._proven is not None:
+            self._proven += head.hash
+
     def _insert(self, head: Head, body: str, record: Record) -> None:
         self._connection.execute(
             "INSERT INTO entries (number, kind, account, digest, key, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -133,10 +153,13 @@ class Pages:
         return None if row is None else row[0]
 
 
-def verify_pages(connection: sqlite3.Connection) -> State:
-    """Return the balance of a file after checking every entry from the first, and the columns and cache beside them."""
+def verify_pages(connection: sqlite3.Connection, hashes: bytearray | None = None, *, cache: bool = True) -> State:
+    """Return the balance of a file after checking every entry from the first, and the columns and cache beside them.
+
+    The hash of each entry is added to `hashes`. Without `cache`, what was cached is neither believed nor looked at.
+    """
     state, checks = State(), Checks()
-    cached = cached_state(connection, strict=True)
+    cached = cached_state(connection, strict=True) if cache else None
     rows = connection.execute("SELECT number, kind, account, digest, key, body, hash FROM entries ORDER BY number")
     for number, kind, account, digest, key, body, entry_hash in rows:
         head = follow(state.head, number, body, entry_hash)
@@ -145,6 +168,8 @@ def verify_pages(connection: sqlite3.Connection) -> State:
             raise LedgerError(f"entry {number} of the ledger is filed under what it is not about")
         state = state.apply(head, written)
         checks.add(written, state)
+        if hashes is not None:
+            hashes += head.hash
         if cached is not None and cached.head.number == number and not cached.agrees(state):
             raise LedgerError("the ledger's cached balance is not what its history adds up to")
     state.check_spent()

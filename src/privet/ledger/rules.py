@@ -17,7 +17,7 @@ from privet.core.event import Event, Exact
 from privet.core.exact import open_probability
 from privet.core.rounding import float_down, float_up
 
-from .account import make_cap
+from .account import check_amounts, make_cap
 from .chain import canonical
 from .records import Opened, Time
 from .state import State
@@ -67,7 +67,10 @@ def make_rules(
 
 def read_limit(per_query: object) -> Budget | None:
     """Return the most that one query may cost; None where there is no such limit."""
-    if per_query is None or isinstance(per_query, (Pure, Approximate, Zcdp)):
+    if per_query is None:
+        return None
+    if isinstance(per_query, (Pure, Approximate, Zcdp)):
+        check_amounts(per_query, "per_query")
         return per_query
     raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
 
@@ -104,7 +107,10 @@ def read_expiry(expires: object) -> Time | None:
         return None
     if not isinstance(expires, datetime.datetime) or expires.tzinfo is None:
         raise BadParameter("expires", expires, "a datetime.datetime with a time zone")
-    return expires.astimezone(datetime.UTC)
+    try:
+        return expires.astimezone(datetime.UTC)
+    except (OverflowError, ValueError):
+        raise BadParameter("expires", str(expires), "a time from year 1 to 9999 in UTC") from None
 
 
 def check_query(event: Event, most: Budget | None) -> None:

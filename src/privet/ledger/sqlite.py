@@ -28,6 +28,7 @@ from .folder import FILE, charging_alone, check_folder, locate
 from .forking import let_go_before_forks
 from .pages import Pages, head_at, verify_pages
 from .place import Identity, check_file, check_place, check_same, identify, told_as_ledger_errors
+from .proof import Proof, prove, remember
 from .records import AccountOpened, Time
 from .rules import KEYS_SHARE, Clock, make_rules, utc_now
 from .state import State
@@ -69,6 +70,7 @@ class SqliteLedger(Bookkeeping):
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[Identity, ...] = ()
         self._state: State | None = None
+        self._proven: bytearray | None = None
         self._closed = False
         let_go_before_forks(self)
         pinned = None if head is None else read_head(head)
@@ -122,7 +124,8 @@ class SqliteLedger(Bookkeeping):
                 connection.execute("BEGIN")
                 try:
                     schema.check_tables(connection)
-                    state = verify_pages(connection)
+                    hashes = bytearray()
+                    state = verify_pages(connection, hashes)
                     known = self._state
                     if known is not None and head_at(connection, known.head.number) != known.head:
                         raise LedgerError("the ledger has lost entries that this process has seen")
@@ -130,6 +133,7 @@ class SqliteLedger(Bookkeeping):
                 finally:
                     connection.execute("ROLLBACK")
             self._state = state
+            self._proven = None if self._proven is None else hashes
 
     def export(self) -> Iterator[str]:
         """Return every entry with its hash, oldest first, each as a line of JSON without its line end."""
@@ -188,7 +192,7 @@ class SqliteLedger(Bookkeeping):
             connection = self._connected()
             connection.execute(begin)
             try:
-                pages = Pages(connection, self._clock, self._state)
+                pages = Pages(connection, self._clock, self._state, self._proven)
                 self._state = pages.state
                 yield pages
                 check_same(self.path, self._identity)
@@ -253,12 +257,29 @@ class SqliteLedger(Bookkeeping):
             self._let_go()
 
     def _check_head(self, pinned: Head) -> None:
-        with self._reading() as page:
-            if page.head_at(pinned.number) != pinned:
+        """Replay the history, unless this process has, and raise unless the pinned entry is in its chain.
+
+        Guarantee: from then on this ledger believes nothing that the file says, unless it follows from the chain that
+        was replayed: neither a cached balance, nor an entry under another hash.
+        """
+        with self._lock, self._tidied(), told_as_ledger_errors():
+            connection, file = self._connected(), self._identity[0]
+            connection.execute("BEGIN")
+            try:
+                proof = prove(connection, file)
+                hashes = bytearray(proof.hashes)
+                state = Pages(connection, self._clock, proof.state, hashes).state
+                check_same(self.path, self._identity)
+            finally:
+                connection.execute("ROLLBACK")
+            proof = Proof(state, bytes(hashes))
+            if not proof.holds(pinned):
                 raise LedgerError(
                     f"the ledger does not hold the pinned entry {pinned.number}: an old copy of the file was put back, "
                     "or it is another ledger"
                 )
+            remember(file, proof)
+            self._state, self._proven = state, hashes
 
     def _agree_on(self, name: str, cap: Budget) -> None:
         """Open an analyst's account, unless it is open already with that very cap."""
