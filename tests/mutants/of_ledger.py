@@ -234,6 +234,15 @@ MUTANTS: list[Mutant] = [
         ("if not all(_LEAST <= amount <= _MOST for", "if not all(True for"),
     ),
     *of(
+        "ledger/review.py",
+        "unit/ledger/test_review.py",
+        ("    if any(conditions):", "    if False:"),
+        ("    if names:\n", "    if False:\n"),
+        ('charge.facts.get("rules") == MENDED', "True"),
+        ("found is None and written.number in failed and", "False and"),
+        ("if hidden else None", "if False else None"),
+    ),
+    *of(
         "ledger/agreement.py",
         FILES,
         ("not in held:", "in ():"),

@@ -6,7 +6,7 @@ import click
 
 from .ledger_changes import clear, limit, reschedule, top_up
 from .ledger_copies import backup, export, restore
-from .ledger_reading import list_entries, show, verify
+from .ledger_reading import list_entries, review, show, verify
 
 
 @click.group()
@@ -21,5 +21,5 @@ def command() -> None:
     """
 
 
-for one in (list_entries, show, verify, export, restore, backup, top_up, limit, reschedule, clear):
+for one in (list_entries, show, verify, review, export, restore, backup, top_up, limit, reschedule, clear):
     command.add_command(one)

@@ -96,6 +96,41 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bo
     print_text(f"Keep this head elsewhere, to know an old copy from this one:\n{last}")
 
 
+@ledger_command("review")
+def review(config: Path, ledger_path: Path | None, as_json: bool) -> None:
+    """List releases that an earlier version made with a form of question that leaked. Changes nothing.
+
+    Of old releases the ledger holds the plan in words and not every expression: so some that are listed may be
+    harmless, and none is missing.
+
+    \b
+    Example:
+      privet ledger review
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        found, head = ledger.review(), ledger.head()
+    if as_json:
+        print_json({"releases": [one.to_dict() for one in found], "head": head})
+        return
+    if not found:
+        print_text("No release of this ledger used a form of question that leaked.")
+        return
+    rows = [
+        (str(one.entry), one.time.replace("T", " ")[:16], printable(one.account), _sure(one.sure), printable(one.why))
+        for one in found
+    ]
+    print_table(("entry", "time (UTC)", "account", "leaked", "why"), rows, right=(0,))
+    sure = sum(one.sure for one in found)
+    print_text(
+        f"\n{len(found):,} releases to look at; {sure:,} of them name such a form. Ask again what matters, with this "
+        "version: see SECURITY.md for what could be learnt."
+    )
+
+
+def _sure(sure: bool) -> str:
+    return "can have" if sure else "cannot be excluded"
+
+
 def _row(told: dict[str, Any]) -> tuple[str, ...]:
     time = str(told["time"]).replace("T", " ")[:16]
     return (

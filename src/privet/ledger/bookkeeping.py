@@ -22,6 +22,7 @@ from .certificate import make_certificate
 from .custody import Custody
 from .page import Page
 from .records import Answered, Charged, Failed, Written
+from .review import Suspect, review
 from .rules import check_query, read_facts, read_name, read_text
 
 
@@ -142,6 +143,14 @@ class Bookkeeping(Custody):
         """Return every entry of any kind, oldest first."""
         with self._reading() as page:
             return tuple(page.entries())
+
+    def review(self) -> tuple[Suspect, ...]:
+        """Return the releases that an earlier version made with a form of question that leaked, oldest first.
+
+        As far as their entries tell: some may be harmless, and none is missing. Changes nothing.
+        """
+        with self._reading() as page:
+            return review(page.entries())
 
     def head(self) -> str:
         """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""

@@ -25,6 +25,9 @@ from .range_words import range_lines
 from .target import reached
 from .winner_words import largest_in_words, winner_facts, winner_lines, winner_notes
 
+_RULES = "2"
+"""Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet.ledger.review`."""
+
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
@@ -62,6 +65,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     first = plan.passes[0].scan
     return {
         "privet": _version(),
+        "rules": _RULES,
         "table": " and ".join(tables_of(first.table)),
         "version": first.schema.version,
         "protects": str(first.schema.unit),
