@@ -90,9 +90,21 @@ def ledger_verify(charges: int, costs: int) -> Callable[[], Any]:
     return ledger.verify  # type: ignore[no-any-return]
 
 
+def ledger_history(charges: int, costs: int) -> Callable[[], Any]:
+    ledger = make(charges, costs)
+    return ledger.history  # type: ignore[no-any-return]
+
+
+def ledger_page(charges: int, costs: int) -> Callable[[], Any]:
+    ledger = make(charges, costs)
+    return lambda: ledger.history(after=charges, limit=10)
+
+
 LEDGER: dict[str, Task] = {
     "ledger_ask": ledger_ask,
     "ledger_repeat": ledger_repeat,
     "ledger_open": ledger_open,
     "ledger_verify": ledger_verify,
+    "ledger_history": ledger_history,
+    "ledger_page": ledger_page,
 }

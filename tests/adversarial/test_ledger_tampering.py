@@ -366,7 +366,9 @@ def test_the_history_is_replayed_once_in_a_process_for_one_ledger(
     path, head = full_ledger(tmp_path / "ledger")
     read: list[int] = []
     real = proof.verify_pages
-    monkeypatch.setattr(proof, "verify_pages", lambda *arguments: (read.append(1), real(*arguments))[1])
+    monkeypatch.setattr(
+        proof, "verify_pages", lambda *arguments, **options: (read.append(1), real(*arguments, **options))[1]
+    )
     with SqliteLedger(path, head=head) as ledger:
         assert len(read) == 1
         ledger.top_up(Pure(epsilon=1), reason="r")

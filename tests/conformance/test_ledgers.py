@@ -859,3 +859,62 @@ NO_RATIONALS = ("-1", "nan", "inf", "1.5", "2/4", "1/1", "1/0", "01", "0x1", "-0
 def test_what_is_not_an_event_of_this_version_is_refused(data: Any) -> None:
     with pytest.raises(LedgerError):
         read_event(data)
+
+
+# Pages
+
+
+def pages_of(make: Make) -> Any:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)})
+    for index in range(9):
+        receipt = ledger.charge(PureEvent(Fraction(1, 100)), f"plan {index}", account="ana" if index % 3 else "ben")
+        if index % 2:
+            ledger.store(receipt, (index,))
+    return ledger
+
+
+def test_pages_of_the_history_one_after_the_other_are_the_history(make: Make) -> None:
+    ledger = pages_of(make)
+    for read in (ledger.history, ledger.entries):
+        whole = read()
+        for size in (1, 2, 4, 100):
+            found: list[object] = []
+            last = 0
+            while page := read(after=last, limit=size):
+                assert len(page) <= size
+                found += page
+                last = page[-1].number
+            assert tuple(found) == whole
+            assert read(last=size) == whole[-size:]
+        assert read(after=10**9) == ()
+        mine = tuple(one for one in whole if getattr(getattr(one, "record", one), "account", None) == "ana")
+        assert read(account="ana") == mine
+        assert read(account="ana", limit=2) == mine[:2]
+        assert read(account="nobody") == ()
+    assert [entry.digest for entry in ledger.history()] == [f"plan {index}" for index in range(9)]
+    for number, written in enumerate(ledger.entries(), start=1):
+        assert ledger.entry(number) == written
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"after": -1},
+        {"after": 1.5},
+        {"after": None},
+        {"limit": 0},
+        {"limit": "ten"},
+        {"last": 0},
+        {"last": True},
+        {"last": 2, "after": 1},
+        {"last": 2, "limit": 1},
+    ],
+)
+def test_a_page_that_makes_no_sense_is_refused_by_name(make: Make, page: dict[str, Any]) -> None:
+    ledger = pages_of(make)
+    for read in (ledger.history, ledger.entries):
+        with pytest.raises(RequestError):
+            read(**page)
+    for number in (0, -1, 10**9, True, "1", None):
+        with pytest.raises(BadParameter):
+            ledger.entry(number)

@@ -17,18 +17,31 @@ from .screen import print_facts, print_table, print_text, printable, working
 
 @ledger_command("list")
 @click.option("--account", help="Only what is about this account.")
-@click.option("--last", type=counting_number, help="Only so many, the latest.")
-def list_entries(config: Path, ledger_path: Path | None, account: str | None, last: int | None, as_json: bool) -> None:
-    """List every entry: charges, answers, failures and changes of the rules.
+@click.option("--last", type=counting_number, help="Only the latest entries, this many.")
+@click.option("--after", type=counting_number, help="Begin after the entry of this number.")
+@click.option("--limit", type=counting_number, help="At most this many entries.")
+def list_entries(
+    config: Path,
+    ledger_path: Path | None,
+    account: str | None,
+    last: int | None,
+    after: int | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List entries: charges, answers, failures and changes of the rules. A page of them is read without the rest.
 
     \b
     Example:
       privet ledger list --last 10
+      privet ledger list --after 1000 --limit 50
     """
     with existing_ledger(config, ledger_path) as ledger:
-        entries = [one for one in ledger.entries() if account in (None, getattr(one.record, "account", None))]
+        if account is not None and last is not None:  # the latest of one account, wherever they are
+            entries = ledger.entries(account=account)[-last:]
+        else:
+            entries = ledger.entries(after=after or 0, limit=limit, last=last, account=account)
         head = ledger.head()
-    entries = entries[-last:] if last else entries
     if as_json:
         print_json({"entries": [listed(one) for one in entries], "head": head})
         return
@@ -46,14 +59,10 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
     Example:
       privet ledger show 4
     """
-    from privet.core.errors import BadParameter
     from privet.ledger.entries import write_entry
 
     with existing_ledger(config, ledger_path) as ledger:
-        entries = ledger.entries()
-    if not 1 <= number <= len(entries):
-        raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {len(entries)}")
-    one = entries[number - 1]
+        one = ledger.entry(number)
     body = json.loads(write_entry(one.number, one.time, one.record))
     if "facts" in body:
         body["facts"] = json.loads(body["facts"])

@@ -182,7 +182,20 @@ def take(one: Filter, taken: tuple[Exact, ...]) -> Filter:
     kept = _SPENT[type(one)]
     if len(taken) != len(kept):
         raise LedgerError("a charge in the ledger does not say what its filter took")
-    return _with(one, {name: _add(getattr(one, name), amount) for name, amount in zip(kept, taken, strict=True)})
+    return _with(one, {name: add(getattr(one, name), amount) for name, amount in zip(kept, taken, strict=True)})
+
+
+def spent_of(account: Account, number: int) -> list[Exact]:
+    """Return the sums that one of an account's filters keeps."""
+    if number >= len(account.filters):
+        raise LedgerError("a charge in the ledger names a filter that was never opened")
+    one = account.filters[number]
+    return [getattr(one, name) for name in _SPENT[type(one)]]
+
+
+def with_spent(one: Filter, sums: list[Exact]) -> Filter:
+    """Return a filter with other sums than it has."""
+    return _with(one, dict(zip(_SPENT[type(one)], sums, strict=True)))
 
 
 def _with(one: Filter, spent: dict[str, Any]) -> Filter:
@@ -190,7 +203,8 @@ def _with(one: Filter, spent: dict[str, Any]) -> Filter:
     return type(one)(**fields)
 
 
-def _add(total: Exact, amount: Exact) -> Exact:
+def add(total: Exact, amount: Exact) -> Exact:
+    """Return a sum and one more amount, exactly, or just above once its denominator has grown long; see `compact`."""
     if isinstance(total, float) or isinstance(amount, float):
         return math.inf
     return compact(total + amount) if amount else total

@@ -6,14 +6,16 @@ Each method is one transaction of the keeper's: it sees the balance at the head,
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.entry import Entry, Plain
-from privet.core.errors import BudgetError, LedgerError, RequestError, Unsupported
+from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
 from privet.core.event import Event
+from privet.core.exact import whole
 from privet.core.receipt import Receipt
 
 from . import codec
@@ -134,15 +136,36 @@ class Bookkeeping(Custody):
             own = state.own(account)
             return state.whole.admits(event) and (own is None or own.admits(event))
 
-    def history(self) -> tuple[Entry, ...]:
-        """Return every charge, oldest first."""
-        with self._reading() as page:
-            return tuple(written.entry() for written in page.entries() if isinstance(written.record, Charged))
+    def history(
+        self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
+    ) -> tuple[Entry, ...]:
+        """Return every charge, oldest first, or a page of them; of the entries before the page none is read.
 
-    def entries(self) -> tuple[Written, ...]:
-        """Return every entry of any kind, oldest first."""
+        Args:
+            after: begin after the entry of this number.
+            limit: at most this many charges.
+            last: the latest charges, this many; without `after` and `limit`.
+            account: only what was charged to this account; `last` then looks among the latest charges of all.
+        """
         with self._reading() as page:
-            return tuple(page.entries())
+            found = page.charges(_beginning(page, after, limit, last, charges=True))
+            return tuple(one.entry() for one in _page_of(found, limit, last, account))
+
+    def entries(
+        self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
+    ) -> tuple[Written, ...]:
+        """Return every entry of any kind, oldest first, or a page of them, as `history` does."""
+        with self._reading() as page:
+            found = page.entries(_beginning(page, after, limit, last, charges=False))
+            return tuple(_page_of(found, limit, last, account))
+
+    def entry(self, number: int) -> Written:
+        """Return one entry by its number."""
+        with self._reading() as page:
+            final = page.state.head.number
+            if type(number) is not int or not 1 <= number <= final:
+                raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {final}")
+            return page.read(number)
 
     def review(self) -> tuple[Suspect, ...]:
         """Return the releases that an earlier version made with a form of question that leaked, oldest first.
@@ -188,6 +211,23 @@ class Bookkeeping(Custody):
         record = page.read(receipt.entry).record
         if not isinstance(record, Charged) or (record.digest, record.account) != (receipt.digest, receipt.account):
             raise LedgerError("this receipt is not from this ledger")
+
+
+def _beginning(page: Page, after: object, limit: object, last: object, *, charges: bool) -> int:
+    """Return the number of the entry after which a page of the history begins."""
+    begins = whole(after, "after")
+    if limit is not None:
+        whole(limit, "limit", least=1)
+    if last is None:
+        return begins
+    if begins or limit is not None:
+        raise RequestError("a page is the last charges, or those after an entry: give last=, or after= and limit=")
+    return page.nth_last(whole(last, "last", least=1), charges=charges)
+
+
+def _page_of(found: Iterable[Written], limit: int | None, last: int | None, account: str | None) -> Iterator[Written]:
+    mine = (one for one in found if account is None or getattr(one.record, "account", None) == account)
+    return iter(tuple(mine)[-last:]) if last is not None else islice(mine, limit)
 
 
 def _receipt(page: Page, charge: int, digest: str, account: str, answer: int = 0) -> Receipt:

@@ -11,6 +11,9 @@ from .account import amounts, enough, measure
 from .records import Answered, Charged, Failed, Written
 from .state import State
 
+_Paid = tuple[str, str, bytes, bool]
+"""What later entries are checked against: a charge's account, digest and event, and whether the data set paid."""
+
 
 class Checks:
     """Whether answers have their charges, keys and answers are unique, repeats were paid for, and nothing underpaid.
@@ -20,7 +23,7 @@ class Checks:
     """
 
     def __init__(self) -> None:
-        self.charges: dict[int, Charged] = {}
+        self.charges: dict[int, _Paid] = {}
         self.answers: dict[str, int] = {}
         self.keys: set[tuple[str, str]] = set()
         self._prices: dict[tuple[bytes, object], tuple[Exact, ...]] = {}
@@ -32,12 +35,13 @@ class Checks:
             case Charged() as charge:
                 if charge.shared is not None:
                     self._repeats(charge, charge.shared)
-                self._priced(charge, state)
+                event = marshal.dumps(charge.event_data, 2)  # a name for it in this run, many times as fast as JSON
+                self._priced(charge, event, state)
                 if charge.key is not None:
                     if (charge.account, charge.key) in self.keys:
                         raise LedgerError("the ledger charges one key twice")
                     self.keys.add((charge.account, charge.key))
-                self.charges[written.number] = charge
+                self.charges[written.number] = charge.account, charge.digest, event, charge.shared is None
             case Answered(digest=digest) as answer:
                 self._paid(answer.charge, answer.account, digest)
                 if digest in self.answers:
@@ -48,21 +52,16 @@ class Checks:
 
     def _paid(self, number: int, account: str, digest: str | None) -> None:
         charge = self.charges.get(number)
-        if charge is None or charge.account != account or digest not in (None, charge.digest):
+        if charge is None or charge[0] != account or digest not in (None, charge[1]):
             raise LedgerError("the ledger holds an answer without its charge")
 
     def _repeats(self, charge: Charged, number: int) -> None:
-        paid = self.charges.get(number)
-        if (
-            paid is None
-            or paid.shared is not None
-            or (paid.digest, paid.event_data) != (charge.digest, charge.event_data)
-        ):
+        event = marshal.dumps(charge.event_data, 2)
+        if self.charges.get(number, ())[1:] != (charge.digest, event, True):
             raise LedgerError("the ledger repeats an answer that nobody paid for")
 
-    def _priced(self, charge: Charged, state: State) -> None:
+    def _priced(self, charge: Charged, text: bytes, state: State) -> None:
         """Price a charge's event again, as this version does now. Equal events are priced once."""
-        text = marshal.dumps(charge.event_data, 2)  # a name for the event within this run, many times as fast as JSON
         for account, payment in ((state.whole, charge.by_dataset), (state.own(charge.account), charge.by_account)):
             if account is None or payment is None:
                 continue

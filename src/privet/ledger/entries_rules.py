@@ -21,7 +21,7 @@ def read_time(text: Any) -> Time:
     """Return the point in time that a text spells the one way in which it is written."""
     if not isinstance(text, str) or not _TIME.fullmatch(text):
         raise LedgerError("a time in the ledger is not as Privet writes it: the file was damaged or changed")
-    return datetime.datetime.fromisoformat(f"{text[:-1]}+00:00")
+    return datetime.datetime.fromisoformat(text)
 
 
 def _read_until(text: Any) -> Time | None:

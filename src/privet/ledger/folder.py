@@ -23,6 +23,10 @@ if os.name == "posix":
 FILE = "ledger"
 """The name of the file in a ledger's own folder."""
 
+_LOCKED = (
+    "the ledger cannot be used: it is locked by another process for too long; try again, or look for one that hangs"
+)
+
 _POLL = 0.002
 """Seconds between two attempts to take the lock."""
 
@@ -118,12 +122,7 @@ def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= ends:
-                    raise_alone(
-                        LedgerError(
-                            "the ledger cannot be used: it is locked by another process for too long; try again, or "
-                            "look for one that hangs"
-                        )
-                    )
+                    raise_alone(LedgerError(_LOCKED))
                 time.sleep(_POLL)
             except OSError:
                 raise_alone(LedgerError("the ledger cannot be used: its folder cannot be locked on this drive"))

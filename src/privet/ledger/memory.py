@@ -116,5 +116,14 @@ class _Pages:
     def answer_to(self, digest: str) -> int | None:
         return self._answers.get(digest)
 
-    def entries(self) -> Iterator[Written]:
-        return map(read_entry, self.bodies)
+    def entries(self, after: int = 0) -> Iterator[Written]:
+        return map(read_entry, self.bodies[after:])
+
+    def charges(self, after: int = 0) -> Iterator[Written]:
+        return (written for written in self.entries(after) if isinstance(written.record, Charged))
+
+    def nth_last(self, count: int, *, charges: bool) -> int:
+        if not charges:
+            return max(0, len(self.bodies) - count)
+        numbers = sorted(number for every in self._charges.values() for number in every)
+        return numbers[-count] - 1 if count <= len(numbers) else 0

@@ -41,8 +41,14 @@ class Page(Protocol):
     def failures_of(self, account: str) -> Iterator[Written]:
         """Return the entries that say that the engine failed an account."""
 
-    def entries(self) -> Iterator[Written]:
-        """Return every entry, oldest first."""
+    def entries(self, after: int = 0) -> Iterator[Written]:
+        """Return every entry after one, oldest first. Those before it are not read."""
+
+    def charges(self, after: int = 0) -> Iterator[Written]:
+        """Return every charge after an entry, oldest first."""
+
+    def nth_last(self, count: int, *, charges: bool) -> int:
+        """Return after which entry to begin so that there are so many entries or charges left."""
 
 
 class Keeper(ABC):

@@ -17,9 +17,12 @@ from .chain import START, Head, broken, canonical, follow, link, read_head
 from .checks import Checks
 from .entries import kind_of, read_entry, write_entry
 from .records import Record, Time, Written
+from .replay import Replay
 from .rules import Clock, next_time
 from .shown import check_shown
 from .state import State, rules_only
+
+_A_CHARGE = '"kind":"charge"'
 
 CACHED_EVERY = 16
 """How many entries there are between two cached balances; a new process reads at most so many again."""
@@ -76,7 +79,7 @@ class Pages:
         if head is None or row is None:
             raise LedgerError(f"the ledger has no entry {number}")
         found = follow(head, *row)
-        if self._proven is not None and self._proven[32 * (number - 1) : 32 * number] != found.hash:
+        if not self._is_proven(found):
             raise broken(number)
         return read_entry(row[1])
 
@@ -102,9 +105,34 @@ class Pages:
         found = "SELECT number FROM entries WHERE kind = 'failure' AND account = ? ORDER BY number"
         return (self.read(number) for (number,) in self._connection.execute(found, (account,)).fetchall())
 
-    def entries(self) -> Iterator[Written]:
-        """Return every entry, oldest first."""
-        return (written for _, written in self._following(START))
+    def entries(self, after: int = 0) -> Iterator[Written]:
+        """Return every entry after one, oldest first. Those before it are not read."""
+        return (written for _, written in self._following(self._from(after)))
+
+    def charges(self, after: int = 0) -> Iterator[Written]:
+        """Return every charge after an entry, oldest first. Of other entries only the chain is followed."""
+        head = self._from(after)
+        for number, body, digest in self._rows(head.number):
+            head = follow(head, number, body, digest)
+            if _A_CHARGE in str(body):  # in canonical text nothing but the kind of an entry reads like this
+                yield read_entry(body)
+
+    def nth_last(self, count: int, *, charges: bool) -> int:
+        """Return after which entry to begin so that there are so many left, or all if there are fewer."""
+        if not charges:
+            return max(0, self.state.head.number - count)
+        numbers = "SELECT number FROM entries WHERE kind = 'charge' ORDER BY number DESC LIMIT 1 OFFSET ?"
+        row = self._connection.execute(numbers, (count - 1,)).fetchone()
+        return 0 if row is None else row[0] - 1
+
+    def _from(self, after: int) -> Head:
+        """Return the head after an entry, from which later ones are followed."""
+        if after == 0:
+            return START
+        head = self.state.head if after >= self.state.head.number else self.head_at(after)
+        if head is None or not self._is_proven(head):
+            raise broken(after)
+        return head
 
     def rules(self) -> Iterator[Record]:
         """Return the entries that say what may be spent."""
@@ -127,6 +155,9 @@ class Pages:
         for number, body, digest in self._rows(0):
             head = follow(head, number, body, digest)
             yield f'{{"entry":{body},"hash":"{head.hash.hex()}"}}'
+
+    def _is_proven(self, head: Head) -> bool:
+        return self._proven is None or self._proven[32 * (head.number - 1) : 32 * head.number] == head.hash
 
     def _prove(self, head: Head) -> None:
         if self._proven is not None:
@@ -158,20 +189,21 @@ def verify_pages(connection: sqlite3.Connection, hashes: bytearray | None = None
 
     The hash of each entry is added to `hashes`. Without `cache`, what was cached is neither believed nor looked at.
     """
-    state, checks = State(), Checks()
+    replay, checks = Replay(), Checks()
     cached = cached_state(connection, strict=True) if cache else None
     rows = connection.execute("SELECT number, kind, account, digest, key, body, hash FROM entries ORDER BY number")
     for number, kind, account, digest, key, body, entry_hash in rows:
-        head = follow(state.head, number, body, entry_hash)
+        head = follow(replay.head, number, body, entry_hash)
         written = read_entry(body)
         if (kind, account, digest, key) != _about(written.record):
             raise LedgerError(f"entry {number} of the ledger is filed under what it is not about")
-        state = state.apply(head, written)
-        checks.add(written, state)
+        replay.add(head, written)
+        checks.add(written, replay.rules)
         if hashes is not None:
             hashes += head.hash
-        if cached is not None and cached.head.number == number and not cached.agrees(state):
+        if cached is not None and cached.head.number == number and not cached.agrees(replay.state):
             raise LedgerError("the ledger's cached balance is not what its history adds up to")
+    state = replay.state
     state.check_spent()
     return state
 

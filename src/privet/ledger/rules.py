@@ -12,7 +12,7 @@ from privet.accounting.cost import epsilon as epsilon_at
 from privet.accounting.cost import within
 from privet.accounting.filters import open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
 from privet.core.exact import open_probability
 from privet.core.rounding import float_down, float_up
@@ -110,7 +110,7 @@ def read_expiry(expires: object) -> Time | None:
     try:
         return expires.astimezone(datetime.UTC)
     except (OverflowError, ValueError):
-        raise BadParameter("expires", str(expires), "a time from year 1 to 9999 in UTC") from None
+        raise_alone(BadParameter("expires", str(expires), "a time from year 1 to 9999 in UTC"))
 
 
 def check_query(event: Event, most: Budget | None) -> None:

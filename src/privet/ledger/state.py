@@ -146,14 +146,19 @@ class State:
         raise LedgerError("the ledger holds an entry that this version of Privet does not know")
 
     def _charged(self, charge: Charged) -> State:
-        dataset, own = charge.by_dataset, self.own(charge.account)
-        if (dataset is None) != (charge.shared is not None) or (charge.by_account is None) != (own is None):
-            raise LedgerError("a charge in the ledger must count against the data set's budget and the account's own")
+        dataset, own = charge.by_dataset, self.check_paid(charge)
         whole = self.whole if dataset is None else self.whole.pay(dataset)
         accounts = self.accounts
         if own is not None and charge.by_account is not None:
             accounts = {**accounts, charge.account: own.pay(charge.by_account)}
         return State(self.head, self.time, self.rules, whole, accounts, self.failures)
+
+    def check_paid(self, charge: Charged) -> Account | None:
+        """Return the account that a charge counts against beside the data set's, or raise where it misses one."""
+        dataset, own = charge.by_dataset, self.own(charge.account)
+        if (dataset is None) != (charge.shared is not None) or (charge.by_account is None) != (own is None):
+            raise LedgerError("a charge in the ledger must count against the data set's budget and the account's own")
+        return own
 
     def check_spent(self) -> None:
         """Raise `LedgerError` if more was spent than there was."""

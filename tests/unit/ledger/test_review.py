@@ -55,7 +55,7 @@ HIDDEN = [
     "SELECT f, COUNT(*) FROM (SELECT DISTINCT uid, FLOOR(x * 2) AS f FROM v) AS q GROUP BY f",
     "SELECT age, COUNT(*) FROM (SELECT DISTINCT uid, FLOOR(x * 2) AS age FROM v) AS q GROUP BY age",
     "SELECT COUNT(*) FROM (SELECT uid, FLOOR(x) AS n FROM v UNION ALL SELECT uid, age AS n FROM v) AS q WHERE n > 1",
-    "SELECT ward, COUNT(*) FROM v WHERE age >= 18 AND NOT (ward = 'FLOOR(x)') GROUP BY ward",
+    "SELECT ward, COUNT(*) FROM v WHERE age >= 18 AND NOT (ward = 'h') GROUP BY ward",
 ]
 HARMLESS = [
     "SELECT COUNT(*) FROM v",

@@ -17,7 +17,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError
-from privet.ledger import schema
+from privet.ledger import pages, schema
 from privet.ledger.codec import write_event
 from privet.ledger.records import Answered, Charged
 from privet.ledger.sqlite import SqliteLedger
@@ -272,3 +272,40 @@ def test_ten_thousand_entries_are_verified_and_added_to(path: Path) -> None:
         ledger.verify()
         assert ledger.find("new", "ana") == (receipt, ((1,),))
         assert ledger.remaining("ana").amount < before
+
+
+def test_a_page_of_the_history_does_not_read_the_rest(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteLedger(path, Pure(epsilon=100)) as ledger:
+        with ledger._writing() as page:
+            for index in range(400):
+                paid = page.state.whole.price(EIGHTH)
+                number = page.append(Charged("ana", str(index), write_event(EIGHTH), None, None, paid))
+                page.append(Answered("ana", str(index), number, [index]))
+        read: list[object] = []
+        real = pages.follow
+        monkeypatch.setattr(pages, "follow", lambda *row: (read.append(row[1]), real(*row))[1])
+        assert [entry.digest for entry in ledger.history(after=401, limit=5)] == ["200", "201", "202", "203", "204"]
+        assert len(read) <= 10
+        read.clear()
+        assert [entry.digest for entry in ledger.history(last=3)] == ["397", "398", "399"]
+        assert len(ledger.entries(last=4)) == len(ledger.entries(after=100, limit=4)) == 4
+        assert ledger.entry(301).number == 301
+        assert len(read) <= 15
+
+
+def test_a_page_is_followed_in_the_chain_from_where_it_begins(path: Path) -> None:
+    with SqliteLedger(path, Pure(epsilon=10)) as ledger:
+        for index in range(20):  # so that there is a cached balance, and the file is opened
+            ledger.charge(EIGHTH, str(index), account="ana")
+        file = ledger.path
+    connection = sqlite3.connect(file, isolation_level=None)
+    (guard,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'entries_are_never_changed'").fetchone()
+    connection.execute("DROP TRIGGER entries_are_never_changed")
+    connection.execute("UPDATE entries SET body = replace(body, 'ana', 'eve') WHERE number = 4")
+    connection.execute(guard)
+    connection.close()
+    with SqliteLedger(file) as ledger:
+        assert len(ledger.history(limit=2)) == 2
+        for page in ({"after": 2}, {"after": 3}, {"last": 18}, {"limit": 3}):
+            with pytest.raises(LedgerError, match="chain breaks"):
+                ledger.history(**page)

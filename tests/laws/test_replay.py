@@ -1,0 +1,129 @@
+"""Folding a history fast comes to what folding it entry by entry comes to, or both refuse."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privet.accounting.events import PureEvent
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import LedgerError
+from privet.core.event import Exact
+from privet.ledger.account import add, make_cap
+from privet.ledger.chain import Head
+from privet.ledger.codec import write_event
+from privet.ledger.records import (
+    AccountOpened,
+    Answered,
+    Charged,
+    Cleared,
+    Failed,
+    Limited,
+    Opened,
+    Payment,
+    Record,
+    Rescheduled,
+    ToppedUp,
+    Written,
+)
+from privet.ledger.replay import Replay, Sum
+from privet.ledger.state import State
+
+HALF = Fraction(1, 2)
+START = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+EVENT = write_event(PureEvent(Fraction(1, 8)))
+CAPS: list[Budget] = [Pure(epsilon=9), Zcdp(rho=9), Approximate(epsilon=9, delta=Fraction(1, 10**6))]
+
+amounts = st.one_of(
+    st.fractions(min_value=0, max_value=3, max_denominator=10**6),
+    st.integers(1, 10**40).map(lambda below: Fraction(1, below)),
+    st.integers(0, 1100).map(lambda bits: Fraction(1, 2**bits)),
+    st.just(math.inf),
+    st.just(Fraction(0)),
+)
+
+
+@given(st.lists(st.sampled_from([Fraction(1, 3), Fraction(2, 7), Fraction(0), math.inf]) | amounts, max_size=60))
+def test_a_sum_that_remembers_its_amounts_is_the_sum_of_them(given_amounts: list[Exact]) -> None:
+    total: Exact = Fraction(0)
+    fast = Sum(total)
+    for amount in given_amounts:
+        total = add(total, amount)
+        fast.add(amount)
+        assert fast.value == total
+
+
+@given(st.integers(2, 400), st.integers(10**6, 10**12))
+def test_a_sum_is_rounded_where_the_slow_one_is(count: int, first: int) -> None:
+    """Hundreds of different denominators: the common one grows beyond what is kept exactly."""
+    total: Exact = Fraction(0)
+    fast = Sum(total)
+    for index in [*range(count), *range(0, count, 3)]:
+        amount = Fraction(1, first + index)
+        total = add(total, amount)
+        fast.add(amount)
+    assert fast.value == total
+
+
+names = st.sampled_from(["a", "b", "c"])
+payments = st.none() | st.builds(Payment, st.integers(0, 2), st.lists(amounts, min_size=1, max_size=3).map(tuple))
+records: st.SearchStrategy[Record] = st.one_of(
+    st.builds(
+        lambda name, shared, whole, own: Charged(name, "d", EVENT, None, shared, whole, own),
+        names,
+        st.none() | st.integers(1, 5),
+        payments,
+        payments,
+    ),
+    st.builds(lambda name: Answered(name, "d", 1, []), names),
+    st.builds(lambda name: Failed(name, 1), names),
+    st.builds(lambda name: Cleared(name, "r"), names),
+    st.builds(lambda name, cap: AccountOpened(name, make_cap(cap, HALF), None), names, st.sampled_from(CAPS)),
+    st.builds(lambda name, cap: ToppedUp(name, make_cap(cap, HALF), "r"), st.none() | names, st.sampled_from(CAPS)),
+    st.builds(lambda most: Limited(most, "r"), st.none() | st.sampled_from(CAPS)),
+    st.builds(
+        lambda name, hours: Rescheduled(name, START + datetime.timedelta(hours=hours), "r"),
+        st.none() | names,
+        st.integers(-1, 40),
+    ),
+    st.builds(lambda cap: Opened("x", make_cap(cap, HALF), None, None), st.sampled_from(CAPS)),
+)
+
+
+def attempt(call: Callable[[], State | None]) -> tuple[State | None, str | None]:
+    """Return what a call returns, and what it says where it refuses."""
+    try:
+        return call(), None
+    except LedgerError as error:
+        return None, str(error)
+
+
+@given(
+    st.sampled_from(CAPS), st.lists(st.tuples(records, st.integers(-1, 3), st.booleans()), max_size=25), st.booleans()
+)
+def test_a_replay_is_what_applying_each_entry_is(
+    cap: Budget, changes: list[tuple[Record, int, bool]], opened: bool
+) -> None:
+    slow, fast = State(), Replay()
+    time = START
+    first: list[tuple[Record, int, bool]] = [(Opened("x", make_cap(cap, HALF), None, None), 0, False)] if opened else []
+    for record, hours, misnumbered in [*first, *changes]:
+        time += datetime.timedelta(hours=hours)
+        head = Head(slow.head.number + 1, bytes(32))
+        written = Written(head.number + misnumbered * (hours == 2), time, record)
+        after, refused = attempt(partial(slow.apply, head, written))
+        _, refused_fast = attempt(partial(fast.add, head, written))
+        assert refused_fast == refused
+        if after is None:
+            return  # a ledger is read no further
+        slow = after
+        assert fast.head == slow.head
+        if hours != 1:  # and not after each, so that sums are kept for some time
+            assert fast.state == slow
+    assert fast.state == slow
