@@ -64,10 +64,14 @@ def join_sql(
     owned = [] if v is None else [v]
     same = [] if v is None else [f"{u} = {v}"]
     some = f" WHERE {' AND '.join(f'{key} IS NOT NULL' for key in b)}" if b else ""
+    steps = []
+    if v is not None and b:
+        # to count by unit is cheaper than by key, too; it leaves few to look at
+        steps.append(f"l AS MATERIALIZED ({_large(f'SELECT {v}, count(*) AS m FROM b GROUP BY {v}', u, same, most)})")
+        some = f" SEMI JOIN l ON b.{v} = l.{u}{some}"
     many = f"SELECT {', '.join([*owned, 'count(*) AS m'])} FROM b{some}{_group([*owned, *b])}"
     widest = f"SELECT {', '.join([*owned, 'max(m) AS m'])} FROM ({many}){_group(owned)}"
-    large = f"SELECT {u} FROM a JOIN (SELECT * FROM ({widest}) WHERE m > 1) ON {_all(same)} GROUP BY {u}"
-    large = f"{large} HAVING count(*) > {most} // min(m)"
+    steps.append(f"s AS MATERIALIZED ({_large(widest, u, same, most)})")
     theirs = "b" if v is None else f"(SELECT b.* FROM b SEMI JOIN s ON b.{v} = s.{u})"
     counts = f"SELECT {', '.join([*owned, *b, 'count(*) AS m'])} FROM {theirs}{_group([*owned, *b])}"
     counted = [f"a.{u} = g.{v}"] if v is not None else []
@@ -87,10 +91,16 @@ def join_sql(
     small = f"SELECT * FROM ({small}) WHERE w IS NOT NULL"
     as_one = [] if v is None else [f"w = {v}"]
     return (
-        f"WITH {left.named('a')}, {right.named('b')}, s AS MATERIALIZED ({large}), g AS ({counts}) "
+        f"WITH {', '.join([left.named('a'), right.named('b'), *steps])}, g AS ({counts}) "
         f"SELECT {shown} FROM ({small}) {word} b ON {_all([*as_one, on])} UNION ALL "
         f"SELECT {shown} FROM ({kept}) {word} ({placed}) ON {_all([*same, *alike, f'i <= {most} - t', on])}"
     )
+
+
+def _large(widest: str, unit: str, same: Sequence[str], most: int) -> str:
+    """Return the units whose rows could make more than `most` pairs, if each met as many rows as the widest key has."""
+    met = f"SELECT {unit} FROM a JOIN (SELECT * FROM ({widest}) WHERE m > 1) ON {_all(same)}"
+    return f"{met} GROUP BY {unit} HAVING count(*) > {most} // min(m)"
 
 
 def _group(columns: Sequence[str]) -> str:
