@@ -95,8 +95,8 @@ def join(sides: Pair, on: Expression | None) -> tuple[Private, Columns, Columns]
     if sides.kind == "inner":
         where = conjunction(where, None if right.where is None else _renamed(right.where, called))
         if private and not is_public(left.schema):
-            # who owns one row owns the other
-            same = {called[name].name: Column(name) for name in unit_columns(left.schema.unit)}
+            # who owns one row owns the other; their times may differ within a window
+            same = {called[name].name: Column(name) for name in _implied(left.schema)}
             theirs = {name: _renamed(one, same) for name, one in theirs.items()}
     found = standing_on(made, left.tables, left.columns, where)
     return (found, theirs, left.columns) if sides.swapped else (found, left.columns, theirs)
@@ -171,14 +171,19 @@ def _renamed(expression: Expression, called: Mapping[str, Column]) -> Expression
 
 
 def _without_unit(made: Join, left: Schema) -> Expression | None:
-    """Return the condition of a join without the equality of units, which it has in any case."""
+    """Return the condition of a join without the equality of people, which it has in any case."""
     theirs = {column: name for name, column in made.names}
-    implied = [{Column(name), Column(theirs[name])} for name in unit_columns(left.unit)]
+    implied = [{Column(name), Column(theirs[name])} for name in _implied(left)]
 
     def is_implied(one: Expression) -> bool:
         return isinstance(one, Call) and one.function == "equal" and set(one.arguments) in implied
 
     return conjunction(*(one for one in conjuncts(made.on) if not is_implied(one)))
+
+
+def _implied(left: Schema) -> tuple[str, ...]:
+    """Return the unit columns that are equal in all rows of a unit: a window of time holds several times."""
+    return unit_columns(left.unit)[:1]
 
 
 def _ownerless(left: Schema) -> str:
