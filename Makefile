@@ -29,12 +29,13 @@ bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under
 mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
 	@$(RUN)/python tests/mutants/run.py
 
-soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one
+soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one; try hostile values on every parameter
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_random_questions.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_engine_facts.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py tests/laws/test_extreme_bounds.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_exact_costs.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/conformance/test_hostile_parameters.py tests/conformance/test_hostile_options.py tests/conformance/test_hostile_keys.py
 
 clean: ## remove environments and caches
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis

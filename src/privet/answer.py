@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import RequestError, UnknownName
+from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
 from .core.receipt import Receipt
 from .planner.achieved import Accuracy
@@ -62,8 +62,10 @@ class Answer:
 
     def __getitem__(self, name: str) -> Series:
         """Return a column by name."""
+        if not isinstance(name, str):
+            raise BadParameter("name", name, "the name of a column")
         for series in self.series:
-            if series.name == name:
+            if str.__eq__(series.name, name):
                 return series
         raise UnknownName("column", str(name), (series.name for series in self.series))
 

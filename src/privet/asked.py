@@ -9,7 +9,8 @@ from functools import partial
 
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, RequestError
-from .core.exact import positive
+from .core.exact import read_amount
+from .core.given import choice
 from .core.ports import Engine, HoldsPublicRows
 from .core.relation import tables_of
 from .core.schema import Contents, Contribution, Schema
@@ -65,8 +66,7 @@ def with_found_groups(query: Query, tables: Mapping[str, Schema]) -> Query:
 
 def check_bounds(bound: object, contribution: object) -> None:
     """Refuse what is not a way to bound contributions."""
-    if bound not in ("norm", "groups"):
-        raise BadParameter("bound", bound, "'norm' or 'groups'")
+    choice(bound, "bound", ("norm", "groups"))
     if contribution is not None and not isinstance(contribution, Contribution):
         raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
 
@@ -79,17 +79,17 @@ def spend_of(budget: Budget, epsilon: object, rho: object) -> Spend:
         case Pure(epsilon=cap):
             if rho is not None:
                 raise RequestError("the account counts pure epsilon; say epsilon= instead of rho=")
-            wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+            wanted = cap * DEFAULT_PART if epsilon is None else read_amount(epsilon, "epsilon")
             return Spend(wanted, Fraction(0), None, Fraction(0))
         case Zcdp(rho=cap):
             if epsilon is not None:
                 raise RequestError("the account counts rho; say rho= instead of epsilon=")
-            return Spend(None, Fraction(0), cap * DEFAULT_PART if rho is None else positive(rho, "rho"), Fraction(0))
+            return Spend(None, Fraction(0), cap * DEFAULT_PART if rho is None else read_amount(rho, "rho"), Fraction(0))
         case Approximate(epsilon=cap, delta=delta):
             keys = delta * KEYS_PART
             if rho is not None:
-                return Spend(None, Fraction(0), positive(rho, "rho"), keys)
-            wanted = cap * DEFAULT_PART if epsilon is None else positive(epsilon, "epsilon")
+                return Spend(None, Fraction(0), read_amount(rho, "rho"), keys)
+            wanted = cap * DEFAULT_PART if epsilon is None else read_amount(epsilon, "epsilon")
             return Spend(wanted, delta * (1 - KEYS_PART), None, keys)
 
 
@@ -102,6 +102,8 @@ def read_views(
     found: dict[str, Private] = {}
     taken = {name.casefold() for name in tables}
     for name, sql in views.items():
+        if not isinstance(sql, str):
+            raise BadParameter("views", type(sql).__name__, "a mapping of names to SELECT statements")
         if not isinstance(name, str) or not name or name.casefold() in taken:
             raise BadParameter("views", name, "names that no table and no other view has")
         taken.add(name.casefold())

@@ -11,6 +11,7 @@ from .answer import Answer
 from .asked import Question, check_bounds, read_question, spend_of
 from .core.errors import RequestError
 from .core.estimate import Estimate
+from .core.exact import Number
 from .core.receipt import Receipt
 from .core.scan import Norm, Truncate
 from .core.schema import Contribution
@@ -137,7 +138,7 @@ class Clipped(Several):
         rho: object = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        confidence: object = 0.95,
+        confidence: Number | None = 0.95,
         key: str | None = None,
     ) -> Clipping:
         """Return a private estimate of what clamping and bounding take away from a question, and advice on bounds.

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, cast
 
 from .core.entry import Plain
 from .core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
+from .core.given import function
 from .core.ports import Engine, Ledger
 from .core.receipt import Receipt
 from .core.relation import tables_of
@@ -49,7 +50,7 @@ class Road:
 
     def closing(self, close: Callable[[], object]) -> Self:
         """Return this session, which calls `close` when it is closed itself."""
-        self._closing.callback(close)
+        self._closing.callback(function(close, "close", "a function without arguments"))
         return self
 
     def __enter__(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 from .answer import Answer
 from .asked import Question, check_bounds, read_question, read_views, spend_of, with_contents, with_found_groups
@@ -13,7 +13,8 @@ from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.entry import Entry
 from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported, raise_alone
-from .core.exact import open_probability
+from .core.exact import Number, open_probability
+from .core.given import is_a, listed
 from .core.links import followed
 from .core.ports import Engine, Ledger, Left
 from .core.rounding import float_down
@@ -73,7 +74,7 @@ class Session(Clipped, InRounds):
                 raise BadParameter("tables", name, "a mapping of names to Tables, such as {'visits': Table(...)}")
         if (budget is not None or ledger is None) and not isinstance(budget, (Pure, Approximate, Zcdp)):
             raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
-        if ledger is not None and not isinstance(ledger, Ledger):
+        if ledger is not None and not is_a(ledger, Ledger):
             raise BadParameter("ledger", type(ledger).__name__, "a ledger, such as SqliteLedger(path)")
         if not isinstance(account, str) or not account:
             raise BadParameter("account", account, "a name")
@@ -84,8 +85,11 @@ class Session(Clipped, InRounds):
         pace = Pace(read_step(time_step))
         owned = followed({name: table.schema for name, table in tables.items()})
         # a table that may not be asked about can still say who owns the rows of one that links to it
-        schemas = {name: schema for name, schema in owned.items() if about is None or name in about}
-        self._views = read_views(views or {}, owned, schemas)
+        asked = owned if about is None else _names(about, owned)
+        schemas = {name: schema for name, schema in owned.items() if name in asked}
+        self._views = read_views({} if views is None else views, owned, schemas)
+        if engine is not None and not is_a(engine, Engine):
+            raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
         reads = DuckDB(tables) if engine is None else engine
         super().__init__(with_contents(schemas, reads), reads, book, account, pace=pace)
 
@@ -101,6 +105,8 @@ class Session(Clipped, InRounds):
 
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step."""
+        if not isinstance(name, str):
+            raise BadParameter("name", type(name).__name__, "the name of a table or a view")
         if name not in self._schemas and name not in self._views:
             raise UnknownName("table", name, (*self._schemas, *self._views))
         if name in self._views:
@@ -115,8 +121,8 @@ class Session(Clipped, InRounds):
         rho: object = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: object = None,
-        confidence: object = None,
+        within: Any = None,
+        confidence: Number | None = None,
         at_most: object = None,
         other: str | None = None,
         find_groups: bool = False,
@@ -149,8 +155,8 @@ class Session(Clipped, InRounds):
         rho: object = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: object = None,
-        confidence: object = None,
+        within: Any = None,
+        confidence: Number | None = None,
         at_most: object = None,
         other: str | None = None,
         find_groups: bool = False,
@@ -174,7 +180,7 @@ class Session(Clipped, InRounds):
                     raise
                 raise_alone(self._with_what_fits(refused, plan, how))
 
-    def run(self, plan: Plan, *, confidence: object = None, key: str | None = None) -> Answer:
+    def run(self, plan: Plan, *, confidence: Number | None = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
 
         Its intervals hold with `confidence`; if left out, with the one that the plan was made for, or 0.95.
@@ -212,6 +218,8 @@ class Session(Clipped, InRounds):
     def _planned(self, question: Question, said: Options) -> tuple[Plan, Options]:
         """Return the plan of a question, and how it is to be answered, by the caller's words and its own."""
         check_bounds(said.bound, said.contribution)
+        if said.confidence is not None:
+            open_probability(said.confidence, "confidence")
         query, wish = read_question(question, self._schemas, self._views)
         if said.other is not None and query.levels:
             raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
@@ -290,6 +298,17 @@ class Session(Clipped, InRounds):
             error=_in_words(at(low)) if low else "",
             countable=refused.countable,
         )
+
+
+def _names(about: object, tables: Mapping[str, object]) -> list[str]:
+    allowed = "a list of names of tables"
+    names = listed(about, "about", allowed)
+    for name in names:
+        if not isinstance(name, str):
+            raise BadParameter("about", type(name).__name__, allowed)
+        if name not in tables:
+            raise BadParameter("about", name, f"{allowed} of this session: {', '.join(sorted(tables))}")
+    return names
 
 
 def _in_words(plan: Plan) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 from .answer import Answer
 from .asked import Question, check_bounds, read_question, spend_of, with_found_groups
 from .core.budget import Budget
 from .core.errors import BadParameter, RequestError, Unsupported
-from .core.exact import open_probability, whole
+from .core.exact import Number, open_probability, whole
+from .core.given import listed as list_of
 from .core.receipt import Receipt
 from .core.schema import Contribution
 from .planner.batch import Batch, make_batch
@@ -48,8 +49,8 @@ class Several(Road):
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: object = None,
-        confidence: object = None,
+        within: Any = None,
+        confidence: Number | None = None,
         at_most: object = None,
     ) -> Batch:
         """Return every decision about the answers to several questions, and their price together. Free; reads nothing.
@@ -65,6 +66,8 @@ class Several(Road):
         listed = isinstance(questions, Sequence) and not isinstance(questions, str)
         if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
             raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
+        if confidence is not None:
+            open_probability(confidence, "confidence")
         read = [self._read_plain(question) for question in questions]
         targets = targets_of([wish for _, wish in read], within, confidence)
         spend = spend_of(self._budget, epsilon, rho)
@@ -81,7 +84,7 @@ class Several(Road):
             )
         if at_most is not None:
             raise RequestError("at_most= goes with within=; to say what answers cost, say epsilon= or rho=")
-        given = [1] * len(questions) if weights is None else list(weights)
+        given = [1] * len(questions) if weights is None else list_of(weights, "weights", "a list of whole numbers")
         if len(given) != len(questions):
             raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
         return make_batch(
@@ -102,8 +105,8 @@ class Several(Road):
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: object = None,
-        confidence: object = None,
+        within: Any = None,
+        confidence: Number | None = None,
         at_most: object = None,
         key: str | None = None,
     ) -> tuple[Answer, ...]:
@@ -127,7 +130,7 @@ class Several(Road):
             )
             return self.run_all(batch, confidence=confidence, key=key)
 
-    def run_all(self, batch: Batch, *, confidence: object = None, key: str | None = None) -> tuple[Answer, ...]:
+    def run_all(self, batch: Batch, *, confidence: Number | None = None, key: str | None = None) -> tuple[Answer, ...]:
         """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
 
         Intervals hold with `confidence`; if left out, with the one that a question's width is for, or 0.95.

@@ -152,6 +152,6 @@ MUTANTS: list[Mutant] = [
         "accounting/tradeoff.py",
         "unit/accounting/test_tradeoff.py",
         ("best = max(left - math.exp(self.epsilon) * level,", "best = max(left - math.exp(self.epsilon) * level / 2,"),
-        ('grown = math.exp(-float(nonnegative(epsilon, "epsilon")))', "grown = 1.0"),
+        ('grown = math.exp(-float_down(nonnegative(epsilon, "epsilon")))', "grown = 1.0"),
     ),
 ]

@@ -10,10 +10,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit/bounds.py",
         "unit/audit/test_bounds.py",
-        ("trials - np.maximum(hits, 1) + 1, alarm)", "trials - np.maximum(hits, 1), alarm)"),
-        ("found = betainccinv(hits + 1, np.maximum(trials - hits, 1), alarm)", "found = hits / trials"),
+        ("tried - np.maximum(seen, 1) + 1, wrong)", "tried - np.maximum(seen, 1), wrong)"),
+        ("found = betainccinv(seen + 1, np.maximum(tried - seen, 1), wrong)", "found = seen / tried"),
         ("over = np.maximum(p_low - delta, 0.0)", "over = np.maximum(p_low, 0.0)"),
-        ("low = rate_low(self.one, self.trials, alarm / 2)", "low = self.one / self.trials"),
+        ("low = rate_low(self.one, self.trials, wrong)", "low = self.one / self.trials"),
         (
             "leaked = other * (other / (chance - delta)) ** more",
             "leaked = other * (other / (chance - delta)) ** (2 * more)",

@@ -8,11 +8,14 @@ MUTANTS: list[Mutant] = [
     *of(
         "accounting/calibrate.py",
         "unit/accounting/test_calibrate.py",
-        ("return event.slack() == 0 and event.pure() <= budget.epsilon", "return event.pure() <= budget.epsilon"),
-        ("return event.slack() == 0 and event.rho() <= budget.rho", "return event.rho() <= budget.rho"),
-        ("return fits(Repeated(_event(make(number)), count), budget)", "return fits(_event(make(number)), budget)"),
+        ("return event.slack() == 0 and event.pure() <= cap", "return event.pure() <= cap"),
+        ("return event.slack() == 0 and event.rho() <= cap", "return event.rho() <= cap"),
         (
-            'event = made if isinstance(made, Event) else getattr(made, "event", None)',
+            "return fits(Repeated(event_made(made, number), count), promise)",
+            "return fits(event_made(made, number), promise)",
+        ),
+        (
+            'event = made if is_a(made, Event) else called(lambda: getattr(made, "event", None), "make")',
             'event = getattr(made, "event", made)',
         ),
     ),
@@ -81,10 +84,10 @@ MUTANTS: list[Mutant] = [
         "accounting/pld.py",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         ("    if allowed < Fraction(gathered.failure):", "    if False:"),
-        ("max(high.delta(epsilon) for _, high in sides))", "min(high.delta(epsilon) for _, high in sides))"),
+        ("max(high.delta(at) for _, high in sides))", "min(high.delta(at) for _, high in sides))"),
         (
-            "above = max(self.forward[1].epsilon(delta), self.backward[1].epsilon(delta))",
-            "above = self.forward[1].epsilon(delta)",
+            "above = max(self.forward[1].epsilon(allowed), self.backward[1].epsilon(allowed))",
+            "above = self.forward[1].epsilon(allowed)",
         ),
         (
             "above = min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper",
@@ -102,8 +105,8 @@ MUTANTS: list[Mutant] = [
         ("rho, rest = event.rho(), allowed - event.slack()", "rho, rest = event.rho(), allowed"),
         ("    rest = allowed - event.slack()\n    return convert.rdp", "    rest = allowed\n    return convert.rdp"),
         (
-            "theorem(Repeated(make(noise).event, times), allowed) <= bound",
-            "theorem(make(noise).event, allowed) <= bound",
+            "theorem(Repeated(event_made(made, noise), count), allowed) <= bound",
+            "theorem(event_made(made, noise), allowed) <= bound",
         ),
     ),
     *of(

@@ -76,8 +76,9 @@ MUTANTS: list[Mutant] = [
         RULES,
         ("    if cost > cap:", "    if False:"),
         ("if state.time - now > LARGEST_STEP_BACK:", "if False:"),
-        ("or expires.tzinfo is None", ""),
-        ("or _NO_CHARACTER.search(value)", ""),
+        ('return moment(expires, "expires")', "return expires"),
+        ("> _LONGEST_NAME or _NO_CHARACTER.search(value)", "> _LONGEST_NAME"),
+        ("isinstance(value, str) or _NO_CHARACTER.search(value)", "isinstance(value, str)"),
     ),
     *of(
         "ledger/custody.py",

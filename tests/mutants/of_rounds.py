@@ -36,7 +36,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner/plan.py",
         "laws/test_rounds.py",
-        ("passes=self.passes[index * size : (index + 1) * size]", "passes=self.passes[:size]"),
+        ("passes=self.passes[place * size : (place + 1) * size]", "passes=self.passes[:size]"),
     ),
     *of(
         "planner/averaging.py",

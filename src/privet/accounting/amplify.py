@@ -12,12 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from privet.core.errors import BadParameter
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.exact import open_probability
+from privet.core.exact import probability, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up, inflate
 
-from .curves import read_order, response_rdp, response_rho
+from .curves import response_rdp, response_rho
 from .pairs import EitherOrderPair, SampledPair, has_order
 
 _LARGEST_ORDER = 1024
@@ -37,7 +38,9 @@ class Sampled(Atom):
 
     def __post_init__(self) -> None:
         read_event(self.event)
-        rate = Fraction(1) if self.rate == 1 else open_probability(self.rate, "rate")
+        rate = probability(self.rate, "rate")
+        if rate == 0:
+            raise BadParameter("rate", self.rate, "above 0 and at most 1")
         object.__setattr__(self, "rate", rate)
 
     def pure(self) -> Exact:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, cast
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
-from privet.core.event import Event, Repeated
-from privet.core.exact import whole
+from privet.core.event import Event, Repeated, read_event
+from privet.core.exact import failure_probability, positive, whole
+from privet.core.given import called, choice, function, instance, is_a
 
 from .cost import within
 from .search import least, most
@@ -38,14 +39,14 @@ def fits(event: Event, budget: Budget) -> bool:
 
     Guarantee: yes means that the event is epsilon-DP, (epsilon, delta)-DP or rho-zCDP, as the budget says.
     """
-    match budget:
-        case Pure():
-            return event.slack() == 0 and event.pure() <= budget.epsilon
-        case Zcdp():
-            return event.slack() == 0 and event.rho() <= budget.rho
-        case Approximate():
-            return within(event, budget.epsilon, budget.delta)
-    raise BadParameter("budget", budget, "Pure, Approximate or Zcdp")
+    read_event(event)
+    match read_budget(budget):
+        case Pure(epsilon=cap):
+            return event.slack() == 0 and event.pure() <= cap
+        case Zcdp(rho=cap):
+            return event.slack() == 0 and event.rho() <= cap
+        case Approximate(epsilon=cap, delta=delta):
+            return within(event, cap, delta)
 
 
 def calibrate(
@@ -66,29 +67,39 @@ def calibrate(
     Guarantee: `Repeated(make(number).event, times)` fits the budget. If cost is monotone in the number, no number
     that is better by more than the tolerance does.
     """
-    count = whole(times, "times", least=1)
-    if more not in ("noise", "cost"):
-        raise BadParameter("more", more, "'noise' or 'cost'")
-    if not _LEAST <= start <= _MOST:
-        raise BadParameter("start", start, "a number from 2**-300 to 2**300")
-    if not 0 <= relative < 1:
-        raise BadParameter("relative", relative, "at least 0 and below 1")
+    count = whole(times, "times", least=1, most=10**18)
+    way = choice(more, "more", ("noise", "cost"))
+    first, tolerance = read_start(start), float(failure_probability(relative, "relative"))
+    made, promise = function(make, "make"), read_budget(budget)
 
     def fitting(number: float) -> bool:
-        return fits(Repeated(_event(make(number)), count), budget)
+        return fits(Repeated(event_made(made, number), count), promise)
 
-    towards = 2.0 if more == "noise" else 0.5  # the way in which cost falls
-    if fitting(start):
-        costly, cheap = _step(fitting, start, 1 / towards)
+    towards = 2.0 if way == "noise" else 0.5  # the way in which cost falls
+    if fitting(first):
+        costly, cheap = _step(fitting, first, 1 / towards)
     else:
-        cheap, costly = _step(lambda number: not fitting(number), start, towards)
+        cheap, costly = _step(lambda number: not fitting(number), first, towards)
         if math.isnan(cheap):
-            raise Unsupported(f"no noise fits: even at {costly:.3g} the cost exceeds {budget.describe()}")
+            raise Unsupported(f"no noise fits: even at {costly:.3g} the cost exceeds {promise.describe()}")
     if math.isnan(costly):
         return cheap
-    if more == "noise":
-        return least(fitting, costly, cheap, relative=relative)
-    return most(fitting, cheap, costly, relative=relative)
+    if way == "noise":
+        return least(fitting, costly, cheap, relative=tolerance)
+    return most(fitting, cheap, costly, relative=tolerance)
+
+
+def read_start(start: object) -> float:
+    """Return the number that a search starts from."""
+    exact = positive(start, "start")
+    if not _LEAST <= exact <= _MOST:
+        raise BadParameter("start", start, "a number from 2**-300 to 2**300")
+    return float(exact)
+
+
+def read_budget(budget: object) -> Budget:
+    """Return what is a budget, and refuse what is not."""
+    return cast(Budget, instance(budget, (Pure, Approximate, Zcdp), "budget", "Pure, Approximate or Zcdp"))
 
 
 def _step(holds: Callable[[float], bool], start: float, factor: float) -> tuple[float, float]:
@@ -101,9 +112,11 @@ def _step(holds: Callable[[float], bool], start: float, factor: float) -> tuple[
     return math.nan, number
 
 
-def _event(made: object) -> Event:
+def event_made(make: Callable[[float], object], number: float) -> Event:
+    """Return the event of what a caller's function makes of a number."""
     # An event first: some events hold another one under the name `event`, and that one is not the cost.
-    event = made if isinstance(made, Event) else getattr(made, "event", None)
-    if not isinstance(event, Event):
+    made = called(make, "make", number)
+    event = made if is_a(made, Event) else called(lambda: getattr(made, "event", None), "make")
+    if not is_a(event, Event):
         raise RequestError(f"make must return a mechanism or an event; got a {type(made).__name__}")
-    return event
+    return cast(Event, event)

@@ -12,8 +12,9 @@ from fractions import Fraction
 
 from privet.core.event import Event
 from privet.core.exact import Number, failure_probability
-from privet.core.rounding import float_down, float_up, inflate
+from privet.core.rounding import float_up, inflate
 
+from .gdp import log_down
 from .optimal import optimal, optimal_bounds, optimal_delta
 from .parallel import Parallel, parallel
 from .parts import Part, delta_left, parts
@@ -59,7 +60,7 @@ def advanced(event: Event, delta: Number) -> float:
     if rest <= 0:
         return math.inf
     drift = math.fsum(part.times * float(part.epsilon) * _expm1(part.epsilon) for part in every)
-    return inflate(drift + math.sqrt(2 * -math.log(float_down(rest)) * _squares(every)))
+    return inflate(drift + math.sqrt(2 * -log_down(rest) * _squares(every)))
 
 
 def advanced_kov(event: Event, delta: Number) -> float:

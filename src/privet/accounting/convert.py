@@ -16,7 +16,8 @@ from fractions import Fraction
 
 from privet.core.errors import BadParameter
 from privet.core.event import Exact
-from privet.core.exact import Number, failure_probability, nonnegative
+from privet.core.exact import Number, failure_probability, nonnegative, read_rational
+from privet.core.given import called, function
 from privet.core.rounding import float_down, float_up, inflate
 
 from .gdp import log_down
@@ -91,14 +92,14 @@ def rdp_epsilon(curve: Curve, delta: Number) -> float:
 
 def best_order(curve: Curve, delta: Number) -> tuple[float, float]:
     """Return the least epsilon found for a Renyi curve at delta, and the order that gives it."""
-    allowed = failure_probability(delta)
+    allowed, divergence = failure_probability(delta), _read_curve(curve)
     if allowed == 0:
         return math.inf, math.inf
     logarithm = log_down(allowed)
 
     def epsilon_at(exponent: float) -> float:
         order = 1 + 2.0**exponent
-        return order_epsilon(curve(order), order, logarithm)
+        return order_epsilon(divergence(order), order, logarithm)
 
     exponent = _valley(epsilon_at)
     return max(0.0, epsilon_at(exponent)), 1 + 2.0**exponent
@@ -110,13 +111,29 @@ def rdp_delta(curve: Curve, epsilon: Number) -> float:
     Guarantee: a release with this curve is (epsilon, delta)-DP, whatever orders the search looked at.
     Cites: [CKS20, Prop. 12].
     """
-    bound = float_down(nonnegative(epsilon, "epsilon"))
+    bound, divergence = float_down(nonnegative(epsilon, "epsilon")), _read_curve(curve)
 
     def log_delta_at(exponent: float) -> float:
         order = 1 + 2.0**exponent
-        return _order_log_delta(curve(order), order, bound)
+        return _order_log_delta(divergence(order), order, bound)
 
     return _probability(min(0.0, log_delta_at(_valley(log_delta_at))))
+
+
+def _read_curve(curve: object) -> Curve:
+    """Return a caller's curve, every value of which is held to be what a divergence can be."""
+    given = function(curve, "curve", "a function of an order that returns a Renyi divergence")
+
+    def divergence(order: float) -> float:
+        value = called(given, "curve", order)
+        if isinstance(value, float) and value >= 0:
+            return value
+        exact = read_rational(value)
+        if exact is None or exact < 0:
+            raise BadParameter("curve", value, "a function of an order that returns numbers of at least 0")
+        return float_up(exact)
+
+    return divergence
 
 
 def order_epsilon(divergence: float, order: float, log_delta: float) -> float:

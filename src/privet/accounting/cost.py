@@ -12,12 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from privet.core.event import Event, read_event
-from privet.core.exact import Number, failure_probability, nonnegative
+from privet.core.exact import Number, failure_probability, nonnegative, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up
 
 from . import convert, gdp, pld
-from .curves import read_order
 from .pairs import FailedPair, ProfilePair
 
 _FEW = 64

@@ -9,26 +9,13 @@ import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
-from privet.core.errors import BadParameter
 from privet.core.event import Exact
-from privet.core.exact import rational
 from privet.core.rounding import float_up, inflate, log_up
 
 _DIGITS = 60
 _TINY = Fraction(1, 10**10)
 _STEEP = 600.0
 """Beyond this exponent the hyperbolic form could overflow, and the exponential one no longer cancels."""
-
-
-def read_order(order: object) -> float:
-    """Return a Renyi order as a float, refusing anything that is not a finite number above 1."""
-    if type(order) is float and 1 < order < math.inf:
-        return order
-    allowed = "a finite number above 1"
-    exact = rational(order, "order", allowed)
-    if float(exact) <= 1:
-        raise BadParameter("order", order, allowed)
-    return float(exact)
 
 
 def response_rho(epsilon: Exact) -> Exact:

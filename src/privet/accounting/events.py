@@ -6,17 +6,17 @@ Events of particular noise live beside their mechanisms. Nothing here draws, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.exact import failure_probability, nonnegative, probability
+from privet.core.exact import failure_probability, nonnegative, probability, read_order
+from privet.core.given import listed
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
-from .curves import finite_pure, finite_rdp, finite_rho, read_order, response_rdp, response_rho
+from .curves import finite_pure, finite_rdp, finite_rho, response_rdp, response_rho
 from .pairs import ApproximatePair, FailedPair, FinitePair, ProfilePair, ResponsePair
 
 
@@ -195,9 +195,7 @@ class ThresholdEvent:
 
 def _distribution(values: object, name: str) -> tuple[Fraction, ...]:
     allowed = "probabilities that sum to 1 exactly (Fractions, or floats that happen to)"
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise BadParameter(name, values, allowed)
-    exact = tuple(probability(value, name) for value in values)
+    exact = tuple(probability(value, name) for value in listed(values, name, allowed))
     if sum(exact) != 1:
         raise BadParameter(name, values, allowed)
     return exact

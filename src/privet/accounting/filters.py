@@ -14,11 +14,12 @@ from typing import Protocol
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
 from privet.core.event import Event, Exact, read_event
-from privet.core.exact import Number, open_probability
+from privet.core.exact import Number, open_probability, read_order
+from privet.core.given import read_fields
 from privet.core.rounding import float_down, float_up
 
 from .convert import best_order, order_budget, rho_from
-from .curves import read_order, response_rdp, response_rho
+from .curves import response_rdp, response_rho
 from .gdp import log_down
 from .search import most
 
@@ -34,6 +35,9 @@ class Remaining:
     amount: Exact
     delta: Fraction
     largest_epsilon: float
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
 
 class Filter(Protocol):
@@ -191,14 +195,15 @@ def open_filter(budget: Budget, *, keys_share: Number = Fraction(1, 100), order:
 
     Guarantee: whatever the filter admits keeps the budget's promise.
     """
+    share = open_probability(keys_share, "keys_share")
+    at = None if order is None else read_order(order)
     match budget:
         case Pure():
             return PureFilter(budget)
         case Zcdp():
             return ZcdpFilter(budget)
         case Approximate():
-            share = open_probability(keys_share, "keys_share")
-            chosen = best_filter_order(budget, share) if order is None else read_order(order)
+            chosen = best_filter_order(budget, share) if at is None else at
             return RenyiFilter(budget, chosen, share)
     raise BadParameter("budget", budget, "Pure, Approximate or Zcdp")
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.core.event import Event
+from privet.core.event import Event, read_event
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
@@ -55,7 +55,7 @@ def gather(event: Event) -> Gathered:
     counts: dict[Pair, int] = {}
     whole: list[Pair] = []
     log_kept = 0.0
-    found = [(*_stripped(atom.pair()), times) for atom, times in event.atoms().items()]
+    found = [(*_stripped(atom.pair()), times) for atom, times in read_event(event).atoms().items()]
     decided = any(getattr(pair, "ordered", False) for pair, _, _ in found)
     for bare, failure, times in found:
         pair = EitherOrderPair(bare) if decided and not has_order(bare) else bare

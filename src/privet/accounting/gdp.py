@@ -18,6 +18,7 @@ from functools import lru_cache
 from privet.core.errors import BadParameter
 from privet.core.event import Event
 from privet.core.exact import Number, failure_probability, nonnegative, positive
+from privet.core.given import listed
 from privet.core.pair import NoPair
 from privet.core.rounding import exp_up, float_down, float_up, inflate, sqrt_up
 
@@ -110,7 +111,9 @@ def compose_mu(mus: Iterable[Number]) -> float:
     Guarantee: exact for Gaussian mechanisms whose parameters are fixed in advance; an upper bound for any others.
     Cites: [DRS22, composition].
     """
-    return float_up(sqrt_up(sum((nonnegative(mu, "mu") ** 2 for mu in mus), Fraction(0))))
+    return float_up(
+        sqrt_up(sum((nonnegative(mu, "mu") ** 2 for mu in listed(mus, "mus", "a list of numbers")), Fraction(0)))
+    )
 
 
 def event_mu(event: Event) -> tuple[float, float] | None:

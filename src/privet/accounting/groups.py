@@ -13,11 +13,11 @@ from fractions import Fraction
 
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Exact, add_up, read_event
-from privet.core.exact import Number, failure_probability, nonnegative, whole
+from privet.core.exact import Number, failure_probability, nonnegative, read_order, whole
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import exp_up, float_up
 
-from .curves import read_order, response_rdp, response_rho
+from .curves import response_rdp, response_rho
 from .pairs import ApproximatePair, ProfilePair
 
 _LARGEST_EXPONENT = 2000

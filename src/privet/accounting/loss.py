@@ -14,6 +14,8 @@ import numpy as np
 
 from privet.core.event import Event
 from privet.core.exact import rational
+from privet.core.given import truth
+from privet.core.rounding import float_near
 
 from .gather import gather
 from .pld import loss_distribution
@@ -46,15 +48,17 @@ class PrivacyLoss:
     def density(self, loss: float) -> float:
         """Return the probability per unit of loss near this one; for discrete noise, smeared over one lattice step."""
         step = float(self.losses[1] - self.losses[0])
-        return float(np.interp(loss, self.losses, self.masses / step, left=0.0, right=0.0))
+        return float(
+            np.interp(float_near(rational(loss, "loss")), self.losses, self.masses / step, left=0.0, right=0.0)
+        )
 
     def delta(self, epsilon: float) -> float:
         """Return E[(1 - e**(epsilon - L))+], infinite losses counting fully."""
-        return self._profile(float(rational(epsilon, "epsilon")))
+        return self._profile(float_near(rational(epsilon, "epsilon")))
 
     def exceeds(self, epsilon: float) -> float:
         """Return Pr[L > epsilon], which is delta - (d delta / d epsilon), by a central difference in e**epsilon."""
-        at, near = float(rational(epsilon, "epsilon")), self._near
+        at, near = float_near(rational(epsilon, "epsilon")), self._near
         fall = self._profile(at - near) - self._profile(at + near)
         return min(1.0, max(0.0, self._profile(at) + fall / (2 * math.sinh(near))))
 
@@ -70,12 +74,13 @@ def privacy_loss(event: Event, *, backward: bool = False) -> PrivacyLoss:
     """
     gathered = gather(event)
     bracket = loss_distribution(event)
-    made = (bracket.backward if backward else bracket.forward)[1]
+    behind_first = truth(backward, "backward")
+    made = (bracket.backward if behind_first else bracket.forward)[1]
     pair = gathered.alone
     if pair is None:
         profile, near = made.seen_and_infinite, made.step
     else:
-        ahead, behind = (pair.backward, pair.forward) if backward else (pair.forward, pair.backward)
+        ahead, behind = (pair.backward, pair.forward) if behind_first else (pair.forward, pair.backward)
         kept = 1 - gathered.failure
 
         def profile(epsilon: float) -> float:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.core.errors import RequestError
+from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Event, Exact, read_event
-from privet.core.exact import Number, failure_probability
+from privet.core.exact import Number, failure_probability, read_order
+from privet.core.given import listed, read_fields
 from privet.core.rounding import float_up
 
-from .curves import read_order
 from .filters import add_exact, compact
 from .gdp import log_down
 
@@ -37,6 +37,12 @@ class Odometer:
     sums: tuple[Exact, ...]
     pure: Exact = Fraction(0)
     slack: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        failure_probability(self.delta)
+        if len(self.orders) != len(self.sums):
+            raise BadParameter("sums", self.sums, "one for each of the orders")
 
     def spend(self, event: Event) -> Odometer:
         """Return the odometer after one more event, chosen in any way from what came before."""
@@ -67,7 +73,8 @@ class Odometer:
 def open_odometer(delta: Number, *, orders: tuple[float, ...] = DEFAULT_ORDERS) -> Odometer:
     """Return an odometer at zero, its delta and Renyi orders fixed here; at delta 0 it counts pure epsilon only."""
     allowed = failure_probability(delta)
-    chosen = tuple(read_order(order) for order in orders) if allowed > 0 else ()
+    chosen = tuple(read_order(order) for order in listed(orders, "orders", "a list of Renyi orders", most=1000))
     if allowed > 0 and not chosen:
-        raise RequestError("an odometer with a delta above 0 needs at least one Renyi order")
+        raise RequestError("orders must be one or more Renyi orders, for an odometer with a delta above 0")
+    chosen = chosen if allowed > 0 else ()
     return Odometer(allowed, chosen, tuple(Fraction(0) for _ in chosen))

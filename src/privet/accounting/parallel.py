@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
 
-from privet.core.errors import BadParameter
-from privet.core.event import Atom, Event, Exact, Repeated, add_up, read_event
+from privet.core.event import Atom, Event, Exact, Repeated, add_up, read_events
+from privet.core.exact import read_order
 from privet.core.pair import NoPair, Pair
-
-Neighbors = Literal["add-remove", "change-one"]
-"""Whether neighbours differ by a unit that is there or not, or by a unit that has changed its data."""
+from privet.core.sensitivity import Neighbors, read_neighbors
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,8 @@ class Parallel(Atom):
     neighbors: Neighbors
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", tuple(read_event(event) for event in self.events))
-        if self.neighbors not in get_args(Neighbors):
-            raise BadParameter("neighbors", self.neighbors, "'add-remove' or 'change-one'")
+        object.__setattr__(self, "events", read_events(self.events))
+        object.__setattr__(self, "neighbors", read_neighbors(self.neighbors))
 
     def pure(self) -> Exact:
         return sum(self._worst(event.pure() for event in self.events), Fraction(0))
@@ -48,7 +44,8 @@ class Parallel(Atom):
         return min(Fraction(1), sum((Fraction(value) for value in worst), Fraction(0)))
 
     def rdp(self, order: float) -> float:
-        return add_up(map(float, self._worst(event.rdp(order) for event in self.events)))
+        at = read_order(order)
+        return add_up(map(float, self._worst(event.rdp(at) for event in self.events)))
 
     def pair(self) -> Pair:
         raise NoPair("different events on disjoint blocks have no single pair that is known to dominate them all")
@@ -63,7 +60,7 @@ def parallel(events: Iterable[Event], *, neighbors: Neighbors) -> Event:
     Guarantee: as `Parallel`.
     Cites: [McS09, Thm 4].
     """
-    every = Parallel(tuple(events), neighbors)
+    every = Parallel(read_events(events), neighbors)
     if not every.events or any(event != every.events[0] for event in every.events):
         return every
     return Repeated(every.events[0], 1 if neighbors == "add-remove" or len(every.events) == 1 else 2)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privet.core.errors import BadParameter
 from privet.core.event import Event
 from privet.core.exact import failure_probability, nonnegative, positive
 from privet.core.pair import Pair
-from privet.core.rounding import float_up
+from privet.core.rounding import float_down, float_up
 
 from .aim import LARGEST, LONGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
 from .convolve import Part
@@ -30,6 +31,7 @@ _FINEST = 1 << 19
 """Most lattice points to which a bracket is refined; what is still open then stays open."""
 _SMALL = 1e-7
 """Tails of single events are cut where they cannot add more than this part of delta."""
+_LARGEST_EPSILON = 1e9
 _WHOLE = 1e-20
 _STRETCH = 1 + 2.0**-40
 _SHRINK = 1 - 2.0**-22
@@ -52,13 +54,16 @@ class LossBracket:
 
     def delta(self, epsilon: float) -> Bounds:
         """Return bounds on the least delta at this epsilon, for the worse of the two directions."""
-        sides = (self.forward, self.backward)
-        return Bounds(max(low.delta(epsilon) for low, _ in sides), max(high.delta(epsilon) for _, high in sides))
+        sides, at = (self.forward, self.backward), float_down(nonnegative(epsilon, "epsilon"))
+        if at > _LARGEST_EPSILON:
+            raise BadParameter("epsilon", epsilon, f"at most {_LARGEST_EPSILON:g}")
+        return Bounds(max(low.delta(at) for low, _ in sides), max(high.delta(at) for _, high in sides))
 
     def epsilon(self, delta: float) -> Bounds:
         """Return bounds on the least epsilon at this delta, for the worse of the two directions."""
-        above = max(self.forward[1].epsilon(delta), self.backward[1].epsilon(delta))
-        below = max(low.epsilon(delta) for low, _ in (self.forward, self.backward))
+        allowed = float_down(failure_probability(delta))
+        above = max(self.forward[1].epsilon(allowed), self.backward[1].epsilon(allowed))
+        below = max(low.epsilon(allowed) for low, _ in (self.forward, self.backward))
         return Bounds(min(below, above), above)
 
 

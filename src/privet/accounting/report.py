@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import partial
 
 from privet.core.errors import Unsupported
-from privet.core.event import Event, Repeated
-from privet.core.exact import Number, failure_probability, positive
+from privet.core.event import Event, Repeated, read_event
+from privet.core.exact import Number, failure_probability, positive, whole
+from privet.core.given import function
 from privet.core.rounding import float_down
 
 from . import compose, convert, gdp
-from .calibrate import HasEvent
+from .calibrate import HasEvent, event_made, read_start
 from .cost import loss_epsilon
 from .search import least
 
@@ -30,6 +31,7 @@ def by_theorem(event: Event, delta: Number) -> dict[str, float]:
     Guarantee: every figure holds, for parts whose costs were fixed in advance.
     """
     allowed = failure_probability(delta)
+    read_event(event)
     figures: dict[str, float] = {}
     for name, theorem in _THEOREMS.items():
         try:
@@ -52,14 +54,15 @@ def calibrate_by_theorem(
     Guarantee: at each figure, its theorem bounds the cost of `times` releases by epsilon at delta.
     """
     bound, allowed = float_down(positive(epsilon, "epsilon")), failure_probability(delta)
+    made, first, count = function(make, "make"), read_start(start), whole(times, "times", least=1, most=10**18)
 
     def proves(theorem: Theorem, noise: float) -> bool:
-        return theorem(Repeated(make(noise).event, times), allowed) <= bound
+        return theorem(Repeated(event_made(made, noise), count), allowed) <= bound
 
     figures: dict[str, float] = {}
     for name, theorem in _THEOREMS.items():
         try:
-            enough = next((x for x in (start * 2.0**k for k in range(41)) if proves(theorem, x)), None)
+            enough = next((x for x in (first * 2.0**k for k in range(41)) if proves(theorem, x)), None)
             if enough is not None:
                 figures[name] = least(partial(proves, theorem), enough * 2.0**-30, enough, relative=1e-6)
         except Unsupported:

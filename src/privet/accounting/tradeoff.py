@@ -9,16 +9,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.exact import failure_probability, nonnegative, open_probability, probability
-from privet.core.rounding import float_up
+from privet.core.exact import failure_probability, nonnegative, open_probability, probability, rational
+from privet.core.given import is_a, listed, read_fields
+from privet.core.rounding import float_down, float_up
 
 from .discretise import extent
 from .gather import gather
+from .gdp import log_down
 from .pld import loss_distribution, pld_delta
 
 if TYPE_CHECKING:
@@ -40,8 +43,11 @@ class Region:
     epsilon: Fraction
     delta: Fraction
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+
     def __contains__(self, rates: tuple[float, float]) -> bool:
-        p, q = rates
+        p, q = _rates(rates)
         grown, left = math.exp(self.epsilon), 1 - float(self.delta)
         return 0 <= p <= 1 and 0 <= q <= 1 and min(p + grown * q, grown * p + q) >= left * _SAFE
 
@@ -145,15 +151,30 @@ def best_accuracy(
     """
     presence = open_probability(prior, "prior")
     rare = min(presence, 1 - presence)
-    odds = math.log((1 - rare) / rare) * _SAFE
-    if isinstance(event, Event):
-        divergence = pld_delta(event, odds)
+    odds = -log_down(rare / (1 - rare)) * _SAFE
+    allowed = failure_probability(delta)
+    if is_a(event, Event):
+        if allowed > 0:
+            raise BadParameter("delta", delta, "left out beside an event, which has its own; give it with an epsilon")
+        divergence = pld_delta(cast(Event, event), odds)
     else:
         from .pairs import ApproximatePair
 
-        pair = ApproximatePair(nonnegative(event, "epsilon"), failure_probability(delta))
+        pair = ApproximatePair(_epsilon(event), allowed)
         divergence = float(pair.forward(np.array([odds]))[0])
     return min(1.0, (1 - float(rare) + float_up(rare) * divergence) * (1 + 2.0**-50))
+
+
+def _epsilon(event: object) -> Fraction:
+    exact = rational(event, "event", "an Event, or an epsilon: a finite number of at least 0")
+    return nonnegative(exact, "event")
+
+
+def _rates(rates: object) -> tuple[Fraction, Fraction]:
+    items = listed(rates, "rates", "a pair of false positive and false negative rates")
+    if len(items) != 2:
+        raise BadParameter("rates", rates, "a pair of false positive and false negative rates")
+    return rational(items[0], "rates"), rational(items[1], "rates")
 
 
 def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
@@ -164,9 +185,9 @@ def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
     Guarantee: holds for every output of an epsilon-DP release. With a delta it can fail for improbable outputs.
     Cites: [KS14], [WZ10, Thm 2.4].
     """
-    sure = float(open_probability(prior, "prior"))
-    grown = math.exp(-float(nonnegative(epsilon, "epsilon")))
-    return min(1.0, sure / (sure + (1 - sure) * grown) * (1 + 2.0**-50))
+    sure = open_probability(prior, "prior")
+    grown = math.exp(-float_down(nonnegative(epsilon, "epsilon")))
+    return min(1.0, float_up(sure / (sure + (1 - sure) * Fraction(grown))) * (1 + 2.0**-50))
 
 
 def in_words(

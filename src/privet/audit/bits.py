@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privet.core.errors import BadParameter, BadValue
+from privet.core.given import called, function, listed
+from privet.mechanisms.reading import read_floats
+
 from .blackbox import ALARM, audit
 from .drawing import Draw
 from .report import Report
@@ -34,7 +38,7 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
 
     Cites: [Mir12, the attack].
     """
-    numbers = np.asarray(released, dtype=np.float64).reshape(-1)
+    numbers = _doubles(released).reshape(-1)
     fraction, power = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
     whole = (np.abs(fraction) * 2.0**53).astype(np.int64)
     last = np.where(whole > 0, np.log2(np.maximum(whole & -whole, 1)), 0).astype(np.int64) - 53 + power
@@ -42,8 +46,14 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
     return np.where(whole > 0, label, 0)
 
 
+def _doubles(released: object) -> NDArray[np.float64]:
+    if isinstance(released, np.ndarray) and released.dtype == np.float64:
+        return released  # NaN and infinities are outputs like any others
+    return read_floats(released, "released")
+
+
 def audit_bits(
-    draw: Draw, claimed: object, samples: int = 50_000, *, pairs: tuple[tuple[Any, Any], ...] = PAIRS
+    draw: Draw, claimed: Any, samples: int = 50_000, *, pairs: tuple[tuple[Any, Any], ...] = PAIRS
 ) -> Report:
     """Return the most telling of the audits of the low bits of what a sampler of doubles releases.
 
@@ -51,10 +61,19 @@ def audit_bits(
     neighbours under the claim.
     """
 
-    def bits(value: Any, count: int) -> NDArray[np.int64]:
-        drawn = np.asarray(draw(value, count))
-        return low_bits(drawn).reshape(drawn.shape)
+    sampler = function(draw, "draw", "a function of a value and a count")
+    tried = listed(pairs, "pairs", "pairs of values", most=1000)
+    if not tried or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in tried):
+        raise BadParameter("pairs", pairs, "one or more pairs of values")
 
-    alarm = ALARM / len(pairs)
-    reports = [audit(bits, pair, claimed, samples, batched=True, alarm=alarm) for pair in pairs]
+    def bits(value: Any, count: int) -> NDArray[np.int64]:
+        drawn = called(sampler, "draw", value, count)
+        try:
+            numbers = np.asarray(_doubles(drawn))
+        except BadValue:
+            raise BadParameter("draw", draw, "a function of a value and a count that returns so many doubles") from None
+        return low_bits(numbers).reshape(numbers.shape)
+
+    alarm = ALARM / len(tried)
+    reports = [audit(bits, pair, claimed, samples, batched=True, alarm=alarm) for pair in tried]
     return max(reports, key=lambda report: report.found - report.epsilon)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from privet.accounting.events import ZcdpEvent
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.exact import failure_probability, nonnegative, open_probability, whole
+from privet.core.exact import failure_probability, nonnegative, open_probability, read_rational, whole
+from privet.core.given import is_a
 from privet.core.rounding import float_up
 from privet.mechanisms import Mechanism
 
@@ -43,7 +43,7 @@ _CURVE = 64
 def audit(
     mechanism: Mechanism | Callable[[Any], Any] | Draw,
     neighbours: tuple[Any, Any],
-    claimed: object,
+    claimed: Any,
     samples: int = 100_000,
     *,
     batched: bool = False,
@@ -85,6 +85,8 @@ def audit(
 
 def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
     """Return the points (epsilon, delta) at which a claim is put to the test."""
+    if is_a(claimed, Event):
+        return _event_points(cast(Event, claimed))
     match claimed:
         case Pure(epsilon=epsilon):
             return ((float_up(epsilon), 0.0),)
@@ -92,19 +94,23 @@ def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
             return ((float_up(epsilon), float_up(delta)),)
         case Zcdp(rho=rho):
             return claim_points(ZcdpEvent(rho))
-        case Event():
-            pure = float_up(claimed.pure())
-            points = [(pure, 0.0)] if math.isfinite(pure) else []
-            points += [(epsilon_of(claimed, delta), delta) for delta in DELTAS]
-            known = [(epsilon, delta) for epsilon, delta in points if math.isfinite(epsilon)]
-            return tuple(known) or ((math.inf, 0.0),)
         case Curve(points=points):
             return points or ((math.inf, 0.0),)
         case (epsilon, delta):
-            return ((float_up(nonnegative(epsilon, "epsilon")), float_up(failure_probability(delta, "delta"))),)
-        case int() | float() | Fraction():
-            return ((float_up(nonnegative(claimed, "claimed")), 0.0),)
-    raise BadParameter("claimed", type(claimed).__name__, "an epsilon, (epsilon, delta), a budget or an event")
+            limit, allowed = nonnegative(epsilon, "claimed epsilon"), failure_probability(delta, "claimed delta")
+            return ((float_up(limit), float_up(allowed)),)
+    exact = read_rational(claimed)
+    if exact is None or exact < 0:
+        raise BadParameter("claimed", claimed, "an epsilon of at least 0, (epsilon, delta), a budget or an event")
+    return ((float_up(exact), 0.0),)
+
+
+def _event_points(event: Event) -> tuple[tuple[float, float], ...]:
+    pure = float_up(event.pure())
+    points = [(pure, 0.0)] if math.isfinite(pure) else []
+    points += [(epsilon_of(event, delta), delta) for delta in DELTAS]
+    known = [(epsilon, delta) for epsilon, delta in points if math.isfinite(epsilon)]
+    return tuple(known) or ((math.inf, 0.0),)
 
 
 def _judge(

@@ -10,11 +10,18 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
+from privet.core.errors import BadParameter
+from privet.core.exact import failure_probability, nonnegative, open_probability, whole
+from privet.core.given import instance, read_fields
+from privet.core.rounding import float_down, float_near
+from privet.mechanisms.reading import read_floats
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from privet.core.pair import Floats
 
+_MOST_TRIALS = 2**53
 _POINTS = 200
 """Counts of equal chance over which power is averaged."""
 
@@ -25,9 +32,9 @@ def rate_low(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     Guarantee: one-sided Clopper-Pearson: the true chance is smaller with probability at most `alarm`, whatever it is.
     Cites: [CP34].
     """
-    hits, trials = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    found = betaincinv(np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1, alarm)
-    return np.where(hits > 0, found, 0.0)
+    seen, tried, wrong = _counted(hits, trials, alarm)
+    found = betaincinv(np.maximum(seen, 1), tried - np.maximum(seen, 1) + 1, wrong)
+    return np.where(seen > 0, found, 0.0)
 
 
 def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
@@ -36,9 +43,26 @@ def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     Guarantee: one-sided Clopper-Pearson: the true chance is larger with probability at most `alarm`, whatever it is.
     Cites: [CP34].
     """
-    hits, trials = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    found = betainccinv(hits + 1, np.maximum(trials - hits, 1), alarm)
-    return np.where(hits < trials, found, 1.0)
+    seen, tried, wrong = _counted(hits, trials, alarm)
+    found = betainccinv(seen + 1, np.maximum(tried - seen, 1), wrong)
+    return np.where(seen < tried, found, 1.0)
+
+
+def _counted(hits: object, trials: object, alarm: object) -> tuple[Floats, Floats, float]:
+    """Return counts of hits and of trials as doubles, and the chance of a false alarm, or refuse them by name."""
+    seen, tried = read_floats(hits, "hits"), read_floats(trials, "trials")
+    wrong = float(open_probability(alarm, "alarm"))
+    if not 1e-300 <= wrong < 1:
+        raise BadParameter("alarm", alarm, "from 1e-300 to below 1")
+    if (tried < 1).any() or (tried > _MOST_TRIALS).any():
+        raise BadParameter("trials", trials, "numbers of releases from 1 to 2**53")
+    try:
+        outside = bool(((seen < 0) | (seen > tried)).any())
+    except ValueError:
+        raise BadParameter("hits", hits, "as many numbers as there are of trials, or one") from None
+    if outside:
+        raise BadParameter("hits", hits, "from 0 to the number of trials")
+    return seen, tried, wrong
 
 
 def epsilon_low(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> Floats:
@@ -57,6 +81,13 @@ class Counts:
     other: int
     trials: int
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+        whole(self.trials, "trials", least=1, most=_MOST_TRIALS)
+        for name in ("one", "other"):
+            if not 0 <= getattr(self, name) <= self.trials:
+                raise BadParameter(name, getattr(self, name), f"from 0 to the number of trials, {self.trials}")
+
     def epsilon(self, delta: float, alarm: float) -> float:
         """Return a lower bound on epsilon at delta, above the truth with probability at most `alarm`.
 
@@ -64,8 +95,9 @@ class Counts:
         chosen without these counts. Each of the two bounds is wrong with probability at most alarm / 2.
         Cites: [JUO20, bounds from samples].
         """
-        low = rate_low(self.one, self.trials, alarm / 2)
-        return float(epsilon_low(low, rate_high(self.other, self.trials, alarm / 2), delta))
+        allowed, wrong = float(failure_probability(delta)), float(open_probability(alarm, "alarm")) / 2
+        low = rate_low(self.one, self.trials, wrong)
+        return float(epsilon_low(low, rate_high(self.other, self.trials, wrong), allowed))
 
 
 def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: float = 0.1) -> float:
@@ -74,7 +106,11 @@ def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: f
     The event keeps its chance under one neighbour, and its loss log((P - delta) / Q) grows by the part. Where the
     event shows all that is claimed, this is the chance to catch an epsilon that is understated by the part.
     """
-    trials = counts.trials
+    trials = instance(counts, Counts, "counts", "Counts of an event").trials
+    infinite = isinstance(epsilon, float) and epsilon == math.inf
+    claim = math.inf if infinite else float_down(nonnegative(epsilon, "epsilon"))
+    delta = float(failure_probability(delta))
+    alarm, more = float(open_probability(alarm, "alarm")), float_near(nonnegative(more, "more"))
     chance, other = counts.one / trials, max(counts.other, 1) / trials
     if chance <= delta:
         return 0.0
@@ -83,7 +119,7 @@ def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: f
         return 0.0
     first = binom.ppf((np.arange(_POINTS) + 0.5) / _POINTS, trials, chance)
     # the most hits under the other neighbour with which each count under the one still refutes the claim
-    limit = np.maximum(rate_low(first, trials, alarm / 2) - delta, 0.0) * math.exp(-epsilon)
+    limit = np.maximum(rate_low(first, trials, alarm / 2) - delta, 0.0) * math.exp(-claim)
     return float(np.mean(binom.cdf(_most_below(limit, trials, alarm / 2), trials, leaked)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from privet.core.errors import BadParameter, PrivetError, RequestError
+from privet.core.given import truth
 from privet.mechanisms import Mechanism
 
 from .releases import Outputs, Raised, Releases, read_releases
@@ -24,7 +25,11 @@ class Drawing:
 
     def __call__(self, value: Any, count: int) -> Releases:
         """Return so many releases of an input, as numbers."""
-        return read_releases(self._draw(value, count), count)
+        try:
+            drawn = self._draw(value, count)
+        except RequestError as error:
+            raise RequestError(f"neighbours must be inputs that the mechanism takes: {error}") from None
+        return read_releases(drawn, count)
 
     def verify_works(self) -> None:
         """Raise if every call so far has raised: then there is nothing to audit."""
@@ -70,7 +75,8 @@ def _told(error: Exception) -> str:
 def make_draw(mechanism: object, batched: bool) -> Drawing:
     """Return how to draw many releases of a mechanism, of a function of an input, or of one of an input and a count."""
     if isinstance(mechanism, Mechanism):
+        truth(batched, "batched")
         return Drawing(mechanism.simulate)
     if not callable(mechanism):
         raise BadParameter("mechanism", type(mechanism).__name__, "a mechanism, or a function of an input")
-    return _Batched(mechanism) if batched else _OneByOne(mechanism)
+    return _Batched(mechanism) if truth(batched, "batched") else _OneByOne(mechanism)

@@ -10,6 +10,7 @@ from typing import Any
 
 from privet.core.errors import BadParameter
 from privet.core.exact import failure_probability, nonnegative, read_rational
+from privet.core.given import listed, read_fields
 from privet.core.rounding import exp_down, float_up, log_up
 
 _TOLERANCE = Fraction(1, 10**9)
@@ -24,6 +25,9 @@ class Curve:
     """A claim that was computed from two laws: points (epsilon, delta), each of which holds with nothing to spare."""
 
     points: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
 
 def exact_epsilon(p: Law, q: Law, delta: object = 0) -> float:
@@ -54,7 +58,9 @@ def exact_delta(p: Law, q: Law, epsilon: object) -> float:
 
 def exact_curve(p: Law, q: Law, deltas: Iterable[float]) -> Curve:
     """Return the claim that two laws make at each of these deltas; those at which epsilon is infinite are left out."""
-    found = [(exact_epsilon(p, q, delta), float(delta)) for delta in deltas]
+    given = [failure_probability(delta, "deltas") for delta in listed(deltas, "deltas", "a list of deltas")]
+    pairs = _aligned(p, q)
+    found = [(max(_epsilon(pairs, delta), _epsilon(_turned(pairs), delta)), float_up(delta)) for delta in given]
     return Curve(tuple((epsilon, delta) for epsilon, delta in found if math.isfinite(epsilon)))
 
 
@@ -84,9 +90,7 @@ def _aligned(p: Law, q: Law) -> list[tuple[Fraction, Fraction]]:
 
 
 def _read(law: Law, parameter: str) -> dict[Hashable, Fraction]:
-    if isinstance(law, str) or not isinstance(law, Iterable):
-        raise BadParameter(parameter, type(law).__name__, _ALLOWED)
-    items = law.items() if isinstance(law, Mapping) else enumerate(law)
+    items = law.items() if isinstance(law, Mapping) else enumerate(listed(law, parameter, _ALLOWED))
     read = {label: read_rational(chance) for label, chance in items}
     exact = {label: chance for label, chance in read.items() if chance is not None and chance >= 0}
     total = sum(exact.values(), Fraction(0))

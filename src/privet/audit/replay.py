@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.exact import whole
+from privet.core.given import read_fields
 from privet.core.links import followed
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, asks
@@ -50,6 +51,9 @@ class Moved:
     holds: bool
     """Whether no unit moved it by more than is claimed, compared exactly."""
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+
     @property
     def share(self) -> float:
         """The part of the claim that the worst unit used."""
@@ -67,6 +71,9 @@ class Replay:
     moves: tuple[Moved, ...]
     units: int
     worlds: int
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     @property
     def holds(self) -> bool:
@@ -95,6 +102,7 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     custodian who may see the rows anyway. A claim that fails here is refuted; one that holds was seen on these data.
     """
     count = whole(most, "most", least=1, most=10**6)
+    _check_tables(tables)
     together: dict[tuple[str, ...], list[Plan]] = {}
     for release in _releases(plan):
         if any(asks(one.scan) for one in release.passes):
@@ -108,10 +116,22 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     moves: list[Moved] = []
     units = worlds = 0
     for names, plans in together.items():
+        for name in names:
+            if name not in tables:
+                raise UnknownName("table", name, tables, advice="give all tables that the plan is about")
         with Bench({name: tables[name] for name in tables if name in names or _linked(name, tables, names)}) as bench:
             own, found = _replay(bench, names, plans, count)
         moves, units, worlds = [*moves, *found.moves], max(units, own), worlds + found.worlds
     return Replay(tuple(moves), units, worlds)
+
+
+def _check_tables(tables: object) -> None:
+    allowed = "a mapping of names to Tables, those that the plan is about"
+    if not isinstance(tables, Mapping):
+        raise BadParameter("tables", type(tables).__name__, allowed)
+    for name, table in tables.items():
+        if not isinstance(name, str) or not isinstance(table, Table):
+            raise BadParameter("tables", type(table).__name__, allowed)
 
 
 def _releases(plan: object) -> Sequence[Plan]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privet.core.given import read_fields
+
 from .bounds import Counts
 
 
@@ -27,6 +29,9 @@ class Report:
     """False positive and false negative rates of tests on the witness's score, as measured."""
     claims: tuple[tuple[float, float], ...] = ()
     """Every (epsilon, delta) that the claim makes and that was put to the test."""
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     @property
     def refuted(self) -> bool:

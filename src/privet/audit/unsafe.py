@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.core.exact import positive, rational, whole
+from privet.core.rounding import float_near
+
 if TYPE_CHECKING:
     from privet.core.pair import Floats
 
 
 def float_laplace(value: float, count: int, *, scale: float = 1.0) -> Floats:
     """Return a value plus floating-point Laplace noise, so many times."""
-    return np.asarray(value + np.random.default_rng().laplace(0.0, scale, count))
+    center, spread = float_near(rational(value, "value")), float_near(positive(scale, "scale"))
+    return np.asarray(center + np.random.default_rng().laplace(0.0, spread, whole(count, "count", most=2**31)))
 
 
 def float_gaussian(value: float, count: int, *, sigma: float = 1.0) -> Floats:

@@ -65,6 +65,10 @@ def gaussian(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, times: i
       privet calibrate gaussian --epsilon 1 --delta 1e-6 --times 50
     """
     from privet import Gaussian
+    from privet.core.errors import BadParameter
+
+    if delta == 0:
+        raise BadParameter("--delta", "0", "above 0 and below 1: Gaussian noise never reaches delta 0")
 
     def make(sigma: float) -> Gaussian:
         return Gaussian(sensitivity=sensitivity, sigma=sigma)

@@ -38,7 +38,9 @@ def command(
 
     within, at_most, confidence = (terms.pop(name) for name in ("within", "at_most", "confidence"))
     if within is not None or at_most is not None:
-        raise RequestError("this has no width to ask for; say what it may cost: --epsilon, or --rho")
+        raise RequestError(
+            "this has no width to ask for: leave out --within and --at-most; say what it may cost: --epsilon or --rho"
+        )
     text = read_sql(sql, file)
     if confidence is not None:
         terms["confidence"] = confidence

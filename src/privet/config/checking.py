@@ -11,7 +11,7 @@ from privet.ledger.folder import locate
 from privet.ledger.sqlite import SqliteLedger
 
 from .sessions import open_engine
-from .values import Config
+from .values import Config, check_config
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class BadSources(RequestError):
 
 def check_sources(config: Config) -> Checked:
     """Return what is wrong with the sources: columns and types, numbers of rows and units, keys and links."""
+    check_config(config)
     found = {name: inspect(name, table) for name, table in config.tables.items()}
     problems = {name: one.problems for name, one in found.items()}
     links: tuple[str, ...] = ()

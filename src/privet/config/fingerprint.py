@@ -15,11 +15,12 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from privet.core import given
 from privet.core.errors import RequestError, raise_alone
 from privet.core.schema import Table
 from privet.engines.sources import DatabaseTable, paths_at
 
-from .values import Config
+from .values import Config, check_config
 
 _DOMAIN = b"privet fingerprint 1\n"
 _FORMAT = 1
@@ -40,7 +41,8 @@ class Compared:
 
 def compare(config: Config, key_file: Path) -> Compared:
     """Return which tables have changed since their version was first seen, and remember those that are new."""
-    key = read_key(key_file)
+    check_config(config)
+    key = read_key(Path(given.path(key_file, "key_file", "the path of the custodian's key")))
     place = config.path.with_name(f"{config.path.stem}.fingerprints.json")
     known = _read(place, key)
     new, same, changed = list[str](), list[str](), list[str]()
@@ -86,15 +88,16 @@ def read_key(path: Path) -> bytes:
             _create(path, secrets.token_bytes(_LEAST_KEY))
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise RequestError(f"the key {str(path)!r} is not a file")
+            raise RequestError(f"the key_file {str(path)!r} is not a file")
         if os.name == "posix" and mode & 0o077:
             raise RequestError(f"others may read or write the key {str(path)!r}; run: chmod 600 {path}")
         with path.open("rb") as file:
             key = file.read(_LARGEST_KEY + 1)
     except OSError:
-        raise_alone(RequestError(f"the key {str(path)!r} cannot be read or made; check its folder and who owns it"))
+        told = f"the key_file {str(path)!r} cannot be read or made; check its folder and who owns it"
+        raise_alone(RequestError(told))
     if not _LEAST_KEY <= len(key) <= _LARGEST_KEY:
-        raise RequestError(f"the key {str(path)!r} must have {_LEAST_KEY} to {_LARGEST_KEY} random bytes")
+        raise RequestError(f"the key_file {str(path)!r} must have {_LEAST_KEY} to {_LARGEST_KEY} random bytes")
     return key
 
 
@@ -108,7 +111,7 @@ def _read(place: Path, key: bytes) -> dict[str, dict[str, str]]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise_alone(RequestError(f"{place} is not a file of fingerprints; move it away to start anew"))
     if written != (_FORMAT, _name_of(key)):
-        raise RequestError(f"{place} was made with another key; use that one, or move the file away to start anew")
+        raise RequestError(f"{place} was made with another key_file; use that one, or move the file away to start anew")
     return known
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from privet.core.errors import BadParameter, RequestError, quote, without_passwords
+from privet.core.given import read_fields
 
 from .locate import KeyPath, Places
 
@@ -24,6 +25,9 @@ class Problem:
     line: int
     key: str
     message: str
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     def __str__(self) -> str:
         about = f"{self.key}: " if self.key else ""

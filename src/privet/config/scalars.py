@@ -12,6 +12,7 @@ from pathlib import Path
 
 from privet.core.errors import BadParameter
 from privet.core.exact import open_probability, positive, whole
+from privet.core.given import moment
 from privet.ledger.records import Time
 
 
@@ -67,7 +68,7 @@ def instant(value: object) -> Time:
     """Return a point in time with its zone."""
     if not isinstance(value, datetime.datetime) or value.tzinfo is None:
         raise BadParameter("expires", str(value), "a time with its zone and without quotes: 2026-12-31T23:59:59Z")
-    return value.astimezone(datetime.UTC)
+    return moment(value, "expires")
 
 
 def path_in(folder: Path, parameter: str) -> Callable[[object], Path]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from privet.core.errors import RequestError, UnknownName
+from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Table
 from privet.core.unit import Link
 from privet.engines.duckdb import DuckDB
@@ -51,6 +51,8 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
 
 def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]]:
     """Return the account that pays for an analyst's questions, and the tables that they may ask about."""
+    if analyst is not None and not isinstance(analyst, str):
+        raise BadParameter("analyst", analyst, "the name of an analyst")
     if not config.analysts:
         if analyst is not None:
             raise UnknownName("analyst", str(analyst), (), advice=f"{config.path.name} names none; leave it out")

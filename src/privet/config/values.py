@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from privet.core.budget import Budget
+from privet.core.exact import open_probability, positive, whole
+from privet.core.given import instance, read_fields
 from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb import MEMORY_LIMIT, TIMEOUT
 from privet.ledger.records import Time
@@ -24,6 +26,10 @@ class Rules:
     expires: Time | None = None
     keys_share: Fraction = KEYS_SHARE
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+        open_probability(self.keys_share, "keys_share")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Analyst:
@@ -31,6 +37,9 @@ class Analyst:
 
     budget: Budget | None
     tables: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +54,12 @@ class EngineLimits:
     timeout: Fraction = Fraction(TIMEOUT)
     time_step: Fraction | None = None
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+        positive(self.timeout, "timeout")
+        if self.threads is not None:
+            whole(self.threads, "threads", least=1, most=1024)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPlace:
@@ -52,6 +67,9 @@ class LedgerPlace:
 
     path: Path
     head: str | None = None
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +89,7 @@ class Config:
     views: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        read_fields(self)
         for name in ("tables", "analysts", "views"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
@@ -78,3 +97,8 @@ class Config:
     def public(self) -> tuple[str, ...]:
         """The names of the public tables, which everybody may use."""
         return tuple(name for name, table in self.tables.items() if isinstance(table, PublicTable))
+
+
+def check_config(config: object) -> None:
+    """Refuse what is not a privet.toml that was read."""
+    instance(config, Config, "config", "what read_config returned")

@@ -12,19 +12,21 @@ from privet.core.links import followed
 from privet.core.schema import Column, Schema
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
 
-from .values import Config
+from .values import Config, check_config
 
 _LARGE_DELTA = Fraction(1, 10**4)
 
 
 def tables_in_words(config: Config) -> dict[str, tuple[str, ...]]:
     """Return what each table protects, and what is public about it."""
+    check_config(config)
     owned = followed({name: table.schema for name, table in config.tables.items()})
     return {name: tuple(_table(owned[name])) for name in config.tables}
 
 
 def promise_in_words(config: Config) -> tuple[str, ...]:
     """Return what the data set's budget promises to one of those whom its tables protect."""
+    check_config(config)
     schemas = followed({name: table.schema for name, table in config.tables.items()})
     private = [schema for schema in schemas.values() if not isinstance(schema.unit, Nobody)]
     changed = private and all(schema.neighbors == "change-one" for schema in private)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from .given import plain_text, read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,7 +13,7 @@ class Estimate:
     """An estimate with an honest interval.
 
     `low` and `high` hold the quantity named in `covers` with probability `confidence` or more; `value` is unbiased
-    and may lie outside the possible range, while the interval never does.
+    and may lie outside the possible range, while the interval never does. What is not known is NaN.
     """
 
     value: float
@@ -19,6 +22,13 @@ class Estimate:
     confidence: float
     standard_error: float
     covers: str
+
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high", "confidence", "standard_error"):
+            number = getattr(self, name)
+            if not (isinstance(number, float) and math.isnan(number)):
+                object.__setattr__(self, name, read(number, float, name))
+        plain_text(self.covers, "covers")
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({self.confidence:.0%}: {self.covers})"

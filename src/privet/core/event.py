@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from .errors import RequestError
-from .exact import whole
+from .exact import read_order, whole
+from .given import is_a, listed
 from .pair import NoPair, Pair
 from .rounding import float_up
 
@@ -74,9 +75,7 @@ class Composed:
     events: tuple[Event, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.events, Iterable):
-            raise RequestError(f"events must be a collection of Events; got a {type(self.events).__name__}")
-        object.__setattr__(self, "events", tuple(map(read_event, self.events)))
+        object.__setattr__(self, "events", read_events(self.events))
 
     def pure(self) -> Exact:
         return _sum(event.pure() for event in self.events)
@@ -88,7 +87,8 @@ class Composed:
         return min(Fraction(1), sum((event.slack() for event in self.events), Fraction(0)))
 
     def rdp(self, order: float) -> float:
-        return add_up(event.rdp(order) for event in self.events)
+        at = read_order(order)
+        return add_up(event.rdp(at) for event in self.events)
 
     def pair(self) -> Pair:
         raise NoPair("a composition has no single pair; its privacy loss distribution composes its atoms")
@@ -125,9 +125,10 @@ class Repeated:
         return min(Fraction(1), self.times * self.event.slack())
 
     def rdp(self, order: float) -> float:
+        at = read_order(order)
         if self.times == 0:
             return 0.0
-        once = self.event.rdp(order)
+        once = self.event.rdp(at)
         return once if math.isinf(once) else float_up(self.times * Fraction(once))
 
     def pair(self) -> Pair:
@@ -145,9 +146,14 @@ def read_event(event: object) -> Event:
     """Return what is an event, and refuse what is not, a class of events included."""
     if isinstance(event, type):
         raise RequestError(f"events must be Events; got the class {event.__name__} itself")
-    if not isinstance(event, Event):
+    if not is_a(event, Event):
         raise RequestError(f"events must be Events; got a {type(event).__name__}")
-    return event
+    return cast(Event, event)
+
+
+def read_events(events: object) -> tuple[Event, ...]:
+    """Return what is a collection of events, and refuse what is not."""
+    return tuple(read_event(event) for event in listed(events, "events", "a collection of Events"))
 
 
 def add_up(terms: Iterable[float]) -> float:

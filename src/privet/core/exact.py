@@ -129,6 +129,29 @@ def written_whole(text: str) -> int | None:
     return int(stripped) if len(stripped) <= _LONGEST and _WHOLE.fullmatch(stripped) else None
 
 
+def read_amount(value: object, parameter: str) -> Fraction:
+    """Return what an answer may cost: a number that noise can be made for."""
+    exact = positive(value, parameter)
+    if not _LEAST_COST <= exact <= 1 / _LEAST_COST:
+        raise BadParameter(parameter, value, f"from {float(_LEAST_COST):g} to {float(1 / _LEAST_COST):g}")
+    return exact
+
+
+_LEAST_COST = Fraction(1, 10**50)
+
+
+def read_order(order: object) -> float:
+    """Return a Renyi order as a float, refusing anything that is not a finite number above 1."""
+    if type(order) is float and 1 < order < math.inf:
+        return order
+    allowed = "a finite number above 1"
+    exact = rational(order, "order", allowed)
+    if not 1 < exact <= _LARGEST_FLOAT or float(exact) <= 1:
+        raise BadParameter("order", order, allowed)
+    return float(exact)
+
+
+_LARGEST_FLOAT = Fraction(math.nextafter(math.inf, 0.0))
 _NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})
 """NumPy's scalars that convert to integers and are none, by name, so that NumPy need not be imported."""
 
@@ -155,10 +178,8 @@ def _exact(value: object) -> Fraction | None:
 
 
 def _index(value: object) -> int | None:
-    if _foreign(value):
-        return None
     try:
-        return int(operator.index(cast(SupportsIndex, value)))
+        return None if _foreign(value) else int(operator.index(cast(SupportsIndex, value)))
     except Exception:  # the methods of a foreign type may raise anything
         return None
 

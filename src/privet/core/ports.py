@@ -14,6 +14,7 @@ from .receipt import Receipt
 from .scan import Exact, Scan
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Where the data is. It answers scans and nothing else."""
 

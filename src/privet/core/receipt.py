@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .given import read_fields
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -18,3 +20,6 @@ class Receipt:
     digest: str
     account: str
     head: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        read_fields(self)

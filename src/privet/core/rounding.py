@@ -30,6 +30,14 @@ def float_down(exact: Fraction | float) -> float:
     return -float_up(-exact) or 0.0  # zero has no sign to show
 
 
+def float_near(exact: Fraction) -> float:
+    """Return the nearest double, the largest or least one for what lies beyond: for places on an axis only."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return _LARGEST if exact > 0 else -_LARGEST
+
+
 def inflate(computed: float) -> float:
     """Return a double no smaller than the non-negative real that `computed` approximates."""
     return computed * (1 + MARGIN) + _LEAST if computed else computed

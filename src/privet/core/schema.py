@@ -6,6 +6,7 @@ Everything here is declared by the custodian and is public. Nothing is ever read
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any, Literal
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
 from .exact import positive, rational, whole
+from .given import path
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Rows, Unit, Window
 
@@ -27,6 +29,8 @@ Key = int | str | bool | datetime.date | None
 
 _INT64 = 2**63
 _LARGEST_DOUBLE = Fraction(sys.float_info.max)
+_MOST_VALUES = 10**6
+"""How many values a category may list."""
 DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
 PUBLIC_ROWS = 10**5
@@ -101,6 +105,8 @@ def integer(low: object = None, high: object = None, *, nullable: bool = False) 
 def number(low: object = None, high: object = None, *, step: object = None, nullable: bool = False) -> Column:
     """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on."""
     if low is None and high is None:
+        if step is not None:
+            raise BadParameter("step", step, "left out where there are no bounds; give low and high with it")
         return Column(kind="number", nullable=nullable)
     return Column(
         kind="number",
@@ -124,6 +130,8 @@ def category(values: object, *, nullable: bool = False) -> Column:
     allowed = "a list of different values, all text, all whole numbers or all booleans"
     if not isinstance(values, (list, tuple, range)) or not values:
         raise BadParameter("values", values, allowed)
+    if len(values) > _MOST_VALUES:
+        raise BadParameter("values", values, f"{allowed}, {_MOST_VALUES:,} at most")
     kinds = {type(value) for value in values}
     kind: Kind | None = {str: "text", int: "integer", bool: "boolean"}.get(kinds.pop()) if len(kinds) == 1 else None  # type: ignore[assignment]
     if kind is None or len(set(values)) != len(values):
@@ -229,8 +237,12 @@ class Schema:
         named = isinstance(self.key, str) and self.key in self.columns
         if self.key is not None and (isinstance(self.unit, Rows) or not named):
             raise BadParameter("key", self.key, "a listed column of a table of people, or of a public one")
+        if self.contents is not None and not isinstance(self.contents, Contents):
+            raise BadParameter("contents", type(self.contents).__name__, "the Contents of a public table")
         if self.contents is not None and not isinstance(self.unit, Nobody):
             raise InvariantError("only the rows of a public table are public")
+        if self.link is not None and not isinstance(self.link, Link):
+            raise BadParameter("link", self.link, "a Link that was followed")
         if not isinstance(self.contribution, Contribution):
             raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
         if not isinstance(self.version, str):
@@ -279,7 +291,7 @@ class Table:
 
     def __init__(
         self,
-        source: object,
+        source: Any,
         *,
         unit: Unit,
         columns: Mapping[str, Column],
@@ -300,8 +312,25 @@ class Table:
             version=version,
             key=key,
         )
-        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "source", _source(source))
         object.__setattr__(self, "schema", facts)
+
+
+def _source(source: object) -> object:
+    allowed = "a path, a list of them, a DatabaseTable, a DuckDB relation, or an Arrow, pandas or Polars table"
+    if source is None:
+        return None  # the public facts alone, with which a question is planned and never answered
+    if isinstance(source, (str, os.PathLike)):
+        path(source, "source", allowed)
+    elif isinstance(source, (list, tuple)):
+        if not all(isinstance(one, (str, os.PathLike, Mapping)) for one in source):
+            raise BadParameter("source", type(source).__name__, allowed)
+    elif type(source).__module__.split(".")[0] not in _PACKAGES:
+        raise BadParameter("source", type(source).__name__, allowed)
+    return source
+
+
+_PACKAGES = ("privet", "duckdb", "_duckdb", "pandas", "polars", "pyarrow")
 
 
 class PublicTable(Table):
@@ -313,7 +342,7 @@ class PublicTable(Table):
 
     def __init__(
         self,
-        source: object,
+        source: Any,
         *,
         columns: Mapping[str, Column],
         key: str | None = None,
@@ -321,5 +350,5 @@ class PublicTable(Table):
         version: str = "",
     ) -> None:
         facts = Schema(unit=Nobody(), columns=columns, rows=rows, version=version, key=key)
-        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "source", _source(source))
         object.__setattr__(self, "schema", facts)

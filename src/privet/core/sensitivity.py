@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from .errors import BadParameter, RequestError, quote
 from .exact import rational, whole
+from .given import called, choice, listed
+from .given import function as function_given
 
 Neighbors = Literal["add-remove", "change-one"]
 """`add-remove`: neighbours differ by one unit present or absent. `change-one`: same size, one unit differs."""
@@ -22,6 +24,7 @@ Neighbors = Literal["add-remove", "change-one"]
 T = TypeVar("T")
 _MOST_EVALUATIONS = 2_000_000
 _MOST_UNITS = 10**18
+_LEAST_BOUND = Fraction(1, 2**1100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,7 @@ class Sensitivity:
     l2_squared: Fraction
 
     def __post_init__(self) -> None:
-        read_neighbors(self.neighbors)
+        object.__setattr__(self, "neighbors", read_neighbors(self.neighbors))
         object.__setattr__(self, "l1", _size(self.l1, "l1"))
         object.__setattr__(self, "l2_squared", _size(self.l2_squared, "l2_squared"))
 
@@ -108,10 +111,11 @@ def sensitivity_by_enumeration(
     Guarantee: exact for data sets of those sizes over that domain, and for nothing else: a larger domain or
     size may have a larger sensitivity.
     """
-    values = tuple(domain)
+    computed = function_given(function, "function")
+    values = tuple(listed(domain, "domain", "a non-empty collection of values", most=_MOST_EVALUATIONS, texts=True))
     if not values:
         raise BadParameter("domain", values, "a non-empty collection of values")
-    most = whole(size, "size", least=1)
+    most = whole(size, "size", least=1, most=_MOST_EVALUATIONS)
     fewest = whole(least, "least", most=most)
     sizes = range(fewest, most + 1) if read_neighbors(neighbors) == "add-remove" else range(most, most + 1)
     work = sum(comb(len(values) + n - 1, n) for n in sizes) * len(values)
@@ -122,7 +126,7 @@ def sensitivity_by_enumeration(
         )
     indices = range(len(values))
     answers = {
-        rows: _vector(function(tuple(values[i] for i in rows)))
+        rows: _vector(called(computed, "function", tuple(values[i] for i in rows)))
         for n in sizes
         for rows in combinations_with_replacement(indices, n)
     }
@@ -144,10 +148,7 @@ def sensitivity_by_enumeration(
 
 def read_neighbors(neighbors: object) -> Neighbors:
     """Return the neighbouring relation that was named, or say which ones there are."""
-    for known in get_args(Neighbors):
-        if isinstance(neighbors, str) and neighbors == known:
-            return known  # type: ignore[no-any-return]
-    raise BadParameter("neighbors", neighbors, "'add-remove' or 'change-one'")
+    return cast(Neighbors, choice(neighbors, "neighbors", get_args(Neighbors)))
 
 
 def _size(value: object, parameter: str) -> Fraction:
@@ -159,6 +160,9 @@ def _size(value: object, parameter: str) -> Fraction:
 
 def _bounds(low: object, high: object) -> tuple[Fraction, Fraction]:
     bottom, top = rational(low, "low"), rational(high, "high")
+    for name, end in (("low", bottom), ("high", top)):
+        if end and not _LEAST_BOUND <= abs(end) <= 1 / _LEAST_BOUND:
+            raise BadParameter(name, end, "0, or of a size from 2**-1100 to 2**1100, whose square is still a number")
     if bottom > top:
         raise BadParameter("low", low, f"at most high, which is {quote(high)}")
     return bottom, top

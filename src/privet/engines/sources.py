@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from privet.core import given
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import person_column
@@ -59,6 +60,11 @@ class DatabaseTable:
     path: str | os.PathLike[str]
     table: str
     schema: str = "main"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", given.path(self.path, "path", "the path of a DuckDB database"))
+        for name in ("table", "schema"):
+            object.__setattr__(self, name, given.plain_text(getattr(self, name), name, "a name", least=1, most=1000))
 
 
 @dataclass(frozen=True)

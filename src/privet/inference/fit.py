@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.exact import Number, positive, whole
+from privet.core.given import read_fields
+from privet.core.rounding import float_near
+from privet.mechanisms.reading import read_floats
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -26,6 +29,9 @@ class Fit:
     statistic: float
     degrees: int
     p_value: float
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
 
 def goodness_of_fit(
@@ -47,7 +53,7 @@ def goodness_of_fit(
     import numpy as np
     from scipy.special import chdtrc
 
-    n, noise = whole(size, "size", least=1), float(positive(variance, "variance"))
+    n, noise = whole(size, "size", least=1, most=2**53), float_near(positive(variance, "variance"))
     p = _numbers(shares)
     if p is None or p.size < 2 or not (p > 0).all() or abs(math.fsum(p) - 1) > _SUM:
         raise BadParameter("shares", shares, "at least two numbers above 0 that sum to 1")
@@ -56,13 +62,19 @@ def goodness_of_fit(
         raise BadValue("released", "something else", f"{p.size} finite numbers, one for each share")
     if n * p.min() < _LEAST:
         raise RequestError(
-            f"a category with a share of {p.min():g} is expected {n * p.min():g} times among {n} people, which is too "
+            f"size is too small: a category with a share of {p.min():g} is "
+            f"expected {n * p.min():g} times among {n} people, which is too "
             f"seldom for a chi-square test; join categories until each is expected {_LEAST} times"
         )
     u = (counts - n * p) / math.sqrt(n)
     u = u - u.mean()
     covariance = np.diag(p) - np.outer(p, p) + noise / n * np.eye(p.size)
-    statistic = float(u @ np.linalg.solve(covariance, u))
+    try:
+        statistic = float(u @ np.linalg.solve(covariance, u))
+    except np.linalg.LinAlgError:
+        statistic = math.nan
+    if not math.isfinite(statistic):
+        raise BadParameter("variance", variance, "of a size that can be told from the sampling of so many people")
     return Fit(statistic, p.size - 1, float(chdtrc(p.size - 1, statistic)))
 
 
@@ -71,7 +83,7 @@ def _numbers(values: object) -> Floats | None:
     import numpy as np
 
     try:
-        read = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        read: Floats = read_floats(values, "values")
+    except BadValue:
         return None
     return read if read.ndim == 1 and np.isfinite(read).all() else None

@@ -9,8 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
+
+from privet.core.errors import BadParameter
+from privet.core.exact import positive, whole
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -69,6 +73,7 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
     share w of a level S in the component R, the sum over R within S and T of w / n(T - R) times (1 - 1/n) for each
     axis of R on which they agree and -1/n for each other.
     """
+    _check_levels(sizes, variances)
     weights = _weights(variances, variances, sizes)
     found = {}
     for axes in variances:
@@ -88,6 +93,22 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
                     parts.append((outer, factor, times))
         found[axes] = Noise(tuple(parts))
     return found
+
+
+def _check_levels(sizes: object, variances: object) -> None:
+    """Refuse what is not the sizes of axes and the variances of levels over them."""
+    if not isinstance(sizes, Mapping) or not sizes:
+        raise BadParameter("sizes", sizes, "a mapping of axes to how many values they have")
+    for axis, size in sizes.items():
+        whole(axis, "sizes", most=100)
+        whole(size, "sizes", least=1, most=10**9)
+    if not isinstance(variances, Mapping):
+        raise BadParameter("variances", variances, "a mapping of levels, each a tuple of axes, to their variances")
+    for level, variance in variances.items():
+        if not isinstance(level, tuple) or len(level) > 20 or not all(axis in sizes for axis in level):
+            raise BadParameter("variances", level, "a mapping of levels, each a tuple of axes that have a size")
+        if not Fraction(1, 10**100) <= positive(variance, "variances") <= 10**100:
+            raise BadParameter("variances", variance, "from 1e-100 to 1e100")
 
 
 def _weights(

@@ -14,7 +14,7 @@ from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.entry import Entry, Plain
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
-from privet.core.event import Event
+from privet.core.event import Event, read_event
 from privet.core.exact import whole
 from privet.core.receipt import Receipt
 
@@ -25,7 +25,7 @@ from .custody import Custody
 from .page import Page
 from .records import Answered, Charged, Failed, Written
 from .review import Suspect, review
-from .rules import check_query, read_facts, read_name, read_text
+from .rules import check_query, read_facts, read_labels, read_name, read_text
 
 
 class Bookkeeping(Custody):
@@ -62,8 +62,9 @@ class Bookkeeping(Custody):
         event = codec.read_event(written)
         read_name(digest, "digest")
         read_name(account, "account")
-        labels = tuple(sorted((read_text(name), read_text(label)) for name, label in (versions or {}).items()))
-        told = read_facts(facts)
+        labels, words, told = read_labels(versions), read_text(text), read_facts(facts)
+        if key is not None:
+            read_name(key, "key")
         with self._writing() as page:
             state = page.state
             earlier = None if key is None else _keyed(page, read_name(key, "key"), digest, account, written)
@@ -90,7 +91,7 @@ class Bookkeeping(Custody):
                 by_dataset=state.whole.price(event) if shared is None else None,
                 by_account=None if own is None else own.price(event),
                 versions=labels,
-                text=read_text(text),
+                text=words,
                 facts_text=told,
             )
             return _receipt(page, page.append(charge, now), digest, account)
@@ -110,6 +111,8 @@ class Bookkeeping(Custody):
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
+        read_name(digest, "digest")
+        read_name(account, "account")
         with self._reading() as page:
             number = page.answer_to(digest)
             if number is None:
@@ -126,6 +129,8 @@ class Bookkeeping(Custody):
 
     def admits(self, event: Event, *, account: str) -> bool:
         """Return whether an event would fit now, as a new question. Charges nothing."""
+        read_event(event)
+        read_name(account, "account")
         with self._reading() as page:
             state = page.state
             try:
@@ -192,6 +197,8 @@ class Bookkeeping(Custody):
 
     def budget_of(self, account: str | None = None) -> Budget:
         """Return the budget that an account may spend: its own cap, or else the data set's; top-ups are in it."""
+        if account is not None:
+            read_name(account, "account")
         with self._reading() as page:
             return page.state.budget_of(account)
 
@@ -200,13 +207,17 @@ class Bookkeeping(Custody):
 
         With several (epsilon, delta) filters open, it is what is left of the one with the most room.
         """
+        if account is not None:
+            read_name(account, "account")
         with self._reading() as page:
             whole = page.state.whole.remaining()
             own = None if account is None else page.state.own(account)
             return whole if own is None else min(own.remaining(), whole, key=lambda left: left.largest_epsilon)
 
     def _check_receipt(self, page: Page, receipt: Receipt) -> None:
-        if not isinstance(receipt, Receipt) or not 0 < receipt.entry <= page.state.head.number:
+        if not isinstance(receipt, Receipt):
+            raise BadParameter("receipt", type(receipt).__name__, "a receipt of this ledger")
+        if not 0 < receipt.entry <= page.state.head.number:
             raise LedgerError("this receipt is not from this ledger")
         record = page.read(receipt.entry).record
         if not isinstance(record, Charged) or (record.digest, record.account) != (receipt.digest, receipt.account):

@@ -19,11 +19,12 @@ from typing import Any, NoReturn, get_args
 from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.parallel import Neighbors, Parallel
+from privet.accounting.parallel import Parallel
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.entry import Plain
 from privet.core.errors import InvariantError, LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.event import Composed, Event, Exact, Repeated
+from privet.core.sensitivity import Neighbors
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,
@@ -105,7 +106,10 @@ def write_event(event: Event) -> Json:
     """Return an event as plain data, with the name and the version of its class."""
     name = _NAMES.get(type(event))
     if name is None:
-        raise RequestError(f"a {type(event).__name__} cannot be charged: no ledger knows how to write it down")
+        raise RequestError(
+            f"the event must be one of Privet's own; a {type(event).__name__} cannot be charged: no ledger knows how "
+            "to write it down"
+        )
     wire = EVENTS[name]
     elsewhere = wire.attributes or {}
     fields = {field: kind.write(getattr(event, elsewhere.get(field, field))) for field, kind in wire.fields.items()}

@@ -21,6 +21,8 @@ class Custody(Keeper):
         Guarantee: afterwards the promise is the sum of the budgets; see `Account`.
         """
         read_name(reason, "reason")
+        if account is not None:
+            read_name(account, "account")
         with self._writing() as page:
             cap = make_cap(budget, page.state.opened.cap.keys_share)
             target = page.state.whole if account is None else page.state.known(account)
@@ -52,6 +54,8 @@ class Custody(Keeper):
 
         What was spent before stays spent: a later end lets what is left be spent, and no more.
         """
+        if account is not None:
+            read_name(account, "account")
         record = Rescheduled(account, read_expiry(expires), read_name(reason, "reason"))
         with self._writing() as page:
             if account is not None:
@@ -73,6 +77,8 @@ class Custody(Keeper):
 
     def expires(self, account: str | None = None) -> Time | None:
         """Return when spending ends for an account, by its own rule or the data set's; None for never."""
+        if account is not None:
+            read_name(account, "account")
         with self._reading() as page:
             own = None if account is None else page.state.own(account)
             ends = [one.expires for one in (page.state.whole, own) if one is not None and one.expires is not None]

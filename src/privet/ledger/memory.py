@@ -10,13 +10,14 @@ from fractions import Fraction
 
 from privet.core.budget import Budget
 from privet.core.errors import LedgerError
+from privet.core.given import function
 
 from .bookkeeping import Bookkeeping
 from .chain import Head, link
 from .checks import Checks
 from .entries import read_entry, write_entry
 from .records import Answered, Charged, Failed, Record, Time, Written
-from .rules import KEYS_SHARE, Clock, make_rules, next_time, utc_now
+from .rules import KEYS_SHARE, Clock, make_rules, next_time, read_caps, utc_now
 from .shown import check_shown
 from .state import State
 
@@ -37,11 +38,11 @@ class MemoryLedger(Bookkeeping):
         rules = make_rules(
             budget, per_query=per_query, expires=expires, keys_share=keys_share, ledger=secrets.token_hex(16)
         )
-        self._clock = clock
+        self._clock = function(clock, "clock", "a function that returns the time")
         self._lock = threading.Lock()
         self._page = _Pages(clock)
         self._page.append(rules)
-        for name, cap in (analysts or {}).items():
+        for name, cap in read_caps(analysts).items():
             self.open_account(name, cap)
 
     @contextmanager

@@ -12,9 +12,10 @@ from privet.accounting.cost import epsilon as epsilon_at
 from privet.accounting.cost import within
 from privet.accounting.filters import open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported, raise_alone
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported
 from privet.core.event import Event, Exact
 from privet.core.exact import open_probability
+from privet.core.given import called, moment
 from privet.core.rounding import float_down, float_up
 
 from .account import check_amounts, make_cap
@@ -41,7 +42,9 @@ def utc_now() -> Time:
 
 def next_time(clock: Clock, state: State) -> Time:
     """Return the time for the next entry: never before the last one's, and refused where the clocks are apart."""
-    now = clock()
+    now = called(clock, "clock")
+    if not isinstance(now, datetime.datetime) or now.tzinfo is None:
+        raise BadParameter("clock", now, "a function that returns a datetime.datetime with a time zone")
     if state.time is None or now >= state.time:
         return now
     if state.time - now > LARGEST_STEP_BACK:
@@ -65,6 +68,20 @@ def make_rules(
     return Opened(ledger, make_cap(budget, share), read_limit(per_query), read_expiry(expires))
 
 
+def read_caps(analysts: object) -> Mapping[str, Budget]:
+    """Return analysts' caps by name."""
+    allowed = "a mapping of names to budgets"
+    if analysts is None:
+        return {}
+    if not isinstance(analysts, Mapping):
+        raise BadParameter("analysts", type(analysts).__name__, allowed)
+    for name, cap in analysts.items():
+        read_name(name, "analysts")
+        if not isinstance(cap, (Pure, Approximate, Zcdp)):
+            raise BadParameter("analysts", cap, allowed)
+    return analysts
+
+
 def read_limit(per_query: object) -> Budget | None:
     """Return the most that one query may cost; None where there is no such limit."""
     if per_query is None:
@@ -82,11 +99,21 @@ def read_name(value: object, parameter: str) -> str:
     return value
 
 
-def read_text(value: object) -> str:
-    """Return text of any length."""
-    if not isinstance(value, str):
-        raise BadParameter("text", value, "text")
+def read_text(value: object, parameter: str = "text") -> str:
+    """Return text of any length, of whole characters."""
+    if not isinstance(value, str) or _NO_CHARACTER.search(value):
+        raise BadParameter(parameter, value, "text, of whole characters")
     return value
+
+
+def read_labels(versions: object) -> tuple[tuple[str, str], ...]:
+    """Return the labels of tables' versions, by the tables' names."""
+    if versions is None:
+        return ()
+    if not isinstance(versions, Mapping):
+        raise BadParameter("versions", type(versions).__name__, "a mapping of tables to labels")
+    labels = ((read_text(name, "versions"), read_text(label, "versions")) for name, label in versions.items())
+    return tuple(sorted(labels))
 
 
 def read_facts(value: object) -> str | None:
@@ -105,12 +132,7 @@ def read_expiry(expires: object) -> Time | None:
     """Return when spending ends, to the microsecond, in UTC."""
     if expires is None:
         return None
-    if not isinstance(expires, datetime.datetime) or expires.tzinfo is None:
-        raise BadParameter("expires", expires, "a datetime.datetime with a time zone")
-    try:
-        return expires.astimezone(datetime.UTC)
-    except (OverflowError, ValueError):
-        raise_alone(BadParameter("expires", str(expires), "a time from year 1 to 9999 in UTC"))
+    return moment(expires, "expires")
 
 
 def check_query(event: Event, most: Budget | None) -> None:

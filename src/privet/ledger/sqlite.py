@@ -13,11 +13,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from privet.core.budget import Budget
-from privet.core.errors import BadParameter, LedgerError
+from privet.core.errors import BadParameter, LedgerError, PrivetError
 from privet.core.exact import read_seconds
+from privet.core.given import function, is_a
+from privet.core.given import path as given_path
 
 from . import schema
 from .agreement import check_account, check_rules
@@ -30,7 +32,7 @@ from .pages import Pages, head_at, verify_pages
 from .place import Identity, check_file, check_place, check_same, identify, told_as_ledger_errors
 from .proof import Proof, prove, remember
 from .records import AccountOpened, Time
-from .rules import KEYS_SHARE, Clock, make_rules, utc_now
+from .rules import KEYS_SHARE, Clock, make_rules, read_caps, utc_now
 from .state import State
 
 _OLDEST_SQLITE = (3, 37, 0)
@@ -63,9 +65,9 @@ class SqliteLedger(Bookkeeping):
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
-        self.path = locate(path)
+        self.path = locate(given_path(path, "path", "the path of the ledger"))
         self._timeout = float(read_seconds(timeout, "timeout"))
-        self._clock = clock
+        self._clock = function(clock, "clock", "a function that returns the time")
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[Identity, ...] = ()
@@ -73,6 +75,7 @@ class SqliteLedger(Bookkeeping):
         self._proven: bytearray | None = None
         self._closed = False
         let_go_before_forks(self)
+        caps = read_caps(analysts)
         pinned = None if head is None else read_head(head)
         if self.path.exists():
             check_place(self.path.parent)
@@ -94,7 +97,7 @@ class SqliteLedger(Bookkeeping):
                 self._check_head(pinned)
             with self._reading() as page:
                 check_rules(page.state, budget, per_query=per_query, expires=expires, keys_share=keys_share)
-            for name, cap in (analysts or {}).items():
+            for name, cap in caps.items():
                 self._agree_on(name, cap)
         except BaseException:
             self.close()
@@ -108,9 +111,10 @@ class SqliteLedger(Bookkeeping):
 
         `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
         """
-        target = new_place(path)
+        target = new_place(given_path(path, "path", "the path of a new ledger"))
         pinned = None if head is None else read_head(head)
-        create(target, utc_now, lambda pages: pages.add_lines(lines, pinned))
+        written = _lines(lines)
+        create(target, utc_now, lambda pages: pages.add_lines(written, pinned))
         return cls(path, head=head, **options)
 
     def verify(self) -> None:
@@ -143,7 +147,7 @@ class SqliteLedger(Bookkeeping):
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
-        target = new_place(path)
+        target = new_place(given_path(path, "path", "the path of a new ledger"))
         with self._lock, told_as_ledger_errors(), new_file(target) as temporary:
             copy = sqlite3.connect(temporary, isolation_level=None)
             try:
@@ -307,3 +311,24 @@ def new_place(path: str | os.PathLike[str]) -> Path:
     check_place(folder.parent)
     check_folder(folder.parent, around=True)
     return folder / FILE
+
+
+def _lines(lines: object) -> Iterator[str]:
+    allowed = "the lines that export() gave"
+    if isinstance(lines, (str, bytes)) or not is_a(lines, Iterable):
+        raise BadParameter("lines", type(lines).__name__, allowed)
+
+    def each() -> Iterator[str]:
+        try:
+            for line in cast(Iterable[object], lines):
+                if not isinstance(line, str):
+                    raise BadParameter("lines", type(line).__name__, allowed)
+                yield line
+        except PrivetError:
+            raise
+        except OSError as error:
+            raise LedgerError(f"the lines of the ledger cannot be read: {error.strerror}") from None
+        except Exception as error:  # a foreign iterator may raise anything
+            raise BadParameter("lines", type(error).__name__, allowed) from None
+
+    return each()

@@ -100,7 +100,7 @@ class Average(Mechanism):
         With p the average's place between the bounds: sqrt(2) (high - low) sqrt(p^2 + (1 - p)^2) / (epsilon n), and
         under change-one sqrt(2) (high - low) / (epsilon n).
         """
-        n, width = whole(size, "size", least=1), self.ruler.last * self.ruler.step
+        n, width = whole(size, "size", least=1, most=2**53), self.ruler.last * self.ruler.step
         p = min(max((rational(mean, "mean") - self.ruler.low) / width, Fraction(0)), Fraction(1))
         spread = p * p + (1 - p) ** 2 if self.neighbors == "add-remove" else Fraction(1)
         return math.sqrt(self.laplace.variance * float_up(spread)) * float_up(self.ruler.step) / n

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from privet import noise
-from privet.accounting.curves import read_order
 from privet.accounting.pairs import BoundedRangePair
 from privet.core.event import Atom
-from privet.core.exact import nonnegative
+from privet.core.exact import nonnegative, read_order
 from privet.core.rounding import float_up
 
 from . import selection_odds as odds

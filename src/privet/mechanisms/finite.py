@@ -17,6 +17,7 @@ from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Exact
 from privet.core.exact import nonnegative, rational, whole
+from privet.core.given import listed, unwrapped
 from privet.core.rounding import exp_down, float_up, log_up
 
 from .mechanism import Mechanism, read_times
@@ -196,8 +197,7 @@ class FiniteMechanism(Mechanism):
 
 def _read_matrix(matrix: Any, parameter: str = "matrix") -> tuple[Row, ...]:
     allowed = "a matrix of probabilities, one row for each input, whose rows sum to one"
-    if hasattr(matrix, "tolist"):
-        matrix = matrix.tolist()
+    matrix = unwrapped(matrix)
     if not isinstance(matrix, Sequence) or isinstance(matrix, str) or not matrix:
         raise BadParameter(parameter, matrix, allowed)
     rows = [_read_row(row, f"row {i} of the {parameter}", allowed) for i, row in enumerate(matrix)]
@@ -207,8 +207,7 @@ def _read_matrix(matrix: Any, parameter: str = "matrix") -> tuple[Row, ...]:
 
 
 def _read_row(row: Any, parameter: str, allowed: str) -> Row:
-    if hasattr(row, "tolist"):
-        row = row.tolist()
+    row = unwrapped(row)
     if not isinstance(row, Sequence) or isinstance(row, str) or not row:
         raise BadParameter(parameter, row, allowed)
     exact = tuple(rational(p, parameter, "made of probabilities from 0 to 1") for p in row)
@@ -223,10 +222,8 @@ def _read_neighbors(neighbors: Iterable[tuple[int, int]] | None, rows: int) -> t
     if neighbors is None:
         return tuple(combinations(range(rows), 2))
     allowed = f"pairs of row numbers from 0 to {rows - 1}"
-    if not isinstance(neighbors, Iterable) or isinstance(neighbors, str):
-        raise BadParameter("neighbors", neighbors, allowed)
     pairs = set()
-    for pair in neighbors:
+    for pair in listed(neighbors, "neighbors", allowed):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise BadParameter("neighbors", pair, allowed)
         i, j = (whole(row, "a row of neighbors", most=rows - 1) for row in pair)

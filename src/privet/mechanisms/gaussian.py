@@ -14,7 +14,7 @@ from privet.accounting.pairs import DiscreteGaussianPair
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event
-from privet.core.exact import failure_probability, nonnegative, positive
+from privet.core.exact import Number, failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
 from privet.core.sensitivity import Sensitivity
@@ -78,7 +78,7 @@ class Gaussian(Mechanism):
     def __init__(
         self,
         *,
-        sensitivity: object,
+        sensitivity: Number | Sensitivity,
         epsilon: object = None,
         delta: object = None,
         rho: object = None,
@@ -123,7 +123,7 @@ class Gaussian(Mechanism):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def classical(cls, *, sensitivity: object, epsilon: object, delta: object) -> Gaussian:
+    def classical(cls, *, sensitivity: Number | Sensitivity, epsilon: object, delta: object) -> Gaussian:
         """Return the mechanism with the textbook sigma = sensitivity sqrt(2 ln(1.25/delta)) / epsilon.
 
         Guarantee: (epsilon, delta)-DP for epsilon below 1 only; the proof fails beyond, and from about 7 on so does

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.accounting.curves import read_order
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.core.event import Atom, Exact
-from privet.core.exact import nonnegative, whole
+from privet.core.exact import nonnegative, read_order, whole
 from privet.core.rounding import float_up, sqrt_up
 
 

@@ -14,11 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from privet import noise
-from privet.accounting.curves import read_order
 from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
-from privet.core.exact import nonnegative, positive, whole
+from privet.core.exact import Number, nonnegative, positive, read_order, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 
@@ -166,7 +165,12 @@ class Laplace(Mechanism):
     grid: Grid
 
     def __init__(
-        self, *, sensitivity: object, epsilon: object = None, scale: object = None, grid: Grid | None = None
+        self,
+        *,
+        sensitivity: Number | Sensitivity,
+        epsilon: object = None,
+        scale: object = None,
+        grid: Grid | None = None,
     ) -> None:
         if isinstance(sensitivity, Sensitivity):
             sensitivity = sensitivity.l1

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.exact import open_probability
+from privet.core.given import choice
 from privet.core.rounding import float_down
 
 from .reading import Numbers, objects_of
@@ -125,11 +126,10 @@ def read_grid(grid: object, sensitivity: Fraction) -> Grid:
     is_whole = sensitivity.denominator == 1
     if grid is None:
         return "whole" if is_whole else "fine"
-    if grid == "whole" and not is_whole:
+    named = cast(Grid, choice(grid, "grid", ("whole", "fine")))
+    if named == "whole" and not is_whole:
         raise BadParameter("grid", grid, "'fine', because the sensitivity is not a whole number")
-    if not isinstance(grid, str) or grid not in ("whole", "fine"):
-        raise BadParameter("grid", grid, "'whole' or 'fine'")
-    return cast(Grid, grid)
+    return named
 
 
 def tail_of(confidence: object) -> float:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter
+from privet.core.exact import Number
 from privet.core.rounding import float_up
+from privet.core.sensitivity import Sensitivity
 from privet.noise.contest import Law
 
 from . import selection_odds as odds
@@ -82,7 +84,7 @@ class NoisyMax(Selection):
     def __init__(
         self,
         *,
-        sensitivity: object,
+        sensitivity: Number | Sensitivity,
         epsilon: object = None,
         rate: object = None,
         monotone: bool = False,

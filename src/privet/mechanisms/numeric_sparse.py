@@ -7,21 +7,25 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from privet.core.errors import BadParameter
 from privet.core.event import Composed, Event, Repeated
-from privet.core.exact import failure_probability, open_probability, positive
-from privet.core.rounding import float_up, sqrt_up
+from privet.core.exact import Number, failure_probability, open_probability, positive
+from privet.core.rounding import float_near, float_up, sqrt_up
+from privet.core.sensitivity import Sensitivity
 
 from . import sparse_budget as budget
 from .laplace import Laplace
 from .lattice import Grid, to_grid
 from .mechanism import read_times
 from .reading import Numbers
-from .sparse_answers import Above, Crossings, improve
+from .sparse_answers import Above, Crossings, improve, read_released
 from .sparse_vector import Sparse
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_LEAST_PART = Fraction(1, 2**60)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -43,7 +47,7 @@ class NumericSparse(Sparse):
         *,
         threshold: object,
         limit: int,
-        sensitivity: object,
+        sensitivity: Number | Sensitivity,
         epsilon: object,
         delta: object = 0,
         monotone: bool = False,
@@ -52,6 +56,8 @@ class NumericSparse(Sparse):
         grid: Grid = "fine",
     ) -> None:
         part, total = open_probability(measuring, "measuring"), positive(epsilon, "epsilon")
+        if not _LEAST_PART <= part <= 1 - _LEAST_PART:
+            raise BadParameter("measuring", measuring, "from 2**-60 to 1 - 2**-60")
         chance = failure_probability(delta) / 2
         super().__init__(
             threshold=threshold,
@@ -68,7 +74,7 @@ class NumericSparse(Sparse):
 
     @classmethod
     def lecture(
-        cls, *, threshold: object, limit: int, sensitivity: object, epsilon: object, delta: object = 0
+        cls, *, threshold: object, limit: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0
     ) -> NumericSparse:
         """Return the textbook's parameters: e1 = 8/9 epsilon for the crossings and e2 = 2/9 epsilon for the numbers.
 
@@ -124,11 +130,12 @@ class NumericSparse(Sparse):
 
     def improved(self, values: tuple[int | float, ...], gaps: tuple[float, ...]) -> tuple[float, ...]:
         """Return the values of one run's crossings improved by their gaps, as the best linear unbiased estimates do."""
-        base = float(self.threshold)
+        told, shown = read_released(values, "values"), read_released(gaps, "gaps")
+        base = float_near(self.threshold)
         bar, query = float_up(2 * self.threshold_scale**2), float_up(2 * self.query_scale**2)
         return improve(
-            values,
-            tuple(base + gap for gap in gaps),
+            told,
+            tuple(base + gap for gap in shown),
             measured_variance=self.measure.variance,
             shown_variance=query + bar if self.refresh else query,
             offset_variance=0.0 if self.refresh else bar,

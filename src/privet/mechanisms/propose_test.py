@@ -15,7 +15,7 @@ from privet import noise
 from privet.accounting.events import ThresholdEvent
 from privet.core.errors import BadParameter
 from privet.core.event import Composed
-from privet.core.exact import open_probability, positive
+from privet.core.exact import Number, open_probability, positive
 from privet.core.rounding import exp_down, log_up
 
 from .laplace import DiscreteLaplaceEvent, Laplace
@@ -46,9 +46,9 @@ class ProposeTestRelease(Mechanism):
     test_epsilon: Fraction
     delta: Fraction
 
-    def __init__(self, *, bound: object, epsilon: object, delta: object, testing: object = Fraction(1, 2)) -> None:
+    def __init__(self, *, bound: Number, epsilon: object, delta: object, testing: object = Fraction(1, 2)) -> None:
         total, share = positive(epsilon, "epsilon"), open_probability(testing, "testing")
-        object.__setattr__(self, "laplace", Laplace(sensitivity=bound, epsilon=(1 - share) * total))
+        object.__setattr__(self, "laplace", Laplace(sensitivity=positive(bound, "bound"), epsilon=(1 - share) * total))
         object.__setattr__(self, "test_epsilon", share * total)
         object.__setattr__(self, "delta", open_probability(delta, "delta"))
         if self.delta < Fraction(1, 10**300):

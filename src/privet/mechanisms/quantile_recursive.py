@@ -5,7 +5,6 @@ A number lies on one side of a released quantile, so all the choices of one leve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +17,7 @@ from privet import noise
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.exact import positive
+from privet.core.given import listed
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .exponential import ExponentialEvent
@@ -121,9 +121,8 @@ class RecursiveQuantiles(Mechanism):
 def read_shares(quantiles: object) -> tuple[Fraction, ...]:
     """Return the shares of several quantiles, which must rise."""
     allowed = f"a list of 1 to {_MOST_QUANTILES} rising shares from 0 to 1, such as [0.25, 0.5, 0.75]"
-    if isinstance(quantiles, (str, bytes)) or not isinstance(quantiles, Iterable):
-        raise BadParameter("quantiles", quantiles, allowed)
-    shares = tuple(read_share(q, "each of quantiles") for q in quantiles)
+    given = listed(quantiles, "quantiles", allowed, most=_MOST_QUANTILES)
+    shares = tuple(read_share(q, "each of quantiles") for q in given)
     if not 1 <= len(shares) <= _MOST_QUANTILES or any(a >= b for a, b in pairwise(shares)):
         raise BadParameter("quantiles", quantiles, allowed)
     return shares

@@ -149,9 +149,12 @@ class RandomizedResponse(Mechanism):
 
     def release(self, answers: Any) -> Any:
         """Return the reports for one answer or an array of them, in the same categories."""
+
+        return self._report(self._read(answers, "answers"))
+
+    def _report(self, indices: NDArray[np.int64]) -> Any:
         import numpy as np
 
-        indices = self._read(answers, "answers")
         k, size = len(self.labels), indices.shape or None
         if k == 2:  # both coins are tossed for everyone, whatever the answer
             yes, no = noise.bernoulli(self.p, size), noise.bernoulli(self.q, size)
@@ -166,7 +169,10 @@ class RandomizedResponse(Mechanism):
         """Return the reports of so many people with the same answer. For one person, each costs the event once more."""
         import numpy as np
 
-        return self.release(np.full(read_times(times), answer))
+        index, count = self._read(answer, "answer"), read_times(times)
+        if index.ndim:
+            raise BadValue("answer", "several", "one of the categories")
+        return self._report(np.full(count, int(index)))
 
     def estimate(self, reports: Any, *, of: Any = None, confidence: object = 0.95) -> Estimate:
         """Return the share of people whose true answer is `of` (by default the second category).
@@ -249,10 +255,15 @@ class RandomizedResponse(Mechanism):
         return f"RandomizedResponse(p={float(self.p):.6g}{shown}, epsilon={self.epsilon:.6g})"
 
 
+_MOST_LABELS = 10**6
+
+
 def _labels(categories: object) -> Labels:
     allowed = "a number of at least 2, or a list of at least two different labels"
     if not isinstance(categories, (list, tuple, range)):
         return range(whole(categories, "categories", least=2, most=2**31))
+    if len(categories) > _MOST_LABELS:
+        raise BadParameter("categories", categories, f"{allowed}, {_MOST_LABELS:,} at most")
     labels = tuple(categories)
     try:
         distinct = len(set(labels)) == len(labels)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _ALLOWED = "a finite number, or an array of them (integers, floats, Fractions or Decimals; no booleans)"
 _KINDS = {"b": "booleans", "c": "complex numbers", "m": "durations", "M": "times", "U": "text", "S": "bytes"}
 """What an array holds, in words: NumPy's own would tell the length of a text and the names of fields."""
+_MOST_AXES = 32
+"""How many axes an array may have: NumPy iterates over no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,29 @@ def read_numbers(value: object, parameter: str = "value", *, wide: bool = False)
         if not math.isfinite(value):  # type: ignore[arg-type]
             raise BadValue(parameter, "a number that is not finite", _ALLOWED)
         return Numbers(value, None, False)
-    if hasattr(value, "shape") or isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+    if isinstance(value, (list, tuple)) or _says_array(value):
         return _read_array(value, parameter, wide)
     exact = _exact(value, parameter)
     return Numbers(int(exact), None, True) if isinstance(value, int) else Numbers(exact, None, False)
+
+
+def read_floats(value: object, parameter: str) -> NDArray[np.float64]:
+    """Return released or public numbers as doubles, one or an array of them; refuse what no double can be."""
+    import numpy as np
+
+    numbers = read_numbers(value, parameter, wide=True)
+    try:
+        return np.asarray(numbers.values, dtype=object).astype(np.float64)
+    except OverflowError:
+        pass
+    raise BadValue(parameter, "a number beyond all doubles", _ALLOWED)
+
+
+def _says_array(value: object) -> bool:
+    try:
+        return hasattr(value, "shape") or hasattr(value, "__array__")
+    except Exception:  # a foreign type may raise anything when it is asked what it has
+        return False
 
 
 def _read_array(value: Any, parameter: str, wide: bool) -> Numbers:
@@ -114,7 +135,7 @@ def _from_sequence(value: Any, parameter: str, wide: bool) -> NDArray[Any]:
         array = np.array(value, dtype=object)
     except Exception:  # ragged lists, and whatever a foreign type raises
         array = None
-    if array is None:
+    if array is None or array.ndim > _MOST_AXES:
         raise BadValue(parameter, "a list that is no array", _ALLOWED)
     kinds = {type(x) for x in array.flat}
     if kinds and all(kind is not bool and issubclass(kind, (int, np.integer)) for kind in kinds):

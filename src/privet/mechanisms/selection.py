@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.exact import positive, rational, whole
+from privet.core.exact import Number, positive, rational, whole
 from privet.core.rounding import float_up
 from privet.core.sensitivity import Sensitivity
 
@@ -35,7 +35,7 @@ class Selection(Mechanism):
     monotone: bool
 
     def __init__(
-        self, *, sensitivity: object, epsilon: object = None, rate: object = None, monotone: bool = False
+        self, *, sensitivity: Number | Sensitivity, epsilon: object = None, rate: object = None, monotone: bool = False
     ) -> None:
         if isinstance(sensitivity, Sensitivity):
             sensitivity = sensitivity.l1
@@ -74,7 +74,7 @@ class Selection(Mechanism):
         return np.asarray(np.minimum(scaled, 1e4))
 
     def _read_sizes(self, size: object, best: object) -> tuple[int, int]:
-        options = whole(size, "size", least=1)
+        options = whole(size, "size", least=1, most=10**300)
         return options, whole(best, "best", least=1, most=options)
 
     def __repr__(self) -> str:

@@ -11,10 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.exact import open_probability, positive, read_rational, whole
+from privet.core.exact import nonnegative, open_probability, positive, read_rational, whole
+from privet.core.given import called, choice, instance, is_a, listed, read_fields
+from privet.core.given import function as given_function
 
 from .exponential import Exponential
 from .laplace import Laplace
@@ -36,6 +38,10 @@ class RandomPrivacy:
     epsilon: Fraction
     gamma: Fraction
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "gamma", open_probability(self.gamma, "gamma"))
+
     def __str__(self) -> str:
         return f"({shown(self.epsilon)}, gamma {shown(self.gamma)})-random differential privacy"
 
@@ -48,6 +54,12 @@ class SampledSensitivity:
     gamma: Fraction
     samples: int
     norm: Norm
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        nonnegative(self.value, "value")
+        open_probability(self.gamma, "gamma")
+        whole(self.samples, "samples", least=1)
 
 
 def sampling_plan(gamma: object) -> tuple[int, float]:
@@ -85,20 +97,25 @@ def sample_sensitivity(
     Guarantee: random differential privacy with this gamma, for data that are drawn like `draw`'s, and no more.
     Cites: [RA17].
     """
-    n, (samples, _) = whole(size, "size", least=1), sampling_plan(gamma)
-    if norm not in ("sum", "max"):
-        raise BadParameter("norm", norm, "'sum' or 'max'")
+    n, (samples, _) = whole(size, "size", least=1, most=10**6), sampling_plan(gamma)
+    way = choice(norm, "norm", ("sum", "max"))
+    answer, make = given_function(function, "function"), given_function(draw, "draw")
     largest = Fraction(0)
     for _ in range(samples):
-        rows = list(draw(n + 1))
+        rows = listed(called(make, "draw", n + 1), "draw", "a function of k that returns k rows", most=n + 1)
         if len(rows) != n + 1:
             raise RequestError(f"draw(k) must return k rows; asked for {n + 1}, it returned {len(rows)}")
-        one, other = _numbers(function(rows[:n])), _numbers(function([*rows[: n - 1], rows[n]]))
+        one, other = (
+            _numbers(called(answer, "function", rows[:n])),
+            _numbers(called(answer, "function", [*rows[: n - 1], rows[n]])),
+        )
         if len(one) != len(other):
             raise RequestError("the function must return the same number of answers for all rows")
         moves = [abs(a - b) for a, b in zip(one, other, strict=True)]
-        largest = max(largest, sum(moves, Fraction(0)) if norm == "sum" else max(moves, default=Fraction(0)))
-    return SampledSensitivity(value=largest, gamma=open_probability(gamma, "gamma"), samples=samples, norm=norm)
+        largest = max(largest, sum(moves, Fraction(0)) if way == "sum" else max(moves, default=Fraction(0)))
+    return SampledSensitivity(
+        value=largest, gamma=open_probability(gamma, "gamma"), samples=samples, norm=cast(Norm, way)
+    )
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -114,6 +131,8 @@ class RandomlyPrivate:
     _mechanism: Mechanism
 
     def __init__(self, sensitivity: SampledSensitivity, mechanism: Mechanism, epsilon: Fraction) -> None:
+        instance(sensitivity, SampledSensitivity, "sensitivity", "what sample_sensitivity returned")
+        instance(mechanism, Mechanism, "mechanism", "a Mechanism")
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "promise", RandomPrivacy(epsilon=epsilon, gamma=sensitivity.gamma))
         object.__setattr__(self, "_mechanism", mechanism)
@@ -139,16 +158,17 @@ class RandomlyPrivate:
 
 
 def _read(sensitivity: object, norm: Norm) -> Fraction:
-    if not isinstance(sensitivity, SampledSensitivity) or sensitivity.norm != norm:
+    if not is_a(sensitivity, SampledSensitivity) or cast(SampledSensitivity, sensitivity).norm != norm:
         raise BadParameter("sensitivity", sensitivity, f"what sample_sensitivity(..., norm={norm!r}) returned")
-    if sensitivity.value == 0:
+    value = cast(SampledSensitivity, sensitivity).value
+    if value == 0:
         raise RequestError("no sampled neighbour moved the answer at all; draw rows that vary more, or sample more")
-    return sensitivity.value
+    return value
 
 
 def _numbers(answer: Any) -> list[Fraction]:
-    listed = answer.tolist() if hasattr(answer, "tolist") else answer
-    exact = [read_rational(x) for x in (listed if isinstance(listed, (list, tuple)) else [listed])]
+    entries = called(lambda: answer.tolist() if hasattr(answer, "tolist") else answer, "function")
+    exact = [read_rational(x) for x in (entries if isinstance(entries, (list, tuple)) else [entries])]
     if any(x is None for x in exact):
         raise RequestError("the function must return a finite number or a list of them, for made-up rows")
     return [x for x in exact if x is not None]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting.events import ApproximateEvent, PureEvent
-from privet.core.errors import BadParameter, RequestError
-from privet.core.exact import open_probability, positive
+from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.exact import open_probability, positive, read_rational, whole
 from privet.core.rounding import float_down, float_up, inflate
 
 from .local_sensitivity import read_local
@@ -29,6 +29,7 @@ from .tails import LaplaceTail, PowerTail, StudentTail, Tail
 LEAST_SCALE = Fraction(1, 2**20)
 """The least smooth bound, in steps: a constant is smooth, and noise this small does not show after rounding."""
 
+_LARGEST_BOUND = 2.0**900
 _ROUNDING_SHARE = 64
 
 
@@ -116,16 +117,23 @@ class SmoothSensitivity(Mechanism):
 
     def simulate_steps(self, place: int, bound: float, times: int) -> NDArray[Any]:
         """Return so many releases of a place with noise in proportion to a smooth bound in steps."""
-        scale = self.rung(bound) / self.alpha
-        moved = np.clip(place + self.noise.draw(scale, read_times(times)), 0, self.ruler.last).astype(np.int64)
+        scale, start = self.rung(bound) / self.alpha, whole(place, "place", most=self.ruler.last)
+        moved = np.clip(start + self.noise.draw(scale, read_times(times)), 0, self.ruler.last).astype(np.int64)
         held, where = np.unique(moved, return_inverse=True)
         return np.asarray(self.ruler.at(held.tolist()))[where]
 
     def rung(self, bound: float) -> Fraction:
         """Return a bound in steps, or the least one, rounded up to as many binary digits as the ladder needs."""
+        reached = self._bound(bound)
         digits = math.ceil(4 * _ROUNDING_SHARE / self.beta).bit_length()
-        mantissa, exponent = math.frexp(max(bound, float(LEAST_SCALE)))
+        mantissa, exponent = math.frexp(max(reached, float(LEAST_SCALE)))
         return Fraction(math.ceil(Fraction(mantissa) * 2**digits)) * Fraction(2) ** (exponent - digits)
+
+    def _bound(self, bound: object) -> float:
+        exact = read_rational(bound)
+        if exact is None or not 0 <= exact <= _LARGEST_BOUND:
+            raise BadValue("bound", "something else", "a number of steps from 0 to 2**900")
+        return float_up(exact)
 
     def error(self, confidence: object = 0.95, *, sensitivity: object) -> float:
         """Return a half-width that the noise stays within with this probability, at a smooth sensitivity.
@@ -133,6 +141,8 @@ class SmoothSensitivity(Mechanism):
         One that was computed from the data is as private as they are, and so is what comes back.
         """
         steps = float_up(positive(sensitivity, "sensitivity") / self.ruler.step)
+        if steps > _LARGEST_BOUND:
+            return math.inf
         reach = self.noise.reach(confidence)
         if reach == math.inf:
             return math.inf
@@ -153,9 +163,25 @@ def smooth_bound(at_distance: Sequence[float], beta: Fraction, *, most: float) -
     Guarantee: with A(k) the local sensitivity at distance k, the least beta-smooth bound on it, hardly more.
     Cites: [NRS07, smooth sensitivity].
     """
-    rate = float_down(beta)
-    terms = [inflate(a * math.exp(-rate * k)) for k, a in enumerate(at_distance)]
-    return max([*terms, inflate(most * math.exp(-rate * len(at_distance)))])
+    rate = float_down(positive(beta, "beta"))
+    bounds = [_steps(bound, "at_distance") for bound in _entries(at_distance)]
+    terms = [inflate(a * math.exp(-rate * k)) for k, a in enumerate(bounds)]
+    return max([*terms, inflate(_steps(most, "most") * math.exp(-rate * len(bounds)))])
+
+
+def _entries(at_distance: object) -> list[Any]:
+    if isinstance(at_distance, np.ndarray) and at_distance.ndim == 1:
+        return at_distance.tolist()  # type: ignore[no-any-return]
+    if not isinstance(at_distance, (list, tuple)):
+        raise BadValue("at_distance", f"a {type(at_distance).__name__}", "a list of numbers")
+    return list(at_distance)
+
+
+def _steps(bound: object, parameter: str) -> float:
+    exact = read_rational(bound)
+    if exact is None or exact < 0:
+        raise BadValue(parameter, "something else", "made of finite numbers of at least 0")
+    return float_up(exact)
 
 
 def read_tail(tail: object) -> Tail:

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privet.core.errors import RequestError
+from privet.core.errors import BadValue, RequestError
+from privet.core.given import read_fields
+from privet.core.rounding import float_near
+
+from .reading import read_floats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +30,9 @@ class Above:
     gap: float
     value: int | float | None = None
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+
 
 @dataclass(frozen=True)
 class Crossings:
@@ -41,6 +48,9 @@ class Crossings:
     gaps: tuple[float, ...]
     values: tuple[int | float, ...] = ()
     estimates: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        read_fields(self)
 
     @property
     def above(self) -> NDArray[np.bool_]:
@@ -62,6 +72,14 @@ class Crossings:
         return f"Crossings({len(self.indices)} above of {self.answered} answered{halted}: [{shown}])"
 
 
+def read_released(numbers: object, parameter: str) -> tuple[float, ...]:
+    """Return released numbers as doubles, or refuse them by name."""
+    read = read_floats(numbers, parameter)
+    if read.ndim != 1:
+        raise BadValue(parameter, "something else", "a list of numbers")
+    return tuple(read.tolist())
+
+
 def improve(
     measured: tuple[int | float, ...],
     shown: tuple[float, ...],
@@ -81,16 +99,16 @@ def improve(
     Cites: [DWZK19, measuring with gaps] for differences; weighted least squares with one shared effect otherwise.
     """
     if len(measured) != len(shown):
-        raise RequestError(f"there must be as many measurements as noisy values; got {len(measured)} and {len(shown)}")
+        raise RequestError(f"there must be as many values as gaps; got {len(measured)} and {len(shown)}")
     if not measured:
         return ()
     k = len(measured)
-    mean, other = sum(map(Fraction, measured)) / k, sum(map(Fraction, shown)) / k
+    mean, other = (sum(map(Fraction, numbers), Fraction(0)) / k for numbers in (measured, shown))
     weight = Fraction(_share(measured_variance, shown_variance))
     along = Fraction(_share(measured_variance / k, shown_variance / k + offset_variance))
     center = mean + along * (other - mean)
     return tuple(
-        float(center + (1 - weight) * (Fraction(y) - mean) + weight * (Fraction(g) - other))
+        float_near(center + (1 - weight) * (Fraction(y) - mean) + weight * (Fraction(g) - other))
         for y, g in zip(measured, shown, strict=True)
     )
 

@@ -7,10 +7,12 @@ from fractions import Fraction
 
 from privet.accounting.compose import optimal
 from privet.accounting.events import PureEvent
+from privet.accounting.gdp import log_down
 from privet.accounting.search import least, most
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.exact import positive, rational, whole
+from privet.core.given import choice
 from privet.core.rounding import sqrt_up
 from privet.core.sensitivity import Sensitivity
 
@@ -20,6 +22,7 @@ _NODES = 20
 _ROOM = Fraction(1, 10**8)
 """Kept free, so that accountants which compose the same event on a grid come to no more than was asked for."""
 
+_LOG_TWO = math.log(2)
 _FEWEST = 1e-11
 """Failure probabilities below this are bounded in closed form: a quadrature has no digits for them."""
 
@@ -34,8 +37,7 @@ def read_facts(
     count = whole(limit, "limit", least=1, most=MOST_CROSSINGS)
     if not isinstance(monotone, bool):
         raise BadParameter("monotone", monotone, "True or False")
-    if not isinstance(grid, str) or grid not in ("whole", "fine"):
-        raise BadParameter("grid", grid, "'whole' or 'fine'")
+    grid = choice(grid, "grid", ("whole", "fine"))
     if grid == "whole" and (distance.denominator != 1 or bar.denominator != 1):
         raise BadParameter("grid", grid, "'fine', because the threshold or the sensitivity is not a whole number")
     return bar, count, distance
@@ -81,11 +83,11 @@ def printed_scale(epsilon: Fraction, limit: int, delta: Fraction, *, numeric: bo
     """
     if delta == 0:
         return 2 * limit / epsilon
-    tail = Fraction(math.log(float((2 if numeric else 1) / delta)) * (1 + 2.0**-40))
+    tail = Fraction(-log_down(delta / (2 if numeric else 1)) * (1 + 2.0**-40))
     return sqrt_up(32 * limit * tail) / epsilon
 
 
-def accuracy(threshold_scale: float, query_scale: float, queries: int, beta: float) -> float:
+def accuracy(threshold_scale: float, query_scale: float, queries: int, beta: Fraction) -> float:
     """Return alpha such that, except with probability beta, no comparison is wrong by more than alpha.
 
     Each of k queries can be wrong in one direction only: above T + alpha and reported below, or the reverse. If s of
@@ -95,7 +97,7 @@ def accuracy(threshold_scale: float, query_scale: float, queries: int, beta: flo
 
     Cites: [DR14, Thm 3.24], whose alpha is never less.
     """
-    most_wrong = threshold_scale * math.log(2 / beta) + query_scale * math.log(2 * queries / beta)
+    most_wrong = threshold_scale * (_LOG_TWO - log_down(beta)) + query_scale * (math.log(2 * queries) - log_down(beta))
     if beta < _FEWEST:
         return most_wrong
     ratio = query_scale / threshold_scale

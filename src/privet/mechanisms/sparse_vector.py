@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privet.accounting.events import PureEvent
-from privet.core.errors import BadValue
+from privet.core.errors import BadValue, PrivetError
 from privet.core.event import Event, Repeated
-from privet.core.exact import failure_probability, open_probability, positive, whole
+from privet.core.exact import Number, failure_probability, open_probability, positive, whole
 from privet.core.rounding import float_up
+from privet.core.sensitivity import Sensitivity
 
 from . import sparse_budget as budget
 from .lattice import Grid, from_grid, step_of, to_grid
@@ -62,7 +63,7 @@ class Sparse(Mechanism):
         *,
         threshold: object,
         limit: int,
-        sensitivity: object,
+        sensitivity: Number | Sensitivity,
         epsilon: object,
         delta: object = 0,
         monotone: bool = False,
@@ -86,7 +87,7 @@ class Sparse(Mechanism):
 
     @classmethod
     def lecture(
-        cls, *, threshold: object, limit: int, sensitivity: object, epsilon: object, delta: object = 0
+        cls, *, threshold: object, limit: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0
     ) -> Sparse:
         """Return the textbook's parameters: a fresh threshold after each crossing, noises of scale sigma and 2 sigma.
 
@@ -168,9 +169,13 @@ class Sparse(Mechanism):
         The next query is only taken once its turn has come, so that it may depend on the answers so far. Each call is
         a run of its own and costs the event once more.
         """
-        if isinstance(queries, (str, bytes)) or not isinstance(queries, Iterable):
+        try:
+            asked = None if isinstance(queries, (str, bytes)) else iter(queries)
+        except Exception:  # a foreign type may raise anything
+            asked = None
+        if asked is None:
             raise BadValue("queries", f"a {type(queries).__name__}", "a collection or a generator of numbers")
-        return self._answers(iter(queries))
+        return self._answers(asked)
 
     def _answers(self, queries: Iterator[Any]) -> Iterator[Above | None]:
         run = self._start()
@@ -179,6 +184,10 @@ class Sparse(Mechanism):
                 query = next(queries)
             except StopIteration:
                 return
+            except PrivetError:
+                raise
+            except Exception:  # what a foreign generator raises may quote what it asks about
+                query = None
             number = self._read_one(query)
             gap = run.ask(to_grid(number, self._steps.exponent))
             yield None if gap is None else self._above(gap, number)
@@ -201,7 +210,7 @@ class Sparse(Mechanism):
         steps = 1 if self.grid == "whole" else 3
         allowance = steps * step_of(self._steps.exponent)
         rounding = Fraction(self._steps.moves) * step_of(self._steps.exponent) / self.sensitivity
-        return float_up(Fraction(budget.accuracy(*scales, count, float(failure))) * rounding + allowance)
+        return float_up(Fraction(budget.accuracy(*scales, count, failure)) * rounding + allowance)
 
     @property
     def variance(self) -> float:
@@ -257,7 +266,7 @@ class AboveThreshold(Sparse):
         self,
         *,
         threshold: object,
-        sensitivity: object,
+        sensitivity: Number | Sensitivity,
         epsilon: object,
         monotone: bool = False,
         share: object = None,
@@ -274,7 +283,7 @@ class AboveThreshold(Sparse):
         )
 
     @classmethod
-    def lecture(cls, *, threshold: object, sensitivity: object, epsilon: object) -> AboveThreshold:  # type: ignore[override]
+    def lecture(cls, *, threshold: object, sensitivity: Number | Sensitivity, epsilon: object) -> AboveThreshold:  # type: ignore[override]
         """Return the textbook's parameters: noises of scale 2 / epsilon and 4 / epsilon, an even split.
 
         Cites: [DR14, Alg. 1].

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from privet import noise
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter
-from privet.core.exact import open_probability, whole
+from privet.core.exact import open_probability, positive, whole
 from privet.core.rounding import exp_up, inflate, log_up
 
 from .lattice import tail_of
@@ -65,7 +65,8 @@ class PowerTail:
 
     def split(self, epsilon: Fraction, smoothing: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha and beta, which together cost epsilon; `smoothing` is the share that pays for beta."""
-        return (1 - smoothing) * epsilon / _slope(self.power), smoothing * epsilon / (self.power - 1)
+        total, share = positive(epsilon, "epsilon"), open_probability(smoothing, "smoothing")
+        return (1 - share) * total / _slope(self.power), share * total / (self.power - 1)
 
     def event(self, epsilon: Fraction) -> PureEvent:
         """Return the event of a release at the alpha and beta of `split`."""
@@ -73,7 +74,7 @@ class PowerTail:
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
-        return noise.rounded_power(scale, self.power, count)
+        return noise.rounded_power(scale, self.power, read_count(count))
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + |z|**power) has a beta law."""
@@ -100,7 +101,8 @@ class StudentTail:
 
     def split(self, epsilon: Fraction, smoothing: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha and beta, which together cost epsilon; `smoothing` is the share that pays for beta."""
-        return (1 - smoothing) * epsilon * Fraction(2, self.degrees + 1), smoothing * epsilon / self.degrees
+        total, share = positive(epsilon, "epsilon"), open_probability(smoothing, "smoothing")
+        return (1 - share) * total * Fraction(2, self.degrees + 1), share * total / self.degrees
 
     def event(self, epsilon: Fraction) -> PureEvent:
         """Return the event of a release at the alpha and beta of `split`."""
@@ -108,7 +110,7 @@ class StudentTail:
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
-        return noise.rounded_student(scale, self.degrees, count)
+        return noise.rounded_student(scale, self.degrees, read_count(count))
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + z**2) has a beta law."""
@@ -137,7 +139,8 @@ class LaplaceTail:
 
     def split(self, epsilon: Fraction, smoothing: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha and beta, which together cost epsilon; `smoothing` is the share that pays for beta."""
-        loss, odds = smoothing * epsilon, log_up(1 / self.delta)
+        total, share = positive(epsilon, "epsilon"), open_probability(smoothing, "smoothing")
+        loss, odds = share * total, log_up(1 / self.delta)
         low, high = Fraction(0), min(loss, Fraction(1))
         for _ in range(_ROOTS):
             middle = (low + high) / 2
@@ -145,7 +148,7 @@ class LaplaceTail:
                 low = middle
             else:
                 high = middle
-        return (1 - smoothing) * epsilon, low
+        return (1 - share) * total, low
 
     def event(self, epsilon: Fraction) -> ApproximateEvent:
         """Return the event of a release at the alpha and beta of `split`."""
@@ -153,11 +156,16 @@ class LaplaceTail:
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
-        return noise.rounded_laplace(scale, count)
+        return noise.rounded_laplace(scale, read_count(count))
 
     def reach(self, confidence: object) -> float:
         """Return how many scales the noise stays within with this probability."""
         return inflate(-math.log(tail_of(confidence)))
+
+
+def read_count(count: object) -> int:
+    """Return how many draws are asked for."""
+    return whole(count, "count", most=2**31)
 
 
 def _slope(power: int) -> Fraction:

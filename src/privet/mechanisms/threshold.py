@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from privet.core.rounding import float_up
+from privet.core.rounding import float_near, float_up
 
 from .gaussian import Gaussian
 from .key_selection import KeySelection, read_count
@@ -67,9 +67,11 @@ def _above(noise: Laplace | Gaussian, value: int) -> float:
     """Return P[noise > value] on integers far finer than the noise: for reading, never for deciding."""
     if isinstance(noise, Laplace):
         step = float_up(1 / noise.scale)
-        beyond = math.exp(-step * (value + 1 if value >= 0 else -value)) / (1 + math.exp(-step))
+        beyond = math.exp(-step * float_near(Fraction(value + 1 if value >= 0 else -value))) / (1 + math.exp(-step))
         return beyond if value >= 0 else 1 - beyond
-    return math.erfc((value + 0.5) / noise.sigma / math.sqrt(2)) / 2  # rounded: above value from value + 1/2 on
+    return (
+        math.erfc((float_near(Fraction(value)) + 0.5) / noise.sigma / math.sqrt(2)) / 2
+    )  # rounded: above value from value + 1/2 on
 
 
 def _runs(most: int) -> Iterator[tuple[int, int]]:

@@ -12,10 +12,12 @@ from privet import noise
 from privet.accounting.calibrate import calibrate
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate
-from privet.core.errors import BadValue, RequestError
+from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
-from privet.core.exact import failure_probability, positive, whole
-from privet.core.rounding import float_up
+from privet.core.exact import Number, failure_probability, positive, whole
+from privet.core.given import instance, read_fields
+from privet.core.rounding import float_near, float_up
+from privet.core.sensitivity import Sensitivity
 
 from .exponential import ExponentialEvent
 from .lattice import exponent_below, from_grid, step_of, tail_of
@@ -47,7 +49,7 @@ class TopK(Selection):
     k: int
 
     def __init__(
-        self, *, k: int, sensitivity: object, epsilon: object, delta: object = 0, monotone: bool = False
+        self, *, k: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0, monotone: bool = False
     ) -> None:
         winners = whole(k, "k", least=1, most=_MOST_WINNERS)
         total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
@@ -105,6 +107,9 @@ class Ranking:
     indices: tuple[int, ...]
     gaps: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        read_fields(self)
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class TopKWithGaps(Selection):
@@ -122,7 +127,7 @@ class TopKWithGaps(Selection):
 
     k: int
 
-    def __init__(self, *, k: int, sensitivity: object, epsilon: object, monotone: bool = False) -> None:
+    def __init__(self, *, k: int, sensitivity: Number | Sensitivity, epsilon: object, monotone: bool = False) -> None:
         winners = whole(k, "k", least=1, most=_MOST_WINNERS)
         super().__init__(sensitivity=sensitivity, epsilon=positive(epsilon, "epsilon") / winners, monotone=monotone)
         object.__setattr__(self, "k", winners)
@@ -170,14 +175,15 @@ class TopKWithGaps(Selection):
         Guarantee: post-processing of released numbers.
         Cites: [DWZK19, measuring with gaps].
         """
-        numbers = read_numbers(measured, "measured")
+        instance(ranking, Ranking, "ranking", "what release returned")
+        numbers = read_numbers(measured, "measured", wide=True)
         if numbers.shape != (len(ranking.indices),):
             raise RequestError(f"measured must hold one number for each of the {len(ranking.indices)} winners")
         noisy = [math.fsum(ranking.gaps[place:-1]) for place in range(len(ranking.indices))]
         return improve(
-            tuple(map(float, numbers.values)),
+            tuple(float_near(Fraction(number)) for number in numbers.values.tolist()),
             tuple(noisy),
-            measured_variance=float_up(positive(variance, "variance")),
+            measured_variance=_variance(variance),
             shown_variance=self.variance,
             offset_variance=math.inf,
         )
@@ -194,3 +200,10 @@ class TopKWithGaps(Selection):
 def _enough(size: int, needed: int) -> None:
     if size < needed:
         raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose so many from")
+
+
+def _variance(variance: object) -> float:
+    exact = positive(variance, "variance")
+    if not Fraction(1, 10**200) <= exact <= 10**200:
+        raise BadParameter("variance", variance, "from 1e-200 to 1e200")
+    return float_up(exact)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, BadValue
 from privet.core.exact import rational
+from privet.core.given import listed, unwrapped
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .exponential import Exponential
@@ -46,7 +47,7 @@ def best_price(
     monotone = read_neighbors(neighbors) == "add-remove"
     given = _listed(prices, "prices")
     most = max(_options(given, "prices", least=Fraction(0)))
-    chooser = by(sensitivity=most, epsilon=epsilon, monotone=monotone)
+    chooser = _chooser(by)(sensitivity=most, epsilon=epsilon, monotone=monotone)
     return given[chooser.release(_objects(revenues(bids, given)))]
 
 
@@ -78,17 +79,22 @@ def best_threshold(
     """
     monotone = read_neighbors(neighbors) == "add-remove"
     given = _listed(thresholds, "thresholds")
-    chooser = by(sensitivity=1, epsilon=epsilon, monotone=monotone)
+    chooser = _chooser(by)(sensitivity=1, epsilon=epsilon, monotone=monotone)
     return given[chooser.release(correct_counts(values, labels, given))]
 
 
+def _chooser(by: object) -> Chooser:
+    for kind in (Exponential, PermuteAndFlip, NoisyMax):
+        if by is kind:
+            return kind
+    raise BadParameter("by", by, "Exponential, PermuteAndFlip or NoisyMax, the class itself")
+
+
 def _listed(options: Iterable[Any], name: str) -> list[Any]:
-    if isinstance(options, (str, bytes)) or not isinstance(options, Iterable):
-        raise BadParameter(name, options, "a list of numbers")
-    listed = list(options)
-    if not listed:
-        raise BadParameter(name, listed, "a list with at least one number")
-    return listed
+    given = listed(options, name, "a list of numbers")
+    if not given:
+        raise BadParameter(name, given, "a list with at least one number")
+    return given
 
 
 def _options(options: Iterable[Any], name: str, *, least: Fraction | None = None) -> list[Fraction]:
@@ -107,12 +113,12 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 
 def _labels(labels: Any, rows: int) -> list[bool]:
-    listed = labels.tolist() if hasattr(labels, "tolist") else labels
-    if not isinstance(listed, (list, tuple)) or not all(label in (0, 1) for label in map(_plain, listed)):
+    given = unwrapped(labels)
+    if not isinstance(given, (list, tuple)) or not all(label in (0, 1) for label in map(_plain, given)):
         raise BadValue("labels", "something else", "a list of True and False, or of 1 and 0")
-    if len(listed) != rows:
+    if len(given) != rows:
         raise BadValue("labels", "another number of them", "as many as there are values")
-    return [bool(label) for label in listed]
+    return [bool(label) for label in given]
 
 
 def _plain(label: object) -> object:

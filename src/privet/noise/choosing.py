@@ -21,11 +21,13 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import InvariantError
+from privet.core.errors import BadValue, InvariantError
+from privet.core.exact import positive
 
 from .coins import Below
 from .exponential import MASK, ULP, UNIFORM_BITS
 from .lazy import LazyUniform
+from .shape import read_size
 from .source import SYSTEM, Source
 
 Integers64 = NDArray[np.int64]
@@ -50,7 +52,28 @@ def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int | Non
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
     """
-    return choose_from(SYSTEM, widths, gaps, rate) if size is None else choose_many(SYSTEM, widths, gaps, rate, size)
+    scores, pace = read_weights(widths, gaps), positive(rate, "rate")
+    if size is None:
+        return choose_from(SYSTEM, *scores, pace)
+    return choose_many(SYSTEM, *scores, pace, read_size(size))
+
+
+def read_weights(widths: object, gaps: object) -> tuple[Integers64, Integers64]:
+    """Return widths and gaps as choices take them: int64, as many of the one as of the other, from 0 to 2**62 - 1."""
+    wide, behind = read_integers(widths, "widths"), read_integers(gaps, "gaps")
+    if wide.size != behind.size:
+        raise BadValue("gaps", "another number of them", "as many as there are widths")
+    return wide, behind
+
+
+def read_integers(values: object, parameter: str, *, least: int = 0) -> Integers64:
+    """Return a one-dimensional array of int64 within 2**62; refuse anything else without quoting it."""
+    allowed = f"a one-dimensional int64 array of numbers from {least} to 2**62 - 1, not empty"
+    if type(values) is not np.ndarray or values.ndim != 1 or values.dtype != np.int64 or not values.size:
+        raise BadValue(parameter, f"a {type(values).__name__}", allowed)
+    if values.min() < least or values.max() >= 2**62:
+        raise BadValue(parameter, "numbers outside that", allowed)
+    return values
 
 
 def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction) -> int:

@@ -17,9 +17,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import InvariantError
+from privet.core.errors import BadValue, InvariantError
+from privet.core.exact import positive
 
-from .choosing import FAR, ROUND_UP, SLACK, TOP_BITS, Integers64, reaches
+from .choosing import FAR, ROUND_UP, SLACK, TOP_BITS, Integers64, reaches, read_integers, read_weights
 from .exponential import MASK, ULP, UNIFORM_BITS
 from .lazy import LazyUniform
 from .source import SYSTEM, Source
@@ -40,7 +41,11 @@ def choose_each(widths: Integers64, gaps: Integers64, sizes: Integers64, rate: F
     Guarantee: choices are independent and have exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
     """
-    return choose_each_from(SYSTEM, widths, gaps, sizes, rate)
+    wide, behind = read_weights(widths, gaps)
+    groups = read_integers(sizes, "sizes", least=1)
+    if sum(groups.tolist()) != wide.size or groups.size > MOST_GROUPS:
+        raise BadValue("sizes", "another number", f"sizes of at most {MOST_GROUPS} groups that add up to all widths")
+    return choose_each_from(SYSTEM, wide, behind, groups, positive(rate, "rate"))
 
 
 def choose_each_from(
@@ -95,7 +100,7 @@ def below_each(bounds: Integers64) -> Integers64:
     Guarantee: draws are independent and exactly uniform, given uniform words: those beyond the last multiple of a bound
     are drawn again.
     """
-    return below_each_from(SYSTEM, bounds)
+    return below_each_from(SYSTEM, read_integers(bounds, "bounds", least=1))
 
 
 def below_each_from(source: Source, bounds: Integers64) -> Integers64:

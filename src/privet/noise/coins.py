@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.core.exact import whole
+
 from .exponential import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
 from .laplace import Integers
 from .lazy import LazyUniform
@@ -17,6 +19,8 @@ from .source import SYSTEM, WORD_BITS, Source, bits
 Booleans = NDArray[np.bool_]
 
 _WORDS = 2**WORD_BITS
+MOST_TOSSES = 2**40
+"""So many coins are tossed at most: as many as a quantile's rows may be."""
 _BEYOND = 16
 """An x that no lane decided in float64 reaches; larger ones are computed as this."""
 
@@ -147,7 +151,7 @@ def fair_heads(tosses: int) -> int:
 
     Guarantee: exactly binomial with probability one half, given uniform words.
     """
-    return heads_from(SYSTEM, tosses)
+    return heads_from(SYSTEM, whole(tosses, "tosses", most=MOST_TOSSES))
 
 
 def heads_from(source: Source, tosses: int) -> int:

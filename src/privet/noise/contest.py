@@ -14,18 +14,18 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter
 from privet.core.exact import Number, positive, whole
+from privet.core.given import choice
 
 from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .lazy import LazyUniform
 from .racing import CAP, EPS, Bounds, Race, fraction_of
-from .shape import Size, sample
+from .shape import Size, read_size, sample
 from .source import SYSTEM, Source, Words
 
 Law = Literal["gumbel", "exponential", "laplace"]
@@ -59,7 +59,7 @@ def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int
     count = whole(winners, "winners", least=1, most=contest.size)
     if size is None:
         return np.array(contest.leaders(count), dtype=np.int64)
-    return contest.fill_leaders(whole(size, "size"), count)
+    return contest.fill_leaders(read_size(size), count)
 
 
 def noisy_top_with_gaps(
@@ -76,17 +76,16 @@ def noisy_top_with_gaps(
     if size is None:
         order, gaps = contest.leaders_and_gaps(count, unit)
         return np.array(order, dtype=np.int64), gaps
-    return contest.fill_leaders_and_gaps(whole(size, "size"), count, unit)
+    return contest.fill_leaders_and_gaps(read_size(size), count, unit)
 
 
 class Contest(Race):
     """A race in which the noise is Gumbel, exponential or Laplace, prepared once for its scores."""
 
     def __init__(self, scores: object, rate: Fraction, law: Law) -> None:
-        if law not in ("gumbel", "exponential", "laplace"):
-            raise BadParameter("law", law, "'gumbel', 'exponential' or 'laplace'")
+        named = cast(Law, choice(law, "law", ("gumbel", "exponential", "laplace")))
         super().__init__(scores, rate)
-        self._law = law
+        self._law = named
         self.size: int = self._behind.size
 
     def leaders(self, count: int, source: Source = SYSTEM) -> list[int]:

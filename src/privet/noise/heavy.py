@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import InvariantError
-from privet.core.exact import whole
+from privet.core.exact import positive, whole
 
 from .coins import ExponentialCoin
 from .exponential import BLOCK
 from .laplace import Geometric
-from .shape import integers_of
+from .shape import integers_of, read_size
 from .source import SYSTEM, WORD_BITS, Source, Words
 
 _BITS = WORD_BITS
@@ -61,7 +61,8 @@ def rounded_power(scale: Fraction, power: int, size: int | None = None) -> int |
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
     """
-    return power_from(SYSTEM, scale, power) if size is None else powers_from(SYSTEM, scale, power, size)
+    wide = positive(scale, "scale")
+    return power_from(SYSTEM, wide, power) if size is None else powers_from(SYSTEM, wide, power, read_size(size))
 
 
 def power_from(source: Source, scale: Fraction, power: int) -> int:
@@ -99,7 +100,10 @@ def rounded_student(scale: Fraction, degrees: int, size: int | None = None) -> i
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
     """
-    return student_from(SYSTEM, scale, degrees) if size is None else students_from(SYSTEM, scale, degrees, size)
+    wide = positive(scale, "scale")
+    return (
+        student_from(SYSTEM, wide, degrees) if size is None else students_from(SYSTEM, wide, degrees, read_size(size))
+    )
 
 
 def student_from(source: Source, scale: Fraction, degrees: int) -> int:
@@ -136,7 +140,8 @@ def rounded_laplace(scale: Fraction, size: int | None = None) -> int | NDArray[A
 
     Guarantee: exactly this distribution, given a uniform operating system source.
     """
-    return laplace_from(SYSTEM, scale) if size is None else laplaces_from(SYSTEM, scale, size)
+    wide = positive(scale, "scale")
+    return laplace_from(SYSTEM, wide) if size is None else laplaces_from(SYSTEM, wide, read_size(size))
 
 
 def laplaces_from(source: Source, scale: Fraction, size: int) -> NDArray[Any]:

@@ -59,6 +59,11 @@ def read_shape(size: object) -> tuple[int, ...]:
     return shape
 
 
+def read_size(size: object) -> int:
+    """Return how many draws are asked for, where that is one number."""
+    return whole(size, "size", most=MOST_DRAWS)
+
+
 def integers_of(values: Iterable[int]) -> NDArray[Any]:
     """Return Python integers as an array of objects."""
     drawn = list(values)

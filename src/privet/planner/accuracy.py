@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
-from privet.core.exact import positive
+from privet.core.exact import read_amount
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
@@ -50,7 +50,7 @@ def plan_within(
     is known before is refused where it is above `at_most`.
     """
     name = "rho" if spend.epsilon is None else "epsilon"
-    most = None if at_most is None else positive(at_most, "at_most")
+    most = None if at_most is None else read_amount(at_most, "at_most")
     limit = spend if most is None else replace(spend, **{name: most})
     if has_price(make_plan(query, tables, spend=limit, bound=bound, contribution=contribution), target):
         plan = cheapest(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
@@ -94,7 +94,7 @@ def cheapest(
         told = ", ".join(one.words() for one in reached(best, target) if one.half_width > one.wanted)
         raise RequestError(
             f"no {name} up to {float(price(high)):,g} makes the answer as narrow as that; it gives {told}: "
-            f"ask for a wider one"
+            f"ask for a wider one by within="
         )
     while high - low > 1:
         middle = (low + high) // 2

@@ -21,6 +21,7 @@ from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event
 from privet.core.exact import open_probability, whole
+from privet.core.given import read
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
@@ -313,18 +314,19 @@ class Plan:
 
     def round(self, index: int) -> Plan:
         """Return one round as a plan of its own, with its own digest and event."""
-        size = len(self.passes) // self.rounds
-        return replace(self, passes=self.passes[index * size : (index + 1) * size], target=None, rounds=1)
+        size, place = len(self.passes) // self.rounds, whole(index, "index", most=self.rounds - 1)
+        return replace(self, passes=self.passes[place * size : (place + 1) * size], target=None, rounds=1)
 
     def first_rounds(self, count: int) -> Plan:
         """Return the plan of so many rounds: what was done where they were enough."""
-        size = len(self.passes) // self.rounds
-        return replace(self, passes=self.passes[: count * size], target=None, rounds=count)
+        size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
+        return replace(self, passes=self.passes[: done * size], target=None, rounds=done)
 
     def across(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """Return where a sum or a choice is in each round."""
         size = len(self.passes) // self.rounds
-        return tuple((place[0] + size * index, place[1]) for index in range(self.rounds))
+        first, number = read(place, tuple[int, int], "place")
+        return tuple((first + size * index, number) for index in range(self.rounds))
 
     @cached_property
     def event(self) -> Composed:

@@ -139,7 +139,7 @@ def _cheapest(
             best = amount, needs
     if best is None:
         most = float(price(PRICES - 1))
-        raise RequestError(f"no {name} up to {most:,g} makes all answers as narrow as that: ask for wider ones")
+        raise RequestError(f"no {name} up to {most:,g} makes all answers so narrow: ask for wider ones by within=")
     amount, needs = best
     whole = replace(spend, **{name: amount})
     made = {rows_of(query): _shared(query, bounds, replace(shared, **{name: amount}), needs) for query in merged}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv
+
+from privet.core.errors import BadParameter
+from privet.core.given import is_a, plain_text
 
 from .canvas import COLOURS, Path, canvas, finish
 
@@ -28,6 +31,7 @@ class Counted(Protocol):
     def trials(self) -> int: ...
 
 
+@runtime_checkable
 class Measured(Protocol):
     """A report: the claim that was put to the test, what was found, and the rates of tests as measured."""
 
@@ -54,7 +58,15 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -
     with bars that hold all true rates together but for once in a hundred pictures. Points that lie below the curve
     with all of their bars are marked: no test may do as well if the claim holds.
     """
-    figure, axes = canvas(title or "What was measured, and what the claim allows", "", "", width=5.6, height=5.6)
+    if not is_a(report, Measured):
+        raise BadParameter("report", type(report).__name__, "what an audit returned")
+    figure, axes = canvas(
+        plain_text(title, "title", most=1000) or "What was measured, and what the claim allows",
+        "",
+        "",
+        width=5.6,
+        height=5.6,
+    )
     axes.set_xlabel("false alarms: how often the other input is taken for this one")
     axes.set_ylabel("misses: how often this input is not seen")
     claims = report.claims or ((report.epsilon, report.delta),)

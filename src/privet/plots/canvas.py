@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import RequestError
+from privet.core import given
+from privet.core.errors import BadParameter, RequestError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +48,19 @@ def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float
 def finish(figure: Figure, path: Path | None) -> Figure:
     """Return the figure, saved if there is somewhere to save it."""
     if path is not None:
+        place = given.path(path, "path", "where to save the picture: a path that ends in .png, .svg or .pdf")
         options: dict[str, Any] = {"dpi": 150}
-        figure.savefig(path, **options)
+        kinds = figure.canvas.get_supported_filetypes()
+        kind = os.path.splitext(place)[1].removeprefix(".").lower() or "png"
+        if kind not in kinds:
+            raise BadParameter(
+                "path", place, f"a path that ends in one of {', '.join(sorted(kinds))}, or it cannot be written"
+            )
+        try:
+            figure.savefig(place, **options)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        else:
+            return figure
+        raise BadParameter("path", place, f"a place for a picture; this one cannot be written ({reason})")
     return figure

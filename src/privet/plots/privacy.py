@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privet.accounting.cost import delta as delta_of
 from privet.accounting.loss import privacy_loss
@@ -14,6 +14,7 @@ from privet.accounting.tradeoff import tradeoff
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.exact import open_probability, positive, whole
+from privet.core.given import is_a
 from privet.core.rounding import float_up
 
 from .canvas import COLOURS, Path, canvas, finish
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
 
     from privet.core.pair import Floats
 
+_LARGEST = 1e6
+"""The largest epsilon that a picture shows."""
+
 Events = Event | Mapping[str, Event]
 
 
 def plot_delta(events: Events, *, most: object = 5, path: Path | None = None) -> Figure:
     """Return delta as a function of epsilon, up to `most`, for one event or several by name."""
     top = float_up(positive(most, "most"))
+    if top > _LARGEST:
+        raise BadParameter("most", most, f"at most {_LARGEST:g}")
     figure, axes = canvas("What is left beyond epsilon", "epsilon", "delta")
     grid = [top * k / 80 for k in range(81)]
     for (name, event), colour in zip(_named(events).items(), _colours(events), strict=False):
@@ -58,6 +64,8 @@ def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
 def plot_loss(event: Event, *, epsilon: object = 1, path: Path | None = None) -> Figure:
     """Return the distribution of the privacy loss, with the part beyond epsilon shaded."""
     at = float_up(positive(epsilon, "epsilon"))
+    if at > _LARGEST:
+        raise BadParameter("epsilon", epsilon, f"at most {_LARGEST:g}")
     loss = privacy_loss(event)
     beyond, excess = loss.exceeds(at), loss.delta(at)
     figure, axes = canvas(
@@ -107,9 +115,9 @@ def _bins(losses: Floats, masses: Floats, at: float) -> tuple[Floats, Floats]:
 
 
 def _named(events: Events) -> Mapping[str, Event]:
-    if isinstance(events, Event):
-        return {"": events}
-    if not isinstance(events, Mapping) or not events or not all(isinstance(e, Event) for e in events.values()):
+    if is_a(events, Event):
+        return {"": cast(Event, events)}
+    if not isinstance(events, Mapping) or not events or not all(is_a(e, Event) for e in events.values()):
         raise BadParameter("events", type(events).__name__, "an Event, or a mapping of names to Events")
     return events
 
@@ -119,5 +127,5 @@ def _colours(events: Events) -> tuple[str, ...]:
 
 
 def _legend(axes: Axes, events: Events) -> None:
-    if not isinstance(events, Event):
+    if isinstance(events, Mapping):
         axes.legend(frameon=False)

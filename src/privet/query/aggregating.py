@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from privet.core.exact import Number, probability, whole
+from privet.core.expression import Literal
+
 from .levels import grouping as marked_grouping
 from .relation import aggregate, aggregate_of_two
 from .relation import histogram as marked_histogram
@@ -66,22 +69,27 @@ def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
 
 def covar(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
     """Return the sample covariance of two columns, over rows in which neither is NULL."""
-    return Term(aggregate_of_two("covar_samp", read(of), read(other), kept(where)))
+    return Term(aggregate_of_two("covar_samp", read(of), read(other, "other"), kept(where)))
 
 
 def covar_pop(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
     """Return the population covariance of two columns, over rows in which neither is NULL."""
-    return Term(aggregate_of_two("covar_pop", read(of), read(other), kept(where)))
+    return Term(aggregate_of_two("covar_pop", read(of), read(other, "other"), kept(where)))
 
 
 def corr(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
     """Return the correlation of two columns, over rows in which neither is NULL."""
-    return Term(aggregate_of_two("corr", read(of), read(other), kept(where)))
+    return Term(aggregate_of_two("corr", read(of), read(other, "other"), kept(where)))
 
 
-def quantile(of: str | Term, share: object, *, where: Term | None = None) -> Term:
+def quantile(of: str | Term, share: Number, *, where: Term | None = None) -> Term:
     """Return the value below which a share of the values lies, such as 0.9."""
-    return Term(marked_quantile(read(of), constant(share), kept(where)))
+    return Term(marked_quantile(read(of), constant(_share(share), "share"), kept(where)))
+
+
+def _share(share: Number) -> Number:
+    probability(share, "share")
+    return share
 
 
 def median(of: str | Term, *, where: Term | None = None) -> Term:
@@ -96,7 +104,7 @@ def mode(of: str | Term, *, where: Term | None = None) -> Term:
 
 def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
     """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given."""
-    return Term(marked_top_k(read(of), constant(k), kept(where)))
+    return Term(marked_top_k(read(of), Literal(whole(k, "k", least=1, most=10**6)), kept(where)))
 
 
 def bounds(of: str | Term, *, where: Term | None = None) -> Term:
@@ -116,4 +124,4 @@ def largest(of: str | Term, *, where: Term | None = None) -> Term:
 
 def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:
     """Return a histogram of equal bins over public bounds: columns bin_low, bin_high and count."""
-    return Term(marked_histogram(read(of), constant(bins), kept(where)))
+    return Term(marked_histogram(read(of), Literal(whole(bins, "bins", least=1, most=10**6)), kept(where)))

@@ -5,13 +5,15 @@ Every step returns a new value. Before `agg` the rows are private; after it they
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
-from privet.core.exact import open_probability, whole
+from privet.core.exact import Number, open_probability, positive, whole
 from privet.core.expression import Column, Expression
+from privet.core.given import choice, plain_text
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
@@ -46,6 +48,7 @@ from .nodes import Order, Query
 from .normal import call, conjunction
 from .relation import Private, Released, Selection, distinct_name
 from .resolve import substitute
+from .schemas import check_tables
 from .several import spread_out
 from .sql_wish import NO_WISH, Wish
 from .terms import Descending, Term, col, constant, read, when
@@ -92,30 +95,30 @@ class Frame:
     _keys: Named = ()
     _levels: tuple[Level, ...] = ()
 
-    def where(self, *conditions: Term) -> Frame:
+    def where(self, *conditions: str | Term) -> Frame:
         """Return the rows that meet all conditions too."""
-        return replace(self, _where=conjunction(self._where, *(self._over(one) for one in conditions)))
+        return replace(self, _where=conjunction(self._where, *(self._over(one, "conditions") for one in conditions)))
 
     def group_by(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups, by columns or by expressions; a keyword names the column of the result."""
-        added = self._named(by, named)
+        added = self._named(by, named, "by")
         return self._with_levels(added, (tuple(one for _, one in added),))
 
     def rollup(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups by all of these, by all but the last, ..., and all together: totals of totals."""
-        added = self._named(by, named)
+        added = self._named(by, named, "by")
         return self._with_levels(added, rolled_up([(one,) for _, one in added]))
 
     def cube(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups by every choice of these, down to none."""
-        added = self._named(by, named)
+        added = self._named(by, named, "by")
         return self._with_levels(added, cubed([(one,) for _, one in added]))
 
     def grouping_sets(self, *sets: Sequence[str | Term]) -> Frame:
         """Return the rows in several groupings: a list of columns for each, empty for all rows together."""
         if not sets or any(isinstance(one, str) or not isinstance(one, Sequence) for one in sets):
             raise BadParameter("sets", sets, "lists of columns, such as ['ward', 'age'], ['ward'], []")
-        read_sets = [self._named(tuple(one), {}) for one in sets]
+        read_sets = [self._named(tuple(one), {}, "sets") for one in sets]
         added = tuple({one: (name, one) for several in read_sets for name, one in several}.values())
         return self._with_levels(added, tuple(tuple(one for _, one in several) for several in read_sets))
 
@@ -126,7 +129,7 @@ class Frame:
         """Return the rows with these columns only, as a sub-query without aggregates does."""
         if self._keys:
             raise RequestError("select stands before group_by or after agg")
-        asked = Selection(outputs=self._named(columns, named), where=self._where)
+        asked = Selection(outputs=self._named(columns, named, "columns"), where=self._where)
         return Frame(narrowed(self._source, asked))
 
     def join(
@@ -145,17 +148,16 @@ class Frame:
         """
         if not isinstance(other, Frame) or self._keys or other._keys:
             raise BadParameter("other", type(other).__name__, "a table of the same session, before group_by")
-        if how not in ("inner", "left"):
-            raise BadParameter("how", how, "'inner' or 'left'")
+        way = cast(Literal["inner", "left"], choice(how, "how", ("inner", "left")))
         left, right = self._whole(), other._whole()
-        sides = pair(left, right, how)
+        sides = pair(left, right, way)
         mine, theirs = sides.sides
         equal = [
             call("equal", _column_of(mine, one), _column_of(theirs, another))
             for one, another in _named_pairs(on).items()
         ]
         made, mine, theirs = join(
-            sides, conjunction(*equal, *(() if where is None else _over_both(where, mine, theirs)))
+            sides, conjunction(*equal, *(() if where is None else _over_both(_condition(where, "where"), mine, theirs)))
         )
         return Frame(replace(made, columns=_side_by_side(mine, theirs)))
 
@@ -170,34 +172,34 @@ class Frame:
                 raise BadParameter("others", type(other).__name__, "tables of the same session, before group_by")
         return Frame(united([self._whole(), *(other._whole() for other in others)]))
 
-    def per_unit(self, *by: str | Term, **named: Term) -> Frame:
+    def per_unit(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return one row for each person, and each combination of `by`, with aggregates over that person's rows."""
         if self._keys:
             raise RequestError("per_unit stands before group_by")
         owned: Named = tuple((name, Column(name)) for name in unit_columns(self._source.schema.unit))
-        keys = (*owned, *self._named(by, {}))
-        listed = (*keys, *self._named((), named))
+        keys = (*owned, *self._named(by, {}, "by"))
+        listed = (*keys, *self._named((), named, "named"))
         asked = Selection(outputs=listed, where=self._where, keys=tuple(one for _, one in keys))
         return Frame(grouped(self._source, asked))
 
     def _whole(self) -> Private:
         return replace(self._source, where=conjunction(self._source.where, self._where))
 
-    def agg(self, *unnamed: Term, **named: Term) -> Result:
+    def agg(self, *unnamed: str | Term, **named: str | Term) -> Result:
         """Return what is released: the groups' columns, and aggregates under their names."""
         if not unnamed and not named:
             raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
-        outputs = spread_out((*self._keys, *self._named(unnamed, named)))
+        outputs = spread_out((*self._keys, *self._named(unnamed, named, "unnamed")))
         keys = tuple(expression for _, expression in self._keys)
         levels = self._levels if len(self._levels) > 1 else ()
         return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys, levels=levels))
 
-    def _named(self, unnamed: tuple[str | Term, ...], named: dict[str, Term] | dict[str, str | Term]) -> Named:
-        first = tuple((_own_name(one), self._over(one)) for one in unnamed)
-        return (*first, *((name, self._over(one)) for name, one in named.items()))
+    def _named(self, unnamed: tuple[str | Term, ...], named: Mapping[str, str | Term], parameter: str) -> Named:
+        first = tuple((_own_name(one), self._over(one, parameter)) for one in unnamed)
+        return (*first, *((name, self._over(one, f"named {name}")) for name, one in named.items()))
 
-    def _over(self, one: object) -> Expression:
-        expression = constant(one) if isinstance(one, Term) else read(one)
+    def _over(self, one: object, parameter: str) -> Expression:
+        expression = constant(one) if isinstance(one, Term) else read(one, parameter)
         return substitute(expression, self._column)
 
     def _column(self, part: Expression) -> Expression | None:
@@ -216,23 +218,25 @@ class Result:
     _asked: Selection
     _wish: Wish = NO_WISH
 
-    def having(self, *conditions: Term) -> Result:
+    def having(self, *conditions: str | Term) -> Result:
         """Return the groups that meet all conditions; released columns go by their names."""
         if not isinstance(self._source, Private):
             raise Unsupported("having follows agg; use where on what a select made")
-        return self._with(having=conjunction(self._asked.having, *(self._over(one) for one in conditions)))
+        return self._with(
+            having=conjunction(self._asked.having, *(self._over(one, "conditions") for one in conditions))
+        )
 
     def where(self, *conditions: Term) -> Result:
         """Return the released rows that meet all conditions."""
         made = self._released()
         outputs = tuple((name, Column(name)) for name in made.facts)
-        asked = Selection(outputs=outputs, where=conjunction(*(constant(one) for one in conditions)))
+        asked = Selection(outputs=outputs, where=conjunction(*(_condition(one) for one in conditions)))
         return Result(made, asked, self._wish)
 
     def select(self, *columns: str | Term, **named: str | Term) -> Result:
         """Return other columns, computed from the released ones."""
-        first = tuple((_own_name(one), read(one)) for one in columns)
-        outputs = (*first, *((name, read(one)) for name, one in named.items()))
+        first = tuple((_own_name(one), read(one, "columns")) for one in columns)
+        outputs = (*first, *((name, read(one, f"named {name}")) for name, one in named.items()))
         return Result(self._released(), Selection(outputs=outputs), self._wish)
 
     def order_by(self, *terms: str | Term | Descending) -> Result:
@@ -240,7 +244,7 @@ class Result:
         order = []
         for one in terms:
             descending = isinstance(one, Descending)
-            order.append(Order(self._over(one.term if isinstance(one, Descending) else one), descending))
+            order.append(Order(self._over(one.term if isinstance(one, Descending) else one, "terms"), descending))
         return self._with(order=tuple(order))
 
     def limit(self, rows: int, *, offset: int = 0) -> Result:
@@ -252,12 +256,12 @@ class Result:
         """Return the rows without repeats."""
         return self._with(distinct=True)
 
-    def within(self, width: object, *, confidence: object = None) -> Result:
+    def within(self, width: Number | str | Mapping[str, Number | str], *, confidence: Number | None = None) -> Result:
         """Return the same with how wide its intervals may be, instead of what it may cost: a number, a part such as
         "2%", or either by column.
         """
         level = None if confidence is None else open_probability(confidence, "confidence")
-        return replace(self, _wish=replace(self._wish, within=width, confidence=level))
+        return replace(self, _wish=replace(self._wish, within=_width(width), confidence=level))
 
     def find_groups(self) -> Result:
         """Return the same with groups that are found in the data, although they are declared: only those that enough
@@ -282,16 +286,41 @@ class Result:
             return aggregated(self._source, self._asked)
         return refined(self._source, self._asked)
 
-    def _over(self, one: object) -> Expression:
+    def _over(self, one: object, parameter: str) -> Expression:
         names = {name: expression for name, expression in self._asked.outputs if name is not None}
-        return substitute(read(one), lambda part: names.get(part.name) if isinstance(part, Column) else None)
+        return substitute(read(one, parameter), lambda part: names.get(part.name) if isinstance(part, Column) else None)
 
 
 def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
     """Return all rows of a table, to be aggregated, or joined to others of the same `tables`."""
-    if not isinstance(name, str) or not isinstance(schema, Schema):
+    plain_text(name, "name", "the name of a table", least=1)
+    if not isinstance(schema, Schema):
         raise BadParameter("schema", schema, "the Schema of the table")
+    check_tables(tables)
     return Frame(Private.of(name, schema, tables))
+
+
+def _condition(one: object, parameter: str = "conditions") -> Expression:
+    if not isinstance(one, Term):
+        raise BadParameter(parameter, one, "a condition, such as col('age') > 65")
+    return one.expression
+
+
+def _width(width: object) -> Any:
+    """Return how wide something may be: a number, a part such as "2%", or either by column."""
+    if isinstance(width, Mapping):
+        if not width:
+            raise BadParameter("width", width, "a number, or numbers by column, such as {'n': 5, 'cost': '2%'}")
+        return {plain_text(name, "width", least=1): _width(inner) for name, inner in width.items()}
+    if isinstance(width, str):
+        if not _PART.fullmatch(width):
+            raise BadParameter("width", width, "a number, or a part in quotes, such as '2%'")
+        return str(width)
+    positive(width, "width")
+    return width
+
+
+_PART = re.compile(r"\s*[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*%\s*")
 
 
 def _named_pairs(on: object) -> dict[str, str]:
@@ -319,11 +348,11 @@ def _side_by_side(mine: Mapping[str, Expression], theirs: Mapping[str, Expressio
     return found
 
 
-def _over_both(where: Term, mine: Mapping[str, Expression], theirs: Mapping[str, Expression]) -> tuple[Expression]:
+def _over_both(
+    where: Expression, mine: Mapping[str, Expression], theirs: Mapping[str, Expression]
+) -> tuple[Expression]:
     columns = _side_by_side(mine, theirs)
-    return (
-        substitute(constant(where), lambda part: _column_of(columns, part.name) if isinstance(part, Column) else None),
-    )
+    return (substitute(where, lambda part: _column_of(columns, part.name) if isinstance(part, Column) else None),)
 
 
 def _own_name(one: object) -> str | None:

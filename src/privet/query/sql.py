@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from privet.core.errors import ParseError, PrivetError, Unsupported
+from privet.core.errors import BadParameter, ParseError, PrivetError, Unsupported
 from privet.core.exact import is_unicode
 from privet.core.schema import Schema
 
 from .nodes import Query
 from .relation import Private
+from .schemas import check_tables
 from .sql_clauses import NODES, Node, check_depth, check_tree
 from .sql_functions import NAMES
 from .sql_select import read_query, read_rows
@@ -61,6 +62,15 @@ def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Private] |
     Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
     `RequestError` that says what is wrong and what to write instead.
     """
+    if not isinstance(sql, str):
+        raise ParseError(f"sql must be a query as text; got a {type(sql).__name__}")
+    if tables is None:
+        raise BadParameter("tables", tables, "a mapping of names to Schemas")
+    check_tables(tables)
+    if views is not None and not (
+        isinstance(views, Mapping) and all(isinstance(view, Private) for view in views.values())
+    ):
+        raise BadParameter("views", type(views).__name__, "a mapping of names to relations")
     query, wish = parse_asked(sql, tables, views)
     if wish != Wish():
         raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")

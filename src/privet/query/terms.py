@@ -10,15 +10,19 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, Union
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.exact import rational, whole
+from privet.core.exact import Number, positive, rational, whole
 from privet.core.expression import Column, Expression, Literal
+from privet.core.given import choice, plain_text
 
 from .normal import call, text
 
 _INT64 = 2**63
+
+Constant = Union["Term", str, Number, bool, datetime.date, None]
+"""What stands beside a term: another one, or a constant."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,41 +46,41 @@ class Term:
     def __hash__(self) -> int:
         return hash(self.expression)
 
-    def _with(self, function: str, *others: object) -> Term:
-        return Term(call(function, self.expression, *(constant(other) for other in others)))
+    def _with(self, function: str, **others: object) -> Term:
+        return Term(call(function, self.expression, *(constant(other, name) for name, other in others.items())))
 
-    def _after(self, function: str, other: object) -> Term:
-        return Term(call(function, constant(other), self.expression))
+    def _after(self, function: str, **others: object) -> Term:
+        return Term(call(function, *(constant(other, name) for name, other in others.items()), self.expression))
 
-    def __add__(self, other: object) -> Term:
-        return self._with("add", other)
+    def __add__(self, other: Constant) -> Term:
+        return self._with("add", other=other)
 
-    def __radd__(self, other: object) -> Term:
-        return self._after("add", other)
+    def __radd__(self, other: Constant) -> Term:
+        return self._after("add", other=other)
 
-    def __sub__(self, other: object) -> Term:
-        return self._with("subtract", other)
+    def __sub__(self, other: Constant) -> Term:
+        return self._with("subtract", other=other)
 
-    def __rsub__(self, other: object) -> Term:
-        return self._after("subtract", other)
+    def __rsub__(self, other: Constant) -> Term:
+        return self._after("subtract", other=other)
 
-    def __mul__(self, other: object) -> Term:
-        return self._with("multiply", other)
+    def __mul__(self, other: Constant) -> Term:
+        return self._with("multiply", other=other)
 
-    def __rmul__(self, other: object) -> Term:
-        return self._after("multiply", other)
+    def __rmul__(self, other: Constant) -> Term:
+        return self._after("multiply", other=other)
 
-    def __truediv__(self, other: object) -> Term:
-        return self._with("divide", other)
+    def __truediv__(self, other: Constant) -> Term:
+        return self._with("divide", other=other)
 
-    def __rtruediv__(self, other: object) -> Term:
-        return self._after("divide", other)
+    def __rtruediv__(self, other: Constant) -> Term:
+        return self._after("divide", other=other)
 
-    def __mod__(self, other: object) -> Term:
-        return self._with("modulo", other)
+    def __mod__(self, other: Constant) -> Term:
+        return self._with("modulo", other=other)
 
-    def __pow__(self, other: object) -> Term:
-        return self._with("power", other)
+    def __pow__(self, other: Constant) -> Term:
+        return self._with("power", other=other)
 
     def __neg__(self) -> Term:
         return self._with("negate")
@@ -84,29 +88,29 @@ class Term:
     def __abs__(self) -> Term:
         return self._with("abs")
 
-    def __eq__(self, other: object) -> Term:  # type: ignore[override]
-        return self._with("equal", other)
+    def __eq__(self, other: Constant) -> Term:  # type: ignore[override]
+        return self._with("equal", other=other)
 
-    def __ne__(self, other: object) -> Term:  # type: ignore[override]
-        return self._with("not_equal", other)
+    def __ne__(self, other: Constant) -> Term:  # type: ignore[override]
+        return self._with("not_equal", other=other)
 
-    def __lt__(self, other: object) -> Term:
-        return self._with("less", other)
+    def __lt__(self, other: Constant) -> Term:
+        return self._with("less", other=other)
 
-    def __le__(self, other: object) -> Term:
-        return self._with("less_equal", other)
+    def __le__(self, other: Constant) -> Term:
+        return self._with("less_equal", other=other)
 
-    def __gt__(self, other: object) -> Term:
-        return self._with("greater", other)
+    def __gt__(self, other: Constant) -> Term:
+        return self._with("greater", other=other)
 
-    def __ge__(self, other: object) -> Term:
-        return self._with("greater_equal", other)
+    def __ge__(self, other: Constant) -> Term:
+        return self._with("greater_equal", other=other)
 
-    def __and__(self, other: object) -> Term:
-        return self._with("and", other)
+    def __and__(self, other: Constant) -> Term:
+        return self._with("and", other=other)
 
-    def __or__(self, other: object) -> Term:
-        return self._with("or", other)
+    def __or__(self, other: Constant) -> Term:
+        return self._with("or", other=other)
 
     def __invert__(self) -> Term:
         return self._with("not")
@@ -115,11 +119,11 @@ class Term:
         """Return whether the value is one of some constants."""
         if not isinstance(values, (list, tuple)) or not values or any(value is None for value in values):
             raise BadParameter("values", values, "a list of constants other than None")
-        return self._with("in", *values)
+        return Term(call("in", self.expression, *(constant(value, "values") for value in values)))
 
-    def between(self, low: object, high: object) -> Term:
+    def between(self, low: Constant, high: Constant) -> Term:
         """Return whether the value lies within two ends, both included."""
-        return (self >= low) & (self <= high)
+        return self._with("greater_equal", low=low) & self._with("less_equal", high=high)
 
     def is_null(self) -> Term:
         """Return whether the value is NULL."""
@@ -127,15 +131,18 @@ class Term:
 
     def like(self, pattern: str, *, escape: str | None = None) -> Term:
         """Return whether a text matches a pattern, in which % is any text and _ one character."""
-        return self._with("like", pattern) if escape is None else self._with("like", pattern, escape)
+        given = {"pattern": plain_text(pattern, "pattern", "a pattern")}
+        if escape is not None:
+            given["escape"] = plain_text(escape, "escape", "a character", least=1, most=1)
+        return self._with("like", **given)
 
-    def starts_with(self, prefix: object) -> Term:
+    def starts_with(self, prefix: str | Term) -> Term:
         """Return whether a text starts with another."""
-        return self._with("starts_with", prefix)
+        return self._with("starts_with", prefix=_text(prefix, "prefix"))
 
-    def contains(self, part: object) -> Term:
+    def contains(self, part: str | Term) -> Term:
         """Return whether a text contains another."""
-        return self._with("contains", part)
+        return self._with("contains", part=_text(part, "part"))
 
     def lower(self) -> Term:
         """Return a text in lower case."""
@@ -159,7 +166,7 @@ class Term:
 
     def round(self, digits: int | None = None) -> Term:
         """Return the value rounded, halves up: to a whole number, or to so many decimals."""
-        return self._with("round") if digits is None else self._with("round_to", digits)
+        return self._with("round") if digits is None else self._with("round_to", digits=_digits(digits))
 
     def sqrt(self) -> Term:
         """Return the square root; NULL below 0."""
@@ -169,35 +176,31 @@ class Term:
         """Return the natural logarithm; NULL up to 0."""
         return self._with("ln")
 
-    def bin(self, width: object) -> Term:
+    def bin(self, width: Number) -> Term:
         """Return the low end of the bin of a width that holds the value."""
-        return self._with("bin", width)
+        return self._with("bin", width=positive_constant(width, "width"))
 
-    def clip(self, low: object, high: object) -> Term:
+    def clip(self, low: Constant, high: Constant) -> Term:
         """Return the value brought within two ends, as LEAST(GREATEST(x, low), high) is; NULL becomes `low`."""
-        return self._with("greatest", low)._with("least", high)
+        return self._with("greatest", low=low)._with("least", high=high)
 
-    def fill_null(self, value: object) -> Term:
+    def fill_null(self, value: Constant) -> Term:
         """Return the value, or another where it is NULL."""
-        return self._with("coalesce", value)
+        return self._with("coalesce", value=value)
 
     def cast(self, kind: str) -> Term:
         """Return the value as another kind: integer, number, text, date, timestamp or boolean; NULL where it cannot."""
         kinds = ("integer", "number", "text", "date", "timestamp", "boolean")
-        if kind not in kinds:
-            raise BadParameter("kind", kind, f"one of {', '.join(kinds)}")
-        return self._with(f"to_{kind}")
+        return self._with(f"to_{choice(kind, 'kind', kinds)}")
 
     def date_part(self, part: str) -> Term:
         """Return a part of a date or timestamp: year, quarter, month, week, day, day_of_week, day_of_year, hour, ..."""
         known = ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year", "hour", "minute", "second")
-        if part not in known:
-            raise BadParameter("part", part, f"one of {', '.join(known)}")
-        return self._with(part)
+        return self._with(choice(part, "part", known))
 
     def truncate(self, part: str) -> Term:
         """Return the start of the day, week, month, quarter or year (timestamps: also hour) that holds a moment."""
-        return self._after("date_trunc", part)
+        return self._after("date_trunc", part=plain_text(part, "part", "a part of a date, such as 'month'"))
 
     def desc(self) -> Descending:
         """Return the term for `order_by`, largest first."""
@@ -213,44 +216,63 @@ class Descending:
 
 def col(name: str) -> Term:
     """Return a column by its name."""
-    if not isinstance(name, str) or not name:
-        raise BadParameter("name", name, "the name of a column")
-    return Term(Column(name))
+    return Term(Column(plain_text(name, "name", "the name of a column", least=1)))
 
 
-def when(condition: Term, value: object, *more: object, otherwise: object = None) -> Term:
+def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant = None) -> Term:
     """Return CASE: the value of the first condition that holds, given as condition, value, condition, value, ..."""
     if len(more) % 2:
         raise BadParameter("more", len(more), "conditions and values in pairs")
-    return Term(call("case", *(constant(one) for one in (condition, value, *more, otherwise))))
+    if not isinstance(condition, Term):
+        raise BadParameter("condition", condition, "a condition, such as col('age') > 65")
+    first = (condition.expression, constant(value, "value"))
+    rest = (constant(one, "more") for one in more)
+    return Term(call("case", *first, *rest, constant(otherwise, "otherwise")))
 
 
-def read(of: object) -> Expression:
+def read(of: object, parameter: str = "of") -> Expression:
     """Return the expression of a term, or of a column given by name."""
-    return of.expression if isinstance(of, Term) else col(of).expression  # type: ignore[arg-type]
+    if isinstance(of, Term):
+        return of.expression
+    return Column(plain_text(of, parameter, "the name of a column, or a term such as col('age')", least=1))
 
 
-def constant(value: object) -> Expression:
+def constant(value: object, parameter: str = "value") -> Expression:
     """Return a term's expression, or a constant: floats as the decimal that they print as."""
     if isinstance(value, Term):
         return value.expression
     if value is None or isinstance(value, (bool, datetime.date)):
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-            raise BadParameter("value", value, "without a time zone, in UTC")
+            raise BadParameter(parameter, value, "without a time zone, in UTC")
         return Literal(value)
     if isinstance(value, str):
-        if "\0" in value:
-            raise BadParameter("value", value, "a text without NUL characters")
-        return Literal(str(value))
+        return Literal(plain_text(value, parameter))
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise BadParameter("value", value, "a finite number")
+            raise BadParameter(parameter, value, "a finite number")
         return Literal(Fraction(repr(float(value))))
     if isinstance(value, (Fraction, Decimal)):
-        return Literal(rational(value, "value"))
-    return Literal(whole(value, "value", least=1 - _INT64, most=_INT64 - 1))
+        return Literal(rational(value, parameter))
+    return Literal(whole(value, parameter, least=1 - _INT64, most=_INT64 - 1))
+
+
+def positive_constant(value: object, parameter: str) -> object:
+    """Return a number above 0, as it was given, or a term."""
+    if not isinstance(value, Term):
+        positive(value, parameter)
+    return value
 
 
 def kept(where: Term | None) -> Expression | None:
     """Return the condition of the rows that an aggregate takes, if it has one."""
-    return None if where is None else constant(where)
+    if where is not None and not isinstance(where, Term):
+        raise BadParameter("where", where, "a condition, such as col('age') > 65")
+    return None if where is None else where.expression
+
+
+def _digits(digits: object) -> object:
+    return digits if isinstance(digits, Term) else whole(digits, "digits", least=-100, most=100)
+
+
+def _text(value: object, parameter: str) -> object:
+    return value if isinstance(value, Term) else plain_text(value, parameter)

@@ -20,8 +20,9 @@ from privet.accounting.convert import (
     rho_epsilon,
     rho_from,
 )
-from privet.accounting.curves import finite_rdp, read_order
+from privet.accounting.curves import finite_rdp
 from privet.core.errors import BadParameter
+from privet.core.exact import read_order
 
 
 def log_bound(order: mp.mpf, divergence: mp.mpf, epsilon: mp.mpf) -> mp.mpf:

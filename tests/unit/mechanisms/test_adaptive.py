@@ -167,7 +167,7 @@ def test_an_answer_comes_out_where_the_bound_holds_far_around_and_not_where_it_f
 
 def test_what_makes_no_test_is_refused() -> None:
     for change, told in (
-        ({"bound": 0}, "sensitivity must be"),
+        ({"bound": 0}, "bound must be"),
         ({"delta": 0}, "delta must be"),
         ({"delta": Fraction(1, 10**301)}, "delta must be"),
         ({"testing": 1}, "testing must be"),

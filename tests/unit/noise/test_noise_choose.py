@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.core.errors import InvariantError
+from privet.core.errors import InvariantError, RequestError
 from privet.noise import choose, fair_heads
 from privet.noise.choosing import accepts, accepts_many, choose_from, choose_many, envelope
 from privet.noise.coins import heads_from
@@ -84,9 +84,13 @@ def test_options_without_width_are_never_chosen_and_do_not_count_as_the_best() -
 
 
 def test_a_choice_among_nothing_is_a_mistake_of_ours() -> None:
-    for widths, rate in (([0, 0], 1), ([1, 1], -1)):
-        with pytest.raises(InvariantError):
-            choose(np.array(widths), np.array([0, 0]), Fraction(rate))
+    with pytest.raises(InvariantError):
+        choose(np.array([0, 0]), np.array([0, 0]), Fraction(1))
+
+
+def test_a_rate_below_zero_is_refused_by_name() -> None:
+    with pytest.raises(RequestError, match="rate must be"):
+        choose(np.array([1, 1]), np.array([0, 0]), Fraction(-1))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,251 @@
+"""Reads arguments that are not numbers: choices, truth values, lists, functions, instances; refuses the rest by name.
+
+A plain `x in (...)`, `tuple(x)` or `isinstance(x, Protocol)` runs methods of whatever was given, which may raise
+anything. Numbers are read by `exact`. `read_fields` reads every field of a value by what its annotation says.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import math
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+
+from .errors import BadParameter, PrivetError, RequestError
+from .exact import is_unicode, rational, whole
+
+T = TypeVar("T")
+MOST_ITEMS = 10**7
+"""How many items a list that is given may have."""
+
+
+def is_a(value: object, kinds: Any) -> bool:
+    """Return whether a value is an instance, also where asking it what it has raises."""
+    try:
+        return isinstance(value, kinds) and not isinstance(value, type)
+    except Exception:  # a protocol asks for attributes, and a foreign type may raise anything
+        return False
+
+
+def instance(value: object, kinds: Any, parameter: str, allowed: str) -> Any:
+    """Return what is an instance of one of some classes; the classes themselves are none."""
+    if not is_a(value, kinds):
+        raise BadParameter(parameter, value, allowed)
+    return value
+
+
+def choice(value: object, parameter: str, known: Iterable[str]) -> str:
+    """Return one of a few names, as it is known here and not as it was given."""
+    names = tuple(known)
+    for name in names:
+        if isinstance(value, str) and str.__eq__(value, name) is True:
+            return name
+    raise BadParameter(parameter, value, " or ".join(map(repr, names)))
+
+
+def truth(value: object, parameter: str) -> bool:
+    """Return True or False, and take nothing else for one of them but NumPy's own."""
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise BadParameter(parameter, value, "True or False")
+
+
+def plain_text(
+    value: object, parameter: str, allowed: str = "a text", *, least: int = 0, most: int = 1_000_000, nul: bool = False
+) -> str:
+    """Return a text that can be written down anywhere, of a length within limits."""
+    if not isinstance(value, str) or not least <= len(value) <= most or not is_unicode(value):
+        raise BadParameter(parameter, value, allowed)
+    if "\x00" in value and not nul:
+        raise BadParameter(parameter, value, f"{allowed}, without NUL characters")
+    return str.__str__(value)
+
+
+def path(value: object, parameter: str, allowed: str = "a path") -> str:
+    """Return a path as text."""
+    try:
+        read: object = os.fspath(value) if is_a(value, os.PathLike) else value  # type: ignore[call-overload]
+    except Exception:  # a foreign path may raise anything
+        read = None
+    return plain_text(read, parameter, allowed, least=1, most=4096)
+
+
+def moment(value: object, parameter: str) -> datetime.datetime:
+    """Return a point in time with a zone, in UTC."""
+    allowed = "a time with its zone, such as 2026-12-31T23:59:59Z"
+    if not isinstance(value, datetime.datetime) or value.tzinfo is None:
+        raise BadParameter(parameter, value, allowed)
+    try:
+        return value.astimezone(datetime.UTC)
+    except (OverflowError, ValueError):
+        pass
+    raise BadParameter(parameter, value, f"{allowed}, between the years 1 and 9999 in UTC")
+
+
+def listed(
+    value: object, parameter: str, allowed: str = "a list", *, most: int = MOST_ITEMS, texts: bool = False
+) -> list[Any]:
+    """Return the items of a collection or a generator; mappings are no lists, nor texts unless their letters are."""
+    if (
+        isinstance(value, (bytes, bytearray, Mapping))
+        or (isinstance(value, str) and not texts)
+        or not is_a(value, Iterable)
+    ):
+        raise BadParameter(parameter, value, allowed)
+    try:
+        items = list(islice(value, most + 1))  # type: ignore[call-overload]
+    except PrivetError:
+        raise
+    except Exception:  # a foreign iterator may raise anything
+        items = None
+    if items is None:
+        raise BadParameter(parameter, value, f"{allowed}; iterating over this one fails")
+    if len(items) > most:
+        raise BadParameter(parameter, value, f"{allowed} of at most {most:,} items")
+    return items
+
+
+def unwrapped(value: object) -> object:
+    """Return the plain list of what says that it is an array or a series; anything else as it is."""
+    try:
+        return value.tolist() if hasattr(value, "tolist") else value
+    except Exception:  # a foreign type may raise anything
+        return value
+
+
+def function(value: object, parameter: str, allowed: str = "a function") -> Callable[..., Any]:
+    """Return what can be called."""
+    if not callable(value):
+        raise BadParameter(parameter, value, allowed)
+    return value
+
+
+def called(given: Callable[..., T], parameter: str, *arguments: object) -> T:
+    """Return what a caller's function returns; where it raises, say so by its parameter's name and quote nothing.
+
+    Our own errors pass: the function may have refused what it was given in words that help.
+    """
+    try:
+        return given(*arguments)
+    except PrivetError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise RequestError(f"{parameter} must be a function that works on what it is given; it raised a {kind}")
+
+
+def read_fields(value: object) -> None:
+    """Read every field of a frozen dataclass by its annotation, or refuse it by its name.
+
+    Whole numbers, texts and truth values are held to be that; a Fraction is made exactly; a float may be infinite and
+    not NaN; collections become tuples of what is written.
+    """
+    kind: Any = type(value)
+    for name, hint in _hints(kind):
+        object.__setattr__(value, name, read(getattr(value, name), hint, name))
+
+
+def read(value: object, hint: Any, parameter: str) -> Any:
+    """Return a value as an annotation says, or raise `BadParameter`."""
+    if hint is Any or hint is object or isinstance(hint, TypeVar):
+        return value
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _read_union(value, arguments, parameter)
+    if origin is Literal:
+        return choice(value, parameter, arguments)
+    if origin is tuple:
+        return _read_tuple(value, arguments, parameter)
+    if origin in (Mapping, collections.abc.Mapping, dict):
+        if not is_a(value, Mapping):
+            _refuse(value, hint, parameter)
+        return value if not arguments else _read_mapping(value, arguments, parameter)
+    if origin is not None:
+        if callable(value) if origin is collections.abc.Callable else is_a(value, origin):
+            return value
+        _refuse(value, hint, parameter)
+    reader = _READERS.get(hint)
+    if reader is not None:
+        return reader(value, parameter)
+    if hint is None or hint is type(None):
+        return value if value is None else _refuse(value, hint, parameter)
+    return value if is_a(value, hint) else _refuse(value, hint, parameter)
+
+
+def _read_union(value: object, hints: tuple[Any, ...], parameter: str) -> Any:
+    for hint in hints:
+        if isinstance(hint, type) and type(value) is hint and hint not in _READERS:
+            return value
+    for hint in hints:
+        try:
+            return read(value, hint, parameter)
+        except BadParameter:
+            continue
+    raise BadParameter(parameter, value, " or ".join(map(_called, hints)))
+
+
+def _read_tuple(value: object, hints: tuple[Any, ...], parameter: str) -> tuple[Any, ...]:
+    items = listed(value, parameter, "a tuple")
+    every = (hints[0],) * len(items) if len(hints) == 2 and hints[1] is Ellipsis else hints
+    if len(every) != len(items):
+        raise BadParameter(parameter, value, f"{len(every)} items")
+    return tuple(read(item, hint, parameter) for item, hint in zip(items, every, strict=True))
+
+
+def _read_mapping(value: Any, hints: tuple[Any, ...], parameter: str) -> Any:
+    for key, item in value.items():
+        read(key, hints[0], parameter)
+        read(item, hints[1], parameter)
+    return value
+
+
+def _real(value: object, parameter: str) -> float:
+    if isinstance(value, float) and math.isinf(value):
+        return float(value)
+    try:
+        return float(rational(value, parameter, "a number"))
+    except OverflowError:
+        return _refuse(value, float, parameter)
+
+
+_READERS: dict[Any, Callable[[object, str], Any]] = {
+    int: lambda value, parameter: whole(value, parameter, least=-(2**256), most=2**256),
+    float: _real,
+    Fraction: lambda value, parameter: rational(value, parameter),
+    Decimal: lambda value, parameter: rational(value, parameter),
+    bool: truth,
+    str: lambda value, parameter: plain_text(value, parameter),
+    Path: lambda value, parameter: Path(path(value, parameter)),
+}
+
+
+def _refuse(value: object, hint: Any, parameter: str) -> NoReturn:
+    raise BadParameter(parameter, value, _called(hint))
+
+
+def _called(hint: Any) -> str:
+    words = {int: "a whole number", float: "a number", Fraction: "a finite number", bool: "True or False"}
+    words |= {str: "a text", type(None): "left out", Path: "a path"}
+    return words.get(hint, f"a {getattr(hint, '__name__', hint)}")
+
+
+@cache
+def _hints(kind: Any) -> tuple[tuple[str, Any], ...]:
+    names = {**vars(sys.modules[kind.__module__])}
+    return tuple((field.name, _evaluated(field.type, names)) for field in fields(kind))
+
+
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    return eval(annotation, names) if isinstance(annotation, str) else annotation

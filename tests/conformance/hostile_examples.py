@@ -1,0 +1,541 @@
+"""Arguments that work, by the name of a parameter, by its type, or, where neither does, for one callable.
+
+A name here stands for the same thing throughout Privet, so a new function that uses the vocabulary needs no line. No
+line says what is tried on a parameter: every parameter there is, is tried.
+"""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import functools
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+
+import privet
+from privet.accounting import Filter, FinitePairEvent, open_filter
+from privet.answer import Answer
+from privet.audit import Counts, Moved, Report
+from privet.config import Analyst, Config, Rules, read_config
+from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.event import Event
+from privet.core.ports import Engine, Ledger
+from privet.core.receipt import Receipt
+from privet.core.schema import Column, Contents, Contribution, Schema
+from privet.core.unit import Link, Nobody, Person, Rows, Window
+from privet.engines.duckdb import DuckDB
+from privet.ledger.memory import MemoryLedger
+from privet.ledger.sqlite import SqliteLedger
+from privet.mechanisms import (
+    LaplaceEvent,
+    Local,
+    Mechanism,
+    PowerTail,
+    Ranking,
+    RecursiveQuantiles,
+    SampledSensitivity,
+)
+from privet.planner.batch import Batch
+from privet.planner.plan import Plan
+from privet.query.frame import Frame, Result
+from privet.query.relation import Private
+from privet.query.terms import Term
+from privet.session import Session
+
+Make = Callable[[], Any]
+
+_memory = Path("/dev/shm")
+PLACE = Path(tempfile.mkdtemp(prefix="privet-hostile-", dir=_memory if _memory.is_dir() else None))
+atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
+
+LATER = datetime.datetime(2090, 1, 1, tzinfo=datetime.UTC)
+BUDGET = Approximate(epsilon=10**9, delta=Fraction(1, 10**3))
+EVENT = LaplaceEvent(sensitivity=1, scale=1)
+QUESTION = "SELECT COUNT(*) AS n FROM visits"
+COLUMNS = {
+    "patient": privet.integer(),
+    "age": privet.integer(0, 100),
+    "ward": privet.category(["A", "B"]),
+    "day": privet.date(datetime.date(2025, 1, 1), datetime.date(2025, 12, 31)),
+    "note": privet.text(),
+}
+ROWS = pandas.DataFrame(
+    {
+        "patient": [1, 1, 2, 3],
+        "age": [30, 31, 40, 50],
+        "ward": ["A", "B", "A", "B"],
+        "day": [datetime.date(2025, 1, day) for day in (1, 2, 3, 4)],
+        "note": ["a", "b", "c", "d"],
+    }
+)
+TOML = """
+[budget]
+epsilon = 1000000
+delta = 0.001
+
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+
+[tables.visits.columns]
+patient = "integer"
+age = { kind = "integer", low = 0, high = 100 }
+ward = { values = ["A", "B"] }
+
+[analysts.alice]
+epsilon = 1000
+"""
+
+_numbers = itertools.count()
+
+
+def fresh(suffix: str) -> Path:
+    """Return a path at which nothing is."""
+    return PLACE / f"{os.getpid()}-{next(_numbers)}{suffix}"
+
+
+def table() -> privet.Table:
+    """Return a small table of visits."""
+    return privet.Table(ROWS, unit=Person("patient"), columns=COLUMNS, contribution=Contribution(groups=2, rows=2))
+
+
+@functools.cache
+def session() -> Session:
+    """Return a session over the visits whose budget no trial exhausts."""
+    return Session({"visits": table()}, budget=BUDGET)
+
+
+def _begun(made: Any) -> Any:
+    made.charge(EVENT, "digest", account="ana", key="same")
+    made.open_account("failed", BUDGET)
+    for number in range(3):
+        made.fail(made.charge(EVENT, f"failed {number}", account="failed"))
+    return made
+
+
+@functools.cache
+def _ledgers(process: int) -> dict[str, Any]:
+    """Return the ledgers of a process, which a fork does not share."""
+    return {}
+
+
+def _unchanged(kind: str, make: Make) -> Any:
+    """Return a ledger of a kind, the same until a trial has changed it."""
+    held = _ledgers(os.getpid())
+    if kind not in held or len(held[kind].entries()) != _AT_FIRST:
+        held[kind] = _begun(make())
+    return held[kind]
+
+
+_AT_FIRST = 10
+"""How many entries a ledger begins with here: rules, two accounts, four charges and three failures."""
+
+
+def ledger() -> MemoryLedger:
+    """Return a ledger in memory with charges, and an account that is frozen."""
+    return _unchanged("memory", lambda: MemoryLedger(BUDGET, analysts={"ana": BUDGET}))  # type: ignore[no-any-return]
+
+
+def sqlite() -> SqliteLedger:
+    """Return a ledger in a file with charges, and an account that is frozen."""
+    return _unchanged("sqlite", lambda: SqliteLedger(fresh(".ledger"), BUDGET, analysts={"ana": BUDGET}))  # type: ignore[no-any-return]
+
+
+def receipt() -> Receipt:
+    """Return the receipt of the charge that every ledger here begins with."""
+    return ledger().charge(EVENT, "digest", account="ana", key="same")
+
+
+@functools.cache
+def config() -> Config:
+    """Return a privet.toml, read."""
+    return read_config(toml())
+
+
+@functools.cache
+def toml() -> Path:
+    """Return the path of a privet.toml whose table exists."""
+    ROWS.to_csv(PLACE / "visits.csv", index=False)
+    (PLACE / "privet.toml").write_text(TOML)
+    return PLACE / "privet.toml"
+
+
+@functools.cache
+def report() -> Report:
+    """Return an audit's report."""
+    return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
+
+
+def released_result() -> Result:
+    """Return a released table."""
+    return session().table("visits").group_by("ward").agg(n=privet.count())
+
+
+@functools.cache
+def plan() -> Plan:
+    """Return a plan of the session."""
+    return session().plan(QUESTION, epsilon=1)
+
+
+def mechanism() -> Mechanism:
+    """Return a mechanism."""
+    return privet.Laplace(sensitivity=1, epsilon=1)
+
+
+def _value(made: Any) -> Make:
+    return lambda: made
+
+
+INSTANCES: dict[type, Make] = {
+    Event: _value(EVENT),
+    FinitePairEvent: lambda: FinitePairEvent((Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))),
+    Filter: lambda: open_filter(BUDGET),
+    Pure: lambda: Pure(epsilon=1),
+    Approximate: _value(BUDGET),
+    Zcdp: lambda: Zcdp(rho=1),
+    Mechanism: mechanism,
+    Local: lambda: Local(5, [1, 1, 1]),
+    PowerTail: PowerTail,
+    privet.Quantile: lambda: privet.Quantile(q=0.5, low=0, high=10, epsilon=1, step=1),
+    RecursiveQuantiles: lambda: RecursiveQuantiles(quantiles=[0.25, 0.75], low=0, high=10, epsilon=1, step=1),
+    SampledSensitivity: lambda: SampledSensitivity(value=Fraction(1), gamma=Fraction(1, 10), samples=100, norm="sum"),
+    Ranking: lambda: Ranking((0, 1), (1.0, 2.0)),
+    Counts: lambda: Counts(600, 100, 1000),
+    Report: report,
+    Session: session,
+    Plan: plan,
+    Batch: lambda: session().plan_all([QUESTION, "SELECT SUM(age) AS s FROM visits"], epsilon=1),
+    Answer: lambda: session().ask(QUESTION, epsilon=1),
+    Frame: lambda: session().table("visits"),
+    Result: released_result,
+    Term: lambda: privet.col("age"),
+    Column: lambda: privet.integer(0, 100),
+    Schema: lambda: table().schema,
+    Contents: lambda: Contents(lambda: [(1, 2)]),
+    privet.Table: table,
+    Contribution: lambda: Contribution(groups=2, rows=2),
+    Rows: Rows,
+    Person: lambda: Person("patient"),
+    Link: lambda: Link("visit", "visits", "id"),
+    Nobody: Nobody,
+    Window: lambda: Window("patient", "day", 7),  # type: ignore[arg-type]
+    Ledger: ledger,
+    MemoryLedger: ledger,
+    SqliteLedger: sqlite,
+    Receipt: receipt,
+    Engine: lambda: DuckDB({"visits": table()}),
+    Config: config,
+    Rules: lambda: Rules(budget=BUDGET),
+}
+"""An instance of each type that is not made by calling its class with the examples below."""
+
+_ONE: dict[str, Make] = {
+    name: _value(value)
+    for name, value in {
+        "about": ("visits",),
+        "account": "ana",
+        "alarm": 1e-6,
+        "alpha": 0.25,
+        "amount": Fraction(1),
+        "analyst": "alice",
+        "answer": 1,
+        "answered": 3,
+        "answers": [0, 1, 1],
+        "at_distance": [1, 2, 3],
+        "at_most": 5,
+        "backward": True,
+        "batched": False,
+        "best": 1,
+        "beta": 0.1,
+        "bids": [1, 2, 3],
+        "bins": 4,
+        "blocks": 4,
+        "blur": Fraction(1, 2**30),
+        "bound": "norm",
+        "bounds": np.array([3, 4]),
+        "categories": 3,
+        "claimed": 1,
+        "claims": ((1.0, 0.0),),
+        "close": lambda: None,
+        "clock": lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        "column": "patient",
+        "confidence": 0.9,
+        "count": 3,
+        "counts": [5, 6, 7],
+        "covers": "the mean",
+        "curve": lambda order: order / 2,
+        "degrees": 3,
+        "delta": 1e-6,
+        "deltas": [0.0, 0.1],
+        "digest": "digest",
+        "digits": 1,
+        "distances": 3,
+        "domain": [0, 1],
+        "epsilon": 1,
+        "escape": "!",
+        "estimates": (1.0,),
+        "estimator": lambda rows: float(np.mean(rows)),
+        "expires": LATER,
+        "facts": {"a": 1},
+        "flipped": False,
+        "found": 1.0,
+        "function": lambda value: 1,
+        "gamma": 0.5,
+        "gap": 1.0,
+        "gaps": (1.0,),
+        "grid": "fine",
+        "group": 2,
+        "groups": 2,
+        "halted": True,
+        "head": None,
+        "high": 10,
+        "hits": 5,
+        "holds": True,
+        "how": "inner",
+        "index": 0,
+        "indices": (0,),
+        "inputs": [0, 1],
+        "k": 2,
+        "key": "patient",
+        "keys": 2,
+        "keys_share": 0.5,
+        "kind": "number",
+        "l1": 1,
+        "l2_squared": 1,
+        "labels": [0, 1, 1],
+        "largest_epsilon": 1.0,
+        "last": 2,
+        "law": "exponential",
+        "least": 0,
+        "length": 7,
+        "limit": 2,
+        "line": 1,
+        "loss": 0.5,
+        "low": 0,
+        "matrix": [[0.75, 0.25], [0.25, 0.75]],
+        "mean": 5,
+        "measure": "epsilon",
+        "measured": [5.0, 6.0],
+        "measuring": 0.5,
+        "memory_limit": "1GB",
+        "message": "wrong",
+        "monotone": True,
+        "moved": 1.0,
+        "mu": 1,
+        "mus": [1, 2],
+        "n": 5,
+        "name": "age",
+        "neighbors": "change-one",
+        "neighbours": (10, 11),
+        "norm": "sum",
+        "nullable": True,
+        "number": 1,
+        "of": "age",
+        "offset": 1,
+        "on": "patient",
+        "one": 3,
+        "order": 2.0,
+        "orders": (2.0, 3.0),
+        "origin": datetime.date(2025, 1, 1),
+        "other": 2,
+        "otherwise": 0,
+        "p": 0.75,
+        "p_value": 0.5,
+        "parameter": "value",
+        "people": 5,
+        "person": "patient",
+        "place": 3,
+        "points": ((0.1, 0.2),),
+        "post": [[0.75, 0.25], [0.25, 0.75]],
+        "power": 2,
+        "prices": [1, 2],
+        "prior": 0.3,
+        "probability": 0.5,
+        "pure": Fraction(0),
+        "q": 0.5,
+        "quantiles": [0.25, 0.75],
+        "queries": 3,
+        "question": QUESTION,
+        "questions": [QUESTION],
+        "rate": Fraction(1, 2),
+        "rates": (0.3, 0.5),
+        "reason": "because",
+        "relative": 1e-3,
+        "released": 3,
+        "reports": [0, 1, 1],
+        "rho": 0.5,
+        "rows": 100,
+        "samples": 1000,
+        "scale": Fraction(2),
+        "schema": "main",
+        "scores": [1, 2, 3],
+        "sensitivity": 1,
+        "sensitivity_squared": 1,
+        "share": 0.5,
+        "shares": [0.25, 0.75],
+        "sigma": 2,
+        "sigma_squared": 2,
+        "size": 3,
+        "sizes": np.array([2, 3]),
+        "slack": Fraction(0),
+        "smoothing": Fraction(1, 2),
+        "source": "visits.csv",
+        "sql": QUESTION,
+        "standard_error": 1.0,
+        "start": 1.0,
+        "statistic": 1.0,
+        "step": 1,
+        "steps": 2,
+        "sums": (Fraction(0), Fraction(0)),
+        "table": "visits",
+        "tables": ("visits",),
+        "testing": 0.5,
+        "text": "a plan",
+        "threads": 2,
+        "threshold": 5,
+        "thresholds": [1, 2],
+        "time": "day",
+        "timeout": 10,
+        "time_step": Fraction(1, 1000),
+        "times": 3,
+        "title": "a title",
+        "to": "visits",
+        "tolerance": 1e-3,
+        "tosses": 10,
+        "trials": 1000,
+        "truth": 0.5,
+        "units": 2,
+        "value": 3,
+        "values": [1, 2, 3],
+        "variance": 2,
+        "version": "2025-03",
+        "versions": {"visits": "1"},
+        "via": "visit",
+        "views": {"old": "SELECT patient, age FROM visits WHERE age > 60"},
+        "weights": [1],
+        "what": "a count",
+        "width": 2,
+        "widths": np.array([3, 4]),
+        "winners": 2,
+        "within": 50,
+        "witness": "above 3",
+        "worlds": 1,
+        "x": 0.5,
+        "yes": 0.5,
+    }.items()
+} | {
+    "analysts": lambda: {"ana": BUDGET},
+    "aggregate": lambda: privet.Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one"),
+    "by": lambda: privet.Exponential,
+    "columns": lambda: COLUMNS,
+    "condition": lambda: privet.col("age") > 1,
+    "conditions": lambda: privet.col("age") > 1,
+    "draw": lambda: lambda value, count: privet.Laplace(sensitivity=1, epsilon=1).simulate(value, count),
+    "events": lambda: [EVENT, EVENT],
+    "key_file": lambda: PLACE / "fingerprint.key",
+    "lines": lambda: list(ledger_lines()),
+    "make": lambda: lambda scale: LaplaceEvent(sensitivity=1, scale=scale),
+    "more": lambda: "noise",
+    "most": lambda: 5,
+    "moves": lambda: (Moved("a", "L1", 1.0, 1.0, 1, True),),
+    "named": lambda: privet.col("age"),
+    "others": lambda: session().table("visits"),
+    "pairs": lambda: ((0.0, 1.0),),
+    "path": lambda: fresh(".ledger"),
+    "per_query": lambda: BUDGET,
+    "unit": lambda: Person("patient"),
+    "where": lambda: privet.col("age") > 1,
+}
+
+DATE, NEXT_DATE = datetime.date(2025, 1, 1), datetime.date(2025, 2, 1)
+STAMP, NEXT_STAMP = datetime.datetime(2025, 1, 1), datetime.datetime(2025, 2, 1)
+HALVES, QUARTERS = (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))
+NUMBERS = (1, 2, 30, 4)
+
+_OTHERS: dict[str, tuple[Make, ...]] = {
+    "analysts": (lambda: {"ana": Analyst(budget=BUDGET, tables=("visits",))},),
+    "account": (lambda: f"account {next(_numbers)}", lambda: "failed"),
+    "bound": (lambda: 2,),
+    "budget": (lambda: BUDGET,),
+    "count": (lambda: 1,),
+    "counts": (lambda: [1] * 11, lambda: np.ones(11, dtype=np.int64)),
+    "draw": (lambda: lambda count: list(range(count)),),
+    "events": (lambda: (EVENT, EVENT), lambda: EVENT),
+    "gaps": (lambda: np.array([1, 2]), lambda: np.array([1, 2, 3, 4, 5])),
+    "high": (lambda: NEXT_DATE, lambda: NEXT_STAMP),
+    "indices": (lambda: (0, 1),),
+    "key": (lambda: f"key {next(_numbers)}",),
+    "lines": (),
+    "epsilon": (lambda: Fraction(1, 2),),
+    "event": (lambda: 1,),
+    "of": (lambda: 1, lambda: privet.col("age")),
+    "question": (lambda: "SELECT note, COUNT(*) AS n FROM visits GROUP BY note",),
+    "low": (lambda: DATE, lambda: STAMP),
+    "make": (lambda: lambda scale: privet.Laplace(sensitivity=1, scale=scale),),
+    "more": (lambda: 0.1, lambda: privet.col("age")),
+    "name": (lambda: "visits", lambda: "n"),
+    "neighbors": (lambda: [(0, 1)],),
+    "norm": (lambda: "max", lambda: "L1"),
+    "number": (lambda: 2, lambda: 3),
+    "other": (
+        lambda: privet.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]]),
+        lambda: privet.col("age"),
+        lambda: privet.col("age") > 1,
+        lambda: "other",
+    ),
+    "options": (lambda: 3, lambda: 10),
+    "p": (lambda: HALVES,),
+    "pairs": (lambda: (FinitePairEvent(HALVES, QUARTERS),),),
+    "part": (lambda: "a", lambda: "year"),
+    "path": (lambda: fresh(".png"), toml),
+    "pattern": (lambda: "a%",),
+    "place": (lambda: (0, 0),),
+    "size": (lambda: 300,),
+    "prefix": (lambda: "a",),
+    "q": (lambda: QUARTERS,),
+    "queries": (lambda: NUMBERS,),
+    "released": (lambda: [50.0, 60.0],),
+    "report": (report,),
+    "rows": (lambda: [*NUMBERS, *NUMBERS],),
+    "sensitivity": (lambda: SampledSensitivity(value=Fraction(1), gamma=Fraction(1, 10), samples=100, norm="max"),),
+    "sets": (lambda: ["ward"],),
+    "source": (lambda: ROWS,),
+    "tables": (lambda: {"visits": table()}, lambda: {"visits": table().schema}),
+    "terms": (lambda: "n",),
+    "unnamed": (lambda: privet.count(),),
+    "value": (lambda: NUMBERS, lambda: Local(5, [1, 1, 1])),
+    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,)),
+    "variances": (lambda: {(0,): 1.0, (0, 1): 2.0},),
+    "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
+    "views": (lambda: {"old": Private.of("visits", table().schema)},),
+    "where": (lambda: privet.col("patient") > 1,),
+    "noise": (PowerTail,),
+}
+
+NAMED: dict[str, tuple[Make, ...]] = {
+    name: (*((_ONE[name],) if name in _ONE else ()), *_OTHERS.get(name, ())) for name in {**_ONE, **_OTHERS}
+}
+"""What a name stands for; where it stands for several things, each is tried."""
+
+WORK = ("samples",)
+"""Parameters that say how much work is done: they are always given, so that a trial is short."""
+
+KEYWORDS = {"options": "timeout"}
+"""A keyword to give where any are taken; `named` elsewhere."""
+
+COMPANIONS: dict[str, tuple[Any, ...]] = {"when.more": (1,)}
+"""What must follow an argument where any number are taken, and they belong together."""
+
+
+def ledger_lines() -> list[str]:
+    """Return a ledger as exported."""
+    return list(sqlite().export())

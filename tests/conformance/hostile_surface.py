@@ -1,0 +1,307 @@
+"""Every public callable of Privet, found by introspection, with arguments that work.
+
+Public is what some `__all__` of a documented package lists, what a documented example imports, and the methods of every
+class that a public callable says it returns. Arguments come from examples by the name of a parameter or by its type;
+which optional ones must come along is found by trying. A callable for which none are found is reported, not skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import itertools
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+import hostile_examples
+from hostile_kinds import read_hint
+
+import privet
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+
+from reading_pages import read_blocks
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Make = Callable[[], Any]
+_MOST_CHOICES = 64
+PROTOCOL = {"__init__", "__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__reduce__", "__exit__", "__enter__"}
+PROTOCOL |= {"__setattr__", "__delattr__", "__getattr__", "__getattribute__", "__init_subclass__", "__subclasshook__"}
+PROTOCOL |= {"__new__", "__class_getitem__", "__format__", "__reduce_ex__", "__getstate__", "__setstate__"}
+PROTOCOL |= {"__copy__", "__deepcopy__", "__post_init__", "__array__", "__class_getitem__", "__arrow_c_stream__"}
+
+
+@dataclass(frozen=True)
+class Door:
+    """A public callable: a function, a class that is called, or a method together with how to get an instance."""
+
+    name: str
+    function: Any = field(compare=False)
+    owner: type | None = None
+    bound: bool = False
+    """Whether it is a method of an instance."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters that a caller gives, by name."""
+        every = list(signature(self.function).parameters.values())
+        kept = every[1:] if self.bound else every
+        return {one.name: one for one in kept}
+
+    def hint(self, name: str) -> Any:
+        """Return the type that is written for a parameter."""
+        function = self.function
+        if isinstance(function, type):
+            function = function.__init__ if "__init__" in vars(function) else function
+        return read_hint(self.parameters[name], function if inspect.getmodule(function) else self.function)
+
+
+class Missing(Exception):
+    """No arguments are known that work."""
+
+
+def signature(function: Any) -> inspect.Signature:
+    """Return a signature, empty for classes that have none of their own."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return inspect.Signature()
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """Yield each module of Privet and each name that an example in the documentation imports from it."""
+    for page in PAGES:
+        for block in read_blocks(page.read_text()):
+            if block.label != "python":
+                continue
+            for node in ast.walk(ast.parse(block.text)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "privet":
+                    yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def names() -> dict[int, tuple[str, Any]]:
+    """Return every public object by identity, with the first name under which it is public."""
+    found: dict[int, tuple[str, Any]] = {}
+    listed = sorted(set(documented()))
+    modules = {"privet", *(f"privet.{name}" for name in privet.__all__ if name not in privet._HOME)}
+    modules |= {module for module, _ in listed if module.count(".") == 1}
+    every = [(module, name) for module in sorted(modules) for name in getattr(_module(module), "__all__", ())]
+    for module, name in [*every, *listed]:
+        value = getattr(_module(module), name)
+        if not inspect.ismodule(value) and (getattr(value, "__module__", "") or "").startswith("privet"):
+            found.setdefault(id(value), (f"{module}.{name}", value))
+    return found
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def is_plain(kind: type) -> bool:
+    """Return whether a class is one whose constructor callers use: no error, no protocol, nothing abstract."""
+    abstract = inspect.isabstract(kind) or getattr(kind, "_is_protocol", False)
+    return not abstract and not issubclass(kind, BaseException) and not issubclass(kind, dict)
+
+
+def doors() -> list[Door]:
+    """Return every public callable that has a parameter."""
+    found: dict[str, Door] = {}
+    classes: dict[type, str] = {}
+    waiting: list[Door] = []
+
+    def add(door: Door) -> None:
+        if door.name not in found:
+            found[door.name] = door
+            waiting.append(door)
+
+    def add_class(kind: type, name: str) -> None:
+        if kind in classes or issubclass(kind, BaseException) or kind.__module__.split(".")[0] != "privet":
+            return
+        if kind.__name__.endswith("Pair"):
+            return  # the curves of accountants, over arrays that they make themselves
+        classes[kind] = name
+        if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False):
+            return
+        for method, static in members(kind):
+            if isinstance(static, (classmethod, staticmethod)):
+                add(Door(f"{name}.{method}", getattr(kind, method), kind))
+            else:
+                add(Door(f"{name}.{method}", static, kind, bound=True))
+
+    for name, value in names().values():
+        if isinstance(value, type):
+            if is_plain(value):
+                add(Door(name, value))
+            add_class(value, name)
+        elif callable(value):
+            add(Door(name, value))
+    while waiting:
+        door = waiting.pop()
+        for kind in returned(door):
+            add_class(kind, f"{kind.__module__}.{kind.__name__}")
+    return [door for _, door in sorted(found.items()) if door.parameters]
+
+
+def members(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield the methods of a class that callers use, as they stand in the class that defines them."""
+    for name in dir(kind):
+        static = inspect.getattr_static(kind, name)
+        function = static.__func__ if isinstance(static, (classmethod, staticmethod)) else static
+        if not inspect.isfunction(function) or not (function.__module__ or "").startswith("privet"):
+            continue
+        special = name.startswith("__") and name.endswith("__")
+        if (special and name not in PROTOCOL) or not name.startswith("_"):
+            yield name, static
+
+
+def returned(door: Door) -> Iterator[type]:
+    """Yield the classes of Privet that a callable says it returns, by itself, in a union or in a tuple."""
+    if isinstance(door.function, type):
+        return
+    hint = signature(door.function).return_annotation
+    if hint is inspect.Signature.empty:
+        return
+    stand_in = inspect.Parameter("returned", inspect.Parameter.KEYWORD_ONLY, annotation=hint)
+    yield from _classes(read_hint(stand_in, door.function))
+
+
+def _classes(hint: Any, *, within: bool = True) -> Iterator[type]:
+    if get_origin(hint) in (Union, types.UnionType) or (within and get_origin(hint) in (tuple, list)):
+        for one in get_args(hint):
+            yield from _classes(one, within=within)
+    elif isinstance(hint, type) and hint.__module__.startswith("privet."):
+        yield hint
+
+
+# Arguments that work
+
+
+def examples(door: Door, name: str) -> list[Make]:
+    """Return what makes arguments that may work for a parameter: by its type, and by its name."""
+    kinds = list(_classes(door.hint(name), within=False))
+    found = [hostile_examples.INSTANCES[kind] for kind in kinds if kind in hostile_examples.INSTANCES]
+    found += hostile_examples.NAMED.get(name, ())
+    default = door.parameters[name].default
+    if not found and door.hint(name) is bool:
+        found = [lambda: True]
+    if not found and default is not inspect.Parameter.empty and default is not None:
+        found = [lambda: default]
+    if not found:
+        for kind in kinds:
+            with contextlib.suppress(Missing):
+                instance(kind)
+                found.append(lambda kind=kind: instance(kind))  # type: ignore[misc]
+    if not found:
+        raise Missing(f"{door.name}({name}): add an example by this name, or of this type, to hostile_examples.py")
+    return found
+
+
+_producers: dict[type, Door] = {}
+
+
+def instance(kind: type) -> Any:
+    """Return an instance of a class: from the table of instances, from its constructor, or from who returns one."""
+    if kind in hostile_examples.INSTANCES:
+        return hostile_examples.INSTANCES[kind]()
+    if is_plain(kind) and kind.__module__.startswith("privet"):
+        with contextlib.suppress(Missing):
+            return working(Door(kind.__name__, kind), None).call()
+    if not _producers:
+        for door in doors():
+            for made in returned(door):
+                _producers.setdefault(made, door)
+    if kind in _producers:
+        result = working(_producers[kind], None).call()
+        found = result if isinstance(result, kind) else next((one for one in result if isinstance(one, kind)), None)
+        if found is not None:
+            return found
+    raise Missing(f"{kind.__name__}: add an instance to hostile_examples.py")
+
+
+@dataclass(frozen=True)
+class Working:
+    """A call that works: how each of its arguments is made."""
+
+    door: Door
+    arguments: dict[str, Callable[[], Any]]
+
+    def call(self, **replaced: Any) -> Any:
+        """Make the call, with some arguments replaced, and use up what is lazy."""
+        return self.prepare(**replaced)()
+
+    def prepare(self, **replaced: Any) -> Callable[[], Any]:
+        """Return the call with fresh arguments, ready to be made."""
+        given = {name: make() for name, make in self.arguments.items() if name not in replaced} | replaced
+        ordered, named = [], {}
+        for name, parameter in self.door.parameters.items():
+            if name not in given:
+                continue
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                ordered.append(given[name])
+                ordered += hostile_examples.COMPANIONS.get(f"{self.door.name.split('.')[-1]}.{name}", ())
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                named[hostile_examples.KEYWORDS.get(name, "named")] = given[name]
+            elif parameter.kind in POSITIONAL and not named:
+                ordered.append(given[name]) if _unbroken(self.door, name, given) else named.update({name: given[name]})
+            else:
+                named[name] = given[name]
+        function = self.door.function
+        if self.door.bound:
+            function = types.MethodType(function, instance(self.door.owner))  # type: ignore[arg-type]
+        return lambda: _used(function(*ordered, **named))
+
+
+def _unbroken(door: Door, name: str, given: dict[str, Any]) -> bool:
+    for earlier in door.parameters:
+        if earlier == name:
+            return True
+        if earlier not in given:
+            return False
+    return True
+
+
+def _used(result: Any) -> Any:
+    return list(itertools.islice(result, 20)) if inspect.isgenerator(result) else result
+
+
+def working(door: Door, wanted: str | None) -> Working:
+    """Return arguments with which a call works, the wanted parameter among them, with as few others as do."""
+    needed, optional = [], []
+    for name, parameter in door.parameters.items():
+        variable = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        if name in (wanted, *hostile_examples.WORK) or (parameter.default is inspect.Parameter.empty and not variable):
+            needed.append(name)
+        else:
+            optional.append(name)
+    known = {name: examples(door, name) for name in needed}
+    for name in optional:
+        with contextlib.suppress(Missing):
+            known[name] = examples(door, name)
+    failure: Exception | None = None
+    for size in range(3):
+        for extra in itertools.combinations([name for name in optional if name in known], size):
+            chosen = [*needed, *extra]
+            for makers in itertools.islice(itertools.product(*(known[name] for name in chosen)), _MOST_CHOICES):
+                tried = Working(door, dict(zip(chosen, makers, strict=True)))
+                try:
+                    tried.call()
+                except Missing:
+                    raise
+                except Exception as error:
+                    failure = failure or error
+                    continue
+                return tried
+    raise Missing(
+        f"{door.name}({wanted or ''}): no arguments were found that work; {type(failure).__name__}: {failure}"
+    )
