@@ -92,6 +92,9 @@ class Aggregate(ABC):
     chosen: ClassVar[bool] = False
     """Whether the answer is chosen from many by what it says, so that no interval goes with it."""
 
+    typical: ClassVar[str | None] = None
+    """What such answers are called, where they are about a typical row, so that it matters how much each one counts."""
+
     @abstractmethod
     def sums(self) -> tuple[Sum, ...]:
         """Return the sums that must be released."""

@@ -35,6 +35,7 @@ class Covariance(Aggregate):
     second: Argument
     form: Form
     name = "covariance"
+    typical = "covariances and correlations"
 
     def __post_init__(self) -> None:
         most = self._most

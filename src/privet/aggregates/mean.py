@@ -19,6 +19,7 @@ class Mean(Aggregate):
 
     argument: Argument
     name = "avg"
+    typical = "means"
 
     def sums(self) -> tuple[Sum, ...]:
         return self.argument.centred(), self.argument.present()

@@ -22,6 +22,7 @@ class Ranked(Aggregate):
     argument: Argument
     share: Fraction
     name = "quantile"
+    typical = "quantiles"
 
     @property
     def extreme(self) -> bool:

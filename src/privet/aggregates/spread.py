@@ -22,6 +22,7 @@ class Spread(Aggregate):
     argument: Argument
     form: Form
     name = "spread"
+    typical = "variances and deviations"
 
     def sums(self) -> tuple[Sum, ...]:
         centred = self.argument.centred()

@@ -20,6 +20,7 @@ from privet.query.normal import text
 from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
 from .discover import other_way, people_needed
+from .mean_words import mean_notes
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
 from .range_words import range_lines
 from .target import reached
@@ -37,6 +38,7 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     kinds = {type(one.scan.bounding) for one in plan.passes}
     if kinds & {Norm, Largest}:
         notes.append("what people give beyond the declared contribution is scaled down, and not covered")
+    notes.extend(mean_notes(plan))
     if Truncate in kinds:
         notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
     if any(_cut(one) for one in plan.passes):
