@@ -16,6 +16,7 @@ from .planner.choice_words import far_notes
 from .planner.derive import kinds_of, meanings
 from .planner.explain import coverage_notes
 from .planner.plan import Known, Place, Plan
+from .planner.presence import null_notes, without_rows
 from .planner.range_words import range_notes
 from .query.nodes import Output, Step
 from .release import Released
@@ -36,7 +37,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     for index, key in enumerate(plan.query.keys):
         base[key.name] = [cell[index] for cell in released.keys]
     for reading in plan.readings:
-        base[reading.name] = value_of(reading, [sums[place] for place in reading.places])
+        value = value_of(reading, [sums[place] for place in reading.places])
+        base[reading.name] = without_rows(plan, reading, value, sums)
     kinds = {ROW: "integer", **kinds_of(plan)}
     rows = dict(base)
     for step in plan.query.steps:
@@ -45,7 +47,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = RowBars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
-    found = (*outside_notes(series), *range_notes(plan, base), *far_notes(plan, base))
+    found = (*outside_notes(series), *range_notes(plan, base), *far_notes(plan, base), *null_notes(plan, base))
     notes = (*coverage_notes(plan, confidence), *found)
     return Answer(series, confidence, plan, receipt, notes)
 

@@ -19,6 +19,7 @@ from .planner.derive import kinds_of, meanings
 from .planner.explain import coverage_notes
 from .planner.levels import Levels, additive, shared_sums
 from .planner.plan import Known, Place, Plan
+from .planner.presence import without_rows
 from .planner.widths import law_of, measure_at
 from .reading import ROW, as_asked, outside_notes, run, sums_of
 from .release import Released
@@ -152,6 +153,7 @@ def _columns(
         value = (
             reading.aggregate.read(*parts) if any(one in laws for one in reading.places) else value_of(reading, parts)
         )
+        value = without_rows(plan, reading, value, sums)
         made[reading.name] = value.astype(float) if levels.reconciled and additive(reading, plan) else value
     return made
 

@@ -16,6 +16,7 @@ from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_b
 from .inference.laws import Law, half_width
 from .planner.derive import columns_of, kinds_of, linear_in
 from .planner.plan import Known, Place, Plan, Reading
+from .planner.presence import has_presence
 from .planner.selections import SURE
 from .planner.widths import law_of, measure_at, noise_within
 
@@ -47,7 +48,7 @@ class RowBars:
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
         plain = _tidied(values)
         used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
-        numeric = not {int, float}.isdisjoint(map(type, plain))
+        numeric = not {int, float}.isdisjoint(map(type, plain)) or any(map(has_presence, used))
         if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
             return Series(name, plain)
         if not plain:
@@ -98,18 +99,19 @@ class RowBars:
         """
         import numpy as np
 
-        value, nothing = parts[0], np.full_like(parts[0], np.nan)
+        null = np.array([self.base[reading.name][row] is None for row in self.chosen], dtype=np.bool_)
+        value, nothing = np.where(null, np.nan, parts[0]), np.full_like(parts[0], np.nan)
         bottom, top = (np.full_like(value, end) for end in ranked.ends)
         if 1 - self.tail > float(SURE):
-            return Bars(bottom, top, nothing)
+            return Bars(np.where(null, np.nan, bottom), np.where(null, np.nan, top), nothing)
         ends = (parts[0], parts[0]) if ranked.extreme else (parts[1], parts[2])
         half = self._half_of(reading, ranked)
         low = bottom if ranked.share == 0 else np.maximum(bottom, np.minimum(ends[0] - half, value))
         high = top if ranked.share == 1 else np.minimum(top, np.maximum(ends[1] + half, value))
-        return Bars(low, high, nothing)
+        return Bars(np.where(null, np.nan, low), np.where(null, np.nan, high), nothing)
 
     def _half_of(self, reading: Reading, ranked: Ranked) -> float:
-        place = reading.places[-1]
+        place = reading.places[0 if ranked.extreme else -1]
         if isinstance(place, Known):
             return 0.0
         one = self.plan.passes[place[0]]

@@ -64,7 +64,7 @@ def law(draw, counts: dict) -> list[float]:
 def losses(plan, facts, rows: list, others: list, cells: list) -> list[tuple[float, float]]:
     """The least and the largest privacy loss of each draw of a plan, over all groups together."""
     found = []
-    for one in plan.passes:
+    for one in (one for one in plan.passes if one.selection is not None):
         exacts = []
         for table in (rows, others):
             places = Memory({"t": schema.Table(table, unit=facts.unit, columns=COLUMNS)}).scan(one.scan)._places
@@ -116,7 +116,7 @@ def test_no_neighbour_moves_the_law_of_a_quantile_beyond_its_event(unit, relatio
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
     plan = make_plan(query, {"t": facts}, spend=spend, bound=bound)
     assert plan.event.pure() == 1
-    draws = [draw for one in plan.passes for draw in one.selection.draws]
+    draws = [draw for one in plan.passes if one.selection is not None for draw in one.selection.draws]
     for others in neighbours(rows, unit, relation):
         if bound == "groups" and len(others) > len(rows):
             continue

@@ -6,6 +6,35 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "planner/presence.py",
+        "laws/test_no_rows.py",
+        (
+            "    few = sums[reading.places[-1]] <= least_rows(plan, reading.places[-1])\n",
+            "    few = values != values\n",
+        ),
+        ("measures[at].error(2 * EMPTY - 1)", "measures[at].error(0.5)"),
+        (
+            "noise: Laplace | Gaussian = Laplace(sensitivity=sensitivity, epsilon=part.epsilon)",
+            "noise: Laplace | Gaussian = Laplace(sensitivity=sensitivity, epsilon=2 * part.epsilon)",
+        ),
+    ),
+    *of(
+        "planner/make.py",
+        "laws/test_no_rows.py",
+        ("            part = part_of(share, 1 - PART)\n", ""),
+    ),
+    *of(
+        "planner/averaging.py",
+        "laws/test_no_rows.py laws/test_rounds.py",
+        ("            if ranked and plan.passes[place[0]].selection is not None:\n", "            if ranked:\n"),
+    ),
+    *of(
+        "planner/mean_words.py",
+        "laws/test_what_means_are.py",
+        ("most = limit if order == 1 else math.isqrt(limit)", "most = 1"),
+        ("        if reading.aggregate.typical is None:\n            continue\n", "        continue\n"),
+    ),
+    *of(
         "mechanisms/joint_pieces.py",
         "conformance/test_every_draw_ends.py",
         ("largest = (self._m + 2) * (_FAR + 8 * excess)", "largest = 1e13 * (self._m + 2) * (_FAR + 8 * excess)"),

@@ -34,13 +34,14 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
         places = [place for place in reading.places if not isinstance(place, Known)]
         found.update((place, sums[place]) for place in reading.places if isinstance(place, Known))
         several = [[sums[one] for one in plan.across(place)] for place in places]
-        if not isinstance(reading.aggregate, Ranked):
-            for place, values in zip(places, several, strict=True):
-                weights = weights_of(plan, place)
-                found[place] = np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
-            continue
-        found.update((place, values[-1]) for place, values in zip(places, several, strict=True))
-        if not reading.aggregate.extreme:
+        ranked = isinstance(reading.aggregate, Ranked)
+        for place, values in zip(places, several, strict=True):
+            if ranked and plan.passes[place[0]].selection is not None:
+                found[place] = values[-1]
+                continue
+            weights = weights_of(plan, place)
+            found[place] = np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
+        if isinstance(reading.aggregate, Ranked) and not reading.aggregate.extreme:
             low, high = np.max(several[1], axis=0), np.min(several[2], axis=0)
             apart = low > high
             found[places[1]] = np.where(apart, several[1][-1], low)

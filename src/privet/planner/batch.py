@@ -23,6 +23,7 @@ from .explain import cost_of, explain, facts
 from .levels import Levels, levels_in, levels_of, parts_of
 from .make import Among, error_of, make_plan
 from .plan import Plan, Reading, Spend, canonical
+from .presence import presence_only
 from .selections import part_of
 from .stability import Rule
 from .target import facts_of, reached
@@ -184,8 +185,12 @@ def _reading(query: Query, made: Plan) -> Plan:
 
 
 def measures_of(plan: Plan) -> int:
-    """Return how many releases of a plan share its noise: its sums, and the finding of its groups."""
-    return sum(len(one.measures) + one.finds_groups for one in plan.passes)
+    """Return how many releases of a plan share its noise: its sums, and the finding of its groups.
+
+    A count of rows for MIN and MAX alone is paid from what is spent on those.
+    """
+    alone = presence_only(plan)
+    return sum(len(one.measures) + one.finds_groups for index, one in enumerate(plan.passes) if index not in alone)
 
 
 def _selections(plan: Plan) -> int:

@@ -13,6 +13,7 @@ from privet.mechanisms.rank_tree import RankTree
 
 from .derive import columns_of, meanings
 from .plan import Known, Pass, Plan
+from .presence import presence_notes
 from .selections import SURE
 from .stability import shift_of
 
@@ -100,10 +101,12 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
     if all(one.selection is None for one in plan.passes):
         return []
     if confidence > float(SURE):
-        return [f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"]
+        most = f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"
+        return [most, *presence_notes(plan)]
     return [
         f"intervals of quantiles were drawn with them, and hold them with {float(SURE):.3g} probability or more",
         *_about_ends(plan),
+        *presence_notes(plan),
     ]
 
 
@@ -138,10 +141,11 @@ def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
         if grid is None:
             continue
         end = float(grid.origin + (grid.high if ranked.share == 0 else 0) * grid.step)
-        values = [float(value) for value in released[reading.name]]
+        every = list(released[reading.name])
+        values = [float(value) for value in every if value is not None]
         far = sum(value >= end if ranked.share == 0 else value <= end for value in values)
         if far:
-            where = f" in {far:,} of {len(values):,} groups" if plan.query.keys else ""
+            where = f" in {far:,} of {len(every):,} groups" if plan.query.keys else ""
             shown = [name for name, meaning in meanings(plan.query).items() if meaning == Column(reading.name)]
             notes.append(f"{', '.join(shown) or reading.name}: the far bound{where}, most likely for want of rows")
     return tuple(notes)

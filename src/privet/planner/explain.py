@@ -22,6 +22,7 @@ from .derive import columns_of
 from .discover import other_way, people_needed
 from .mean_words import mean_notes
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
+from .presence import presence_lines
 from .range_words import range_lines
 from .target import reached
 from .winner_words import largest_in_words, winner_facts, winner_lines, winner_notes
@@ -145,6 +146,7 @@ def explain(plan: Plan) -> str:
             f"All rows whose group is not shown are one more group, {_label(plan)!r}, by a second reading of the data "
             f"that is charged with the first."
         )
+    lines.extend(presence_lines(plan))
     lines.extend(range_lines(plan))
     lines.append(why(plan))
     if plan.target is not None:

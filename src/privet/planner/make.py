@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -26,6 +26,7 @@ from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .others import with_other
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
+from .presence import PART, presence_pass, presence_place, presence_sum
 from .ranges import place_in, span_pass, wanted_spans
 from .selections import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
@@ -145,8 +146,9 @@ def make_plan(
     share = part_of(spend_each, Fraction(among.weight, among.parts))
     bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (), bounding, cells=cells)
-    chosen = tuple(selection_pass(quantiles, scan, share, even=among.even) for quantiles in selections)
+    chosen, counts = _selected(selections, scan, share, [*known, *ordered.get(False, ())], even=among.even)
     chosen += tuple(winners_pass(mode, scan, share, rule=bound, contribution=limits.contribution) for mode in winners)
+    chosen += counts
     plans = []
     for passes in (one + chosen for one in found):
         readings = tuple(
@@ -155,6 +157,26 @@ def make_plan(
         plans.append(Plan(query, passes, readings, spend, target))
     groups_given = limits.contribution.groups
     return min(plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups_given)))
+
+
+def _selected(
+    selections: Sequence[tuple[Ranked, ...]], scan: Scan, share: Spend, released: Sequence[Sum], *, even: bool
+) -> tuple[tuple[Pass, ...], tuple[Pass, ...]]:
+    """Return the passes that choose quantiles, and those that count the rows of the least and the greatest among them.
+
+    Guarantee: a count takes a part of what is spent on the first choice that needs it, and no two count the same rows.
+    """
+    chosen: list[Pass] = []
+    counts: list[Pass] = []
+    have = set(released)
+    for quantiles in selections:
+        total, part = presence_sum(quantiles), share
+        if total is not None and total not in have:
+            have.add(total)
+            counts.append(presence_pass(total, scan, part_of(share, PART)))
+            part = part_of(share, 1 - PART)
+        chosen.append(selection_pass(quantiles, scan, part, even=even))
+    return tuple(chosen), tuple(counts)
 
 
 def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[CountValues, ...]:
@@ -294,7 +316,10 @@ def _reading(
     if isinstance(aggregate, Ranked):
         for index, one in enumerate(passes):
             if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
-                return Reading(asked.name, aggregate, places_in(one.selection, index, aggregate))
+                places = places_in(one.selection, index, aggregate)
+                if aggregate.extreme:
+                    places += (presence_place(aggregate.argument.present(), passes, known),)
+                return Reading(asked.name, aggregate, places)
         raise InvariantError("a quantile has no pass")
     if isinstance(aggregate, CountValues):
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]

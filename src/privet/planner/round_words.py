@@ -7,6 +7,7 @@ from privet.core.relation import tables_of
 from .choice_words import choice_lines
 from .explain import boundings, cost, known_lines, release_facts, why
 from .plan import Plan, Target
+from .presence import presence_lines
 from .target import limited
 from .widths import law_of
 
@@ -30,6 +31,7 @@ def explain_rounds(plan: Plan) -> str:
                 f"in the first round and {law_of(plan, (index, place)).deviation * unit:,.4g} once all are averaged."
             )
     lines += [line for one in plan.passes[-size:] for line in choice_lines(one)]
+    lines += presence_lines(plan)
     lines.append(why(plan))
     if plan.target is not None:
         lines.append(_stops(plan, plan.target))

@@ -19,6 +19,7 @@ from .choose import choices
 from .derive import linear_in, meanings
 from .make import Among, make_plan
 from .plan import Known, Plan, Reading, Spend, Target
+from .presence import presence_only
 from .selections import SURE, part_of
 from .stability import Rule
 from .target import half_width_of, limited
@@ -65,7 +66,8 @@ def make_rounds(
             "what is chosen (MODE, TOP_K, BOUNDS) has no width, and would be chosen again each round: ask it by itself"
         )
     count = _rounds_for(plain, target)
-    measures = sum(len(one.measures) for one in plain.passes)
+    alone = presence_only(plain)
+    measures = sum(len(one.measures) for index, one in enumerate(plain.passes) if index not in alone)
     parts = measures + sum(one.selection is not None for one in plain.passes)
     room = Among(max(1, measures) * count, max(1, parts) * count, even=True)
     families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
