@@ -27,6 +27,9 @@ from .records import Answered, Charged, Failed, Written
 from .review import Suspect, review
 from .rules import check_query, read_facts, read_labels, read_name, read_text
 
+_MOST_ENTRIES = 2**62
+"""No ledger has so many entries, and SQLite counts further."""
+
 
 class Bookkeeping(Custody):
     """A ledger, up to how it keeps its entries.
@@ -226,17 +229,19 @@ class Bookkeeping(Custody):
 
 def _beginning(page: Page, after: object, limit: object, last: object, *, charges: bool) -> int:
     """Return the number of the entry after which a page of the history begins."""
-    begins = whole(after, "after")
+    begins = whole(after, "after", most=_MOST_ENTRIES)
     if limit is not None:
-        whole(limit, "limit", least=1)
+        whole(limit, "limit", least=1, most=_MOST_ENTRIES)
     if last is None:
         return begins
     if begins or limit is not None:
         raise RequestError("a page is the last charges, or those after an entry: give last=, or after= and limit=")
-    return page.nth_last(whole(last, "last", least=1), charges=charges)
+    return page.nth_last(whole(last, "last", least=1, most=_MOST_ENTRIES), charges=charges)
 
 
 def _page_of(found: Iterable[Written], limit: int | None, last: int | None, account: str | None) -> Iterator[Written]:
+    if account is not None:
+        read_name(account, "account")
     mine = (one for one in found if account is None or getattr(one.record, "account", None) == account)
     return iter(tuple(mine)[-last:]) if last is not None else islice(mine, limit)
 
