@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from privet import cli
 from privet.accounting.events import ApproximateEvent, PureEvent, ZcdpEvent
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import PrivetError
+from privet.core.errors import PrivetError, RequestError
 from privet.core.event import Event
 from privet.ledger import pages
 from privet.ledger.memory import MemoryLedger
@@ -107,6 +107,18 @@ def test_a_budget_that_cannot_be_shown_is_refused_before_it_is_written(tmp_path:
                 attempt()
             memory.balances()
             memory.verify()
+
+
+@pytest.mark.parametrize("account", [None, "ana"])
+def test_budgets_that_cannot_be_shown_in_sum_are_refused(tmp_path: Path, account: str | None) -> None:
+    """Each top-up could be shown by itself."""
+    much = Pure(epsilon=6 * Fraction(10) ** 299)
+    with SqliteLedger(tmp_path / "ledger", much, analysts={"ana": much}) as ledger:
+        before = ledger.head()
+        with pytest.raises(RequestError, match="could not be shown"):
+            ledger.top_up(much, reason="r", account=account)
+        assert ledger.head() == before
+        assert ledger.budget_of(account) == much
 
 
 @pytest.mark.parametrize("command", ["limit", "top-up"])

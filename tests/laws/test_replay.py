@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,6 +103,45 @@ def attempt(call: Callable[[], State | None]) -> tuple[State | None, str | None]
         return call(), None
     except LedgerError as error:
         return None, str(error)
+
+
+PAID = Payment(0, (Fraction(1, 8),))
+CHARGE = Charged("a", "d", EVENT, None, None, PAID, PAID)
+SOON = START + datetime.timedelta(hours=1)
+OPENED = [
+    Opened("x", make_cap(Pure(epsilon=9), HALF), None, None),
+    AccountOpened("a", make_cap(Pure(epsilon=9), HALF), None),
+]
+FAILED, ANSWERED = Failed("a", 3), Answered("a", "d", 3, [])
+
+
+@pytest.mark.parametrize(
+    ("history", "allowed"),
+    [
+        ([CHARGE, CHARGE, ANSWERED], True),
+        ([CHARGE, FAILED, FAILED, CHARGE], True),
+        ([CHARGE, FAILED, FAILED, FAILED, CHARGE], False),  # frozen
+        ([CHARGE, FAILED, FAILED, ANSWERED, FAILED, CHARGE], True),
+        ([CHARGE, FAILED, FAILED, FAILED, Cleared("a", "r"), CHARGE], True),
+        ([Rescheduled("a", SOON, "r"), CHARGE], False),  # it is later by then
+        ([Rescheduled(None, SOON, "r"), CHARGE], False),
+        ([Rescheduled(None, SOON, "r"), Rescheduled(None, None, "r"), CHARGE], True),
+        ([CHARGE, ToppedUp("a", make_cap(Pure(epsilon=9), HALF), "r"), CHARGE], True),
+    ],
+)
+def test_a_replay_admits_the_charges_that_applying_each_entry_admits(history: list[Record], allowed: bool) -> None:
+    slow, fast = State(), Replay()
+    for number, record in enumerate([*OPENED, *history], start=1):
+        head = Head(number, bytes(32))
+        written = Written(number, START + datetime.timedelta(hours=number), record)
+        after, refused = attempt(partial(slow.apply, head, written))
+        assert attempt(partial(fast.add, head, written))[1] == refused
+        if after is None:
+            assert not allowed
+            return
+        slow = after
+    assert allowed
+    assert fast.state == slow
 
 
 @given(
