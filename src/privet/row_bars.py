@@ -12,7 +12,8 @@ from .answer import Series
 from .core.expression import Column, Expression
 from .core.schema import Kind
 from .engines.post import evaluate
-from .inference.bars import Bars, noise_points, points_for, quantile_of, ratio_bars, simulated_bars
+from .inference.bars import Bars, noise_points, points_for, ratio_bars, simulated_bars
+from .inference.derived import depths, derived_bars
 from .inference.laws import Law, half_width
 from .planner.derive import columns_of, kinds_of, linear_in
 from .planner.plan import Known, Place, Plan, Reading
@@ -182,16 +183,22 @@ class RowBars:
         return Bars(low, high, found[0].error if not ranked else np.full_like(low, np.nan))
 
     def _simulated(self, meaning: Expression, used: list[Reading], fixed: Mapping[str, Floats]) -> Bars:
-        """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law."""
+        """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law.
+
+        Each point of the noise is tried with its opposite, and last comes none at all: so it shows where a column does
+        not move in proportion, and what `derived_bars` must do about it.
+        """
         import numpy as np
 
         every = {place for reading in used for place in reading.places}
         places = sorted(place for place in every if not isinstance(place, Known))
         chosen = np.array(self.chosen)
-        points = points_for(len(chosen), self.tail)
         laws = [self._law(place) for place in places]
+        half = noise_points(laws, points_for(len(chosen), self.tail) // 2)
+        drawn = [np.concatenate((one, -one, np.zeros(1))) for one in half] or [np.zeros(1)]
+        points = drawn[0].size
         noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
-        noise.update(zip(places, noise_points(laws, points), strict=True))
+        noise.update(zip(places, drawn, strict=False))
         table: dict[str, Any] = {}
         for reading in used:
             parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
@@ -201,22 +208,7 @@ class RowBars:
         for name in columns_of(meaning) - set(self.readings):
             table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
         values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
-        return _spread(values, self.tail)
-
-
-def _spread(values: Floats, tail: float) -> Bars:
-    """Return the middle part of each row's values, leaving out those that are not numbers."""
-    import numpy as np
-
-    ordered = np.sort(values, axis=1)  # NaN comes last
-    known = (~np.isnan(ordered)).sum(axis=1)
-    none = known == 0
-    size = np.maximum(known, 1)
-    ends = [np.where(none, np.nan, quantile_of(ordered, share, size)) for share in (tail / 2, 1 - tail / 2)]
-    held = np.nan_to_num(ordered, nan=0.0)
-    middle = held.sum(axis=1) / size
-    away = np.where(np.isnan(ordered), 0.0, held - middle[:, None])
-    return Bars(ends[0], ends[1], np.where(none, np.nan, np.sqrt((away * away).sum(axis=1) / size)))
+        return derived_bars(values, depths(laws, drawn), tail=self.tail)
 
 
 def _floats(ends: Floats) -> tuple[float, ...]:

@@ -6,6 +6,15 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "inference/derived.py",
+        "statistical/test_sparse_coverage.py",
+        ("    bent = ~none & ~_straight(values)\n", "    bent = none & ~_straight(values)\n"),
+        (
+            "likely = improbable <= np.quantile(improbable, 1 - tail)",
+            "likely = improbable <= np.quantile(improbable, 0.5)",
+        ),
+    ),
+    *of(
         "planner/stability.py",
         "golden/test_query_to_plan.py laws/test_plan_sensitivity.py",
         ("l1, l2_squared = 2 * l1, 2 * sides * l2_squared", "l1, l2_squared = l1, sides * l2_squared"),
