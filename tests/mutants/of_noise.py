@@ -10,7 +10,6 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_noise_times.py",
         ("taken: _One = draws.pop()", "taken: _One = draws[-1]"),
         ("        stocked.forget()\n", "        pass\n"),
-        ("class _Shelf(threading.local):", "class _Shelf:"),
         (
             "        draws = self._shelf.draws\n",
             "        return self.sampler.draw()\n        draws = self._shelf.draws\n",
