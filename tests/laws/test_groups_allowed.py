@@ -306,6 +306,49 @@ def test_at_negligible_noise_a_session_has_the_groups_of_plain_sql(sql: str, siz
     assert {key: count for key, count in shown.items() if count} == truth
 
 
+PARTS = {
+    "keys": "SELECT p, x, x * 0.1 AS y, COUNT(*) AS c FROM t GROUP BY p, x, x * 0.1",
+    "union": "SELECT p, x, x * 0.1 AS y FROM t UNION ALL SELECT p, x, x * 0.1 AS y FROM t WHERE x > 9",
+}
+
+
+@pytest.mark.parametrize("made", PARTS.values(), ids=PARTS.keys())
+@pytest.mark.parametrize(
+    ("key", "condition"), [("x", "y <= 0.3"), ("x", "NOT y > 0.3"), ("CEIL(y * 10)", "y > 0.05"), ("x", "-y >= -0.3")]
+)
+def test_a_number_of_a_sub_query_is_held_to_its_bounds_before_a_condition_sees_it(
+    made: str, key: str, condition: str
+) -> None:
+    """3 * 0.1 is more than 0.3 in doubles, and is clamped to 0.3: the row is there, and so is its group."""
+    source = pa.table({"p": [1, 2, 3, 4], "x": [0, 1, 2, 3]})
+    table = Table(source, unit=Person("p"), columns={"p": integer(), "x": integer(0, 3)})
+    with Session({"t": table}, budget=Approximate(epsilon=10**9, delta=1e-9)) as session:
+        asked = f"COUNT(*) AS n FROM ({made}) WHERE {condition}"
+        (all_rows,) = session.ask(f"SELECT {asked}", epsilon=10**6)["n"].values
+        found = session.ask(f"SELECT {key} AS k, {asked} GROUP BY 1", epsilon=10**6)
+    counts = dict(zip(found["k"].values, found["n"].values, strict=True))
+    assert counts[3] == 1
+    assert sum(counts.values()) == all_rows
+
+
+@pytest.mark.parametrize("part", ["day", "week", "month", "quarter", "year"])
+def test_periods_reach_to_the_end_of_the_calendar(part: str) -> None:
+    days = [datetime.date(9999, 12, 1) + datetime.timedelta(days=day) for day in range(31)]
+    moments = [datetime.datetime.combine(day, datetime.time(23, 59, 59, 999_999)) for day in days]
+    source = pa.table({"d": days, "s": pa.array(moments, pa.timestamp("us"))})
+    columns = {"d": date(datetime.date(9999, 1, 1), days[-1]), "s": timestamp(moments[0], moments[-1])}
+    with Session(
+        {"t": Table(source, unit=Rows(), columns=columns)}, budget=Approximate(epsilon=10**9, delta=1e-9)
+    ) as session:
+        for column in ("d", "s"):
+            sql = f"SELECT DATE_TRUNC('{part}', {column}) AS k, COUNT(*) AS n FROM t GROUP BY 1"
+            found = session.ask(sql, epsilon=10**6)
+            shown = dict(zip(map(str, found["k"].values), found["n"].values, strict=True))
+            truth = duckdb.sql(f"SELECT CAST(k AS VARCHAR), n FROM ({sql.replace('FROM t', 'FROM source')})").fetchall()
+            cut = 10 if column == "d" else 19
+            assert {key: count for key, count in shown.items() if count} == {key[:cut]: count for key, count in truth}
+
+
 def test_a_limit_shows_true_rows_and_not_those_that_are_ruled_out() -> None:
     tables, database = tpch()
     sql = f"{VOLUME.replace('ORDER BY 1, 2, 3', 'ORDER BY n DESC, 1, 2, 3')} LIMIT 3"

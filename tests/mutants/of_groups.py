@@ -31,6 +31,7 @@ MUTANTS: list[Mutant] = [
         "query/traced.py",
         _LAW,
         ('case Join(kind="inner"):', "case Join():"),
+        ("None if _may_be_clamped(one, facts[name], source) else _over", "_over"),
         (
             "for left, right in product(self.of(join.left), self.of(join.right)):",
             "for left, right in [(self.of(join.left)[0], self.of(join.right)[0])]:",

@@ -130,6 +130,8 @@ def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
     moment = low
     while moment <= high:
         starts[truncate(moment, str(part.value))] = None
+        if high - moment < stride:  # there may be no later moment in the calendar
+            break
         moment += stride
     starts[truncate(high, str(part.value))] = None
     return list(starts)

@@ -14,6 +14,7 @@ from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
 
+from .functions import typed
 from .origin import conjuncts
 from .resolve import MOST_PARTS, parts_in, substitute
 from .shape import is_public, schema_of
@@ -134,9 +135,13 @@ class _Tracer:
         facts = schema_of(relation, self.tables).columns
         return [Way({name: Column(self._variable(column)) for name, column in facts.items()})]
 
-    def _made(self, relation: Relation, columns: tuple[tuple[str, Expression], ...], way: Way) -> Columns:
-        facts = schema_of(relation, self.tables).columns
-        return {name: _over(one, way.columns) or Column(self._variable(facts[name])) for name, one in columns}
+    def _made(self, relation: Derive | Group, columns: tuple[tuple[str, Expression], ...], way: Way) -> Columns:
+        facts, source = schema_of(relation, self.tables).columns, schema_of(relation.source, self.tables).columns
+        made: dict[str, Expression] = {}
+        for name, one in columns:
+            over = None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)
+            made[name] = over or Column(self._variable(facts[name]))
+        return made
 
     def _with_unknown(self, way: Way, relation: Relation, names: list[str]) -> Way:
         facts = schema_of(relation, self.tables).columns
@@ -147,6 +152,17 @@ class _Tracer:
         name = f"v{next(self.numbers)}"
         self.facts[name] = facts
         return name
+
+
+def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) -> bool:
+    """Return whether an engine that holds a computed column to its facts may change a value.
+
+    The ends of numbers are what people would write, 0.3 for 3 * 0.1, which is more in doubles.
+    """
+    if isinstance(one, Column) or facts.kind != "number" or facts.low is None or facts.high is None:
+        return False
+    low, high = typed(one, source).doubles
+    return low is None or high is None or low < float(facts.low) or high > float(facts.high)  # type: ignore[arg-type]
 
 
 def _over(expression: Expression, columns: Columns) -> Expression | None:
