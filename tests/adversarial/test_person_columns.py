@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from decimal import Decimal
 
 import pytest
@@ -65,3 +66,20 @@ def test_nothing_links_by_numbers_that_may_be_equal_where_they_were_not(ids):
     linked = privet.Table(pa.table({"visit": ids}), unit=link, columns={"visit": privet.number()})
     with pytest.raises(RequestError, match="two owners"):
         privet.Session({"o": owners, "v": linked}, budget=privet.Pure(epsilon=1))
+
+
+def test_nobody_can_be_called_like_the_fingerprint_of_a_long_name():
+    """A name of more than 2,000 bytes stands as its fingerprint, which anybody could take for a name of their own."""
+    long = "a" * 2_500
+    mark = hashlib.sha256(long.encode()).hexdigest()
+    names = [mark, mark.upper(), mark + "." * 1_936, mark + "." * 1_937, mark + "." * 1_938, "."]
+    data = pa.table({"p": [long] * 50 + names, "x": [1] * (50 + len(names))})
+    columns = {"p": privet.text(), "x": privet.integer(0, 1)}
+    held = privet.Table(data, unit=privet.Person("p"), columns=columns, rows=1000)
+    with privet.Session({"v": held}, budget=privet.Pure(epsilon=10**9)) as session:
+        for sql in (
+            "SELECT COUNT(DISTINCT p) AS n FROM v",
+            "SELECT COUNT(*) AS n FROM (SELECT p, SUM(x) AS s FROM v GROUP BY p)",
+            "SELECT COUNT(*) AS n FROM v",  # the many rows of one weigh as much as one, and nobody's are among them
+        ):
+            assert session.ask(sql, epsilon=10**5)["n"].values == (1 + len(names),)

@@ -144,7 +144,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines/owners.py",
         "unit/engines/test_relations.py",
-        ("THEN sha256({owner}) ELSE {owner} END", "THEN substring({owner}, 1, {LONGEST}) ELSE {owner} END"),
+        ("THEN {mark} ELSE {owner} END", "THEN substring({owner}, 1, {LONGEST}) ELSE {owner} END"),
+        ("rpad(sha256({owner}), {LONGEST + 1}, '.')", "sha256({owner})"),
     ),
     *of(
         "pace.py",

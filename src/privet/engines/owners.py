@@ -36,8 +36,10 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
     if schema.columns[column].kind == "number":
         known += f" AND NOT isnan({owner})"
     if schema.columns[column].kind == "text":
-        # joins copy it: one that is too long stands as its fingerprint, so that people stay apart
-        owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN sha256({owner}) ELSE {owner} END"
+        # joins copy it: one that is too long stands as its fingerprint, so that people stay apart; and that is longer
+        # than any that stands for itself, or somebody could be called like another's fingerprint
+        mark = f"rpad(sha256({owner}), {LONGEST + 1}, '.')"
+        owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"
     if isinstance(unit, Person):
         return owner, known
     time = clamped(f"{prefix}{names[unit.time]}", schema.columns[unit.time])
