@@ -61,7 +61,8 @@ def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
         x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
         nullable = x.nullable or y.nullable
         if unify(name, (x, y)) == "number":
-            return real(*rule(x.doubles, y.doubles), nullable=nullable)
+            # what has no bounds may be infinite, and 0 times that is no number
+            return real(*rule(x.doubles, y.doubles), nullable=nullable or not (x.bounded and y.bounded))
         low, high = rule(x.ends, y.ends)
         step = 1
         if x.bounded and y.bounded:
@@ -93,7 +94,8 @@ def remainder(name: str, arguments: Arguments) -> Typed:
     safe = low is not None and high is not None and not low <= 0 <= high
     nullable = x.nullable or y.nullable or not safe
     if unify(name, (x, y)) == "number":
-        return real(*intervals.modulo(x.doubles, y.doubles), nullable=nullable)
+        # of what has no bounds, and may be infinite, there is no remainder
+        return real(*intervals.modulo(x.doubles, y.doubles), nullable=nullable or not x.bounded)
     size = None if low is None or high is None else max(abs(low), abs(high), Fraction(1)) - 1
     return whole(*intervals.modulo(x.ends, (size, size)), nullable=nullable)
 

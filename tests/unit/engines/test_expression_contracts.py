@@ -281,6 +281,20 @@ def test_every_function_is_total_on_the_engine_and_equals_the_oracle(engine, nam
                 assert facts.high is None or value <= facts.high, (call, row, value)
 
 
+@pytest.mark.parametrize("constant", [0, Fraction(0), 3, Fraction(-5, 2), Fraction(10) ** 300])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "modulo", "power"])
+def test_with_constants_what_is_stored_without_bounds_gives_no_number_that_is_none(engine, name, constant):
+    """0 times infinity, and what is left of it by 3, are NULL, although constants bound the result."""
+    for column in ("number open 0", "integer open 0"):
+        for sides in ((Column(column), Literal(constant)), (Literal(constant), Column(column))):
+            call = Call(name, sides)
+            facts = typed(call, COLUMNS)
+            for row, value in zip(*evaluate(engine, call), strict=True):
+                expected = evaluate_row(call, row, COLUMNS)
+                assert same(value, expected, name not in INEXACT), (call, row, value, expected)
+                assert value is not None or facts.nullable, (call, row)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stored_value_is_read_as_the_oracle_reads_it(engine, kind):
     for form in ("open", "bounded"):
