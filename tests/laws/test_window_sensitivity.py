@@ -17,6 +17,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from privet import Pure, Session
+from privet.audit import replay
 from privet.core.errors import RequestError
 from privet.core.links import followed
 from privet.core.schema import Contribution, Schema, Table, category, date, integer, number, text, timestamp
@@ -293,3 +295,50 @@ def test_a_step_stays_within_a_person_and_a_time(sql: str, told: str) -> None:
 def test_a_window_is_over_a_time_and_of_a_length(wrong: Any) -> None:
     with pytest.raises(RequestError):
         wrong()
+
+
+WEEK = [datetime.date(2024, 1, 5), datetime.date(2024, 1, 9)]
+"""Within a window of seven days, and in two buckets."""
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n FROM (SELECT p, d FROM a UNION ALL SELECT p, d FROM b UNION ALL SELECT p, d FROM c)",
+        "SELECT COUNT(*) AS n FROM (SELECT p, d FROM a UNION ALL SELECT p, d FROM open)",
+        "SELECT COUNT(*) AS n FROM b LEFT JOIN a ON a.p = b.p AND a.d = b.d",
+        "SELECT SUM(c) AS n FROM (SELECT p, d, COUNT(*) AS c FROM (SELECT p, d FROM a UNION ALL SELECT p, d FROM b) "
+        "GROUP BY p, d)",
+    ],
+)
+def test_a_window_has_the_same_buckets_in_tables_whose_times_have_different_bounds(sql: str, kind: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    made, stored = (date, pa.date32()) if kind == "date" else (timestamp, pa.timestamp("us"))
+    first, far = datetime.date(2023, 1, 1), datetime.date(2025, 1, 1)
+    bounds = {"a": (first, datetime.date(2023, 6, 1)), "b": (first, far), "c": (datetime.date(2024, 6, 1), far)}
+    source = pa.table({"p": [1] * 10 + [2], "d": pa.array([*WEEK * 5, WEEK[0]]).cast(stored)})
+    unit = Window("p", "d", 7, origin=datetime.date(2024, 1, 1))
+    held = {
+        name: Table(source, unit=unit, columns={"p": integer(), "d": made(*_ends(ends, kind))}, rows=100)
+        for name, ends in {**bounds, "open": ()}.items()
+    }
+    with Session(held, budget=Pure(epsilon=10)) as session:
+        plan = session.plan(sql, epsilon=1)
+    found = replay(held, plan)
+    assert found.worst.moved > 0
+    assert found.holds, found
+
+
+def _ends(days: tuple[datetime.date, ...], kind: str) -> list[datetime.date]:
+    return [day if kind == "date" else datetime.datetime.combine(day, datetime.time()) for day in days]
+
+
+@pytest.mark.parametrize("infinite", ["infinity", "-infinity"])
+def test_a_time_beyond_the_calendar_is_in_a_bucket_at_its_end(infinite: str) -> None:
+    for kind, made, ends in (("DATE", date, DAYS), ("TIMESTAMP", timestamp, _ends((DAYS[0], DAYS[-1]), "timestamp"))):
+        rows = duckdb.sql(f"SELECT 1 AS p, '{infinite}'::{kind} AS d FROM range(5) UNION ALL SELECT 1, '2024-01-05'")
+        columns = {"p": integer(), "d": made(ends[0], ends[-1])}
+        held = {"t": Table(rows, unit=Window("p", "d", 7), columns=columns, rows=100)}
+        with Session(held, budget=Pure(epsilon=10**9)) as session:
+            assert session.ask("SELECT COUNT(*) AS n FROM t", epsilon=10**6)["n"].values == (2,)

@@ -145,7 +145,16 @@ MUTANTS: list[Mutant] = [
         "engines/owners.py",
         "unit/engines/test_relations.py",
         ("THEN {mark} ELSE {owner} END", "THEN substring({owner}, 1, {LONGEST}) ELSE {owner} END"),
+    ),
+    *of(
+        "engines/owners.py",
+        "adversarial/test_person_columns.py",
         ("rpad(sha256({owner}), {LONGEST + 1}, '.')", "sha256({owner})"),
+    ),
+    *of(
+        "engines/owners.py",
+        "laws/test_window_sensitivity.py",
+        ("between(time, constant(first), constant(last))", "clamped(time, schema.columns[unit.time])"),
     ),
     *of(
         "pace.py",

@@ -7,6 +7,7 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from privet.core.errors import InvariantError
@@ -68,9 +69,10 @@ def _owner(schema: Schema, record: Row, row: Row) -> Any:
         return None
     if not isinstance(schema.unit, Window):
         return person
-    time = row[schema.unit.time]
-    if time is None:
+    if row[schema.unit.time] is None:
         return None
+    # as it is stored: the bounds of one table are not those of another
+    time = read(record.get(schema.unit.time), replace(schema.columns[schema.unit.time], low=None, high=None))
     origin = datetime.datetime.combine(schema.unit.origin, datetime.time())
     return person, (as_kind("timestamp", time) - origin) // schema.unit.length
 

@@ -9,8 +9,9 @@ from privet.core.schema import Schema
 from privet.core.unit import Person, Window
 from privet.query.functions import LONGEST
 
-from .text import whole
-from .values import clamped, physical
+from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
+from .text import constant, whole
+from .values import between, clamped, physical
 
 _DAY = datetime.timedelta(days=1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -24,8 +25,9 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
     The person is as it is stored and neither clamped nor cut: that would make one person of several. For a window of
     time the unit is the person and the bucket that holds the row's time.
 
-    Guarantee: rows of a person within a window of the unit's length have one of at most two units: buckets are that
-    long, and a time that is clamped to its bounds moves no further from another.
+    Guarantee: rows of a person within a window of the unit's length have one of at most two units, over all tables:
+    buckets are that long, and a row's is that of its time as it is stored. Held to the bounds of its own table, a time
+    would be elsewhere than the same time in another; held to the calendar, it moves no further from any other.
     """
     unit, names = schema.unit, physical(schema)
     if not isinstance(unit, (Person, Window)):
@@ -42,9 +44,11 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
         owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"
     if isinstance(unit, Person):
         return owner, known
-    time = clamped(f"{prefix}{names[unit.time]}", schema.columns[unit.time])
-    bucket = _bucket(unit, f"({time})", dates=schema.columns[unit.time].kind == "date")
-    return f"struct_pack(p := {owner}, b := {bucket})", f"{known} AND ({time}) IS NOT NULL"
+    time, dates = f"{prefix}{names[unit.time]}", schema.columns[unit.time].kind == "date"
+    first, last = (FIRST, LAST) if dates else (FIRST_MOMENT, LAST_MOMENT)
+    bucket = _bucket(unit, f"({between(time, constant(first), constant(last))})", dates=dates)
+    known += f" AND ({clamped(time, schema.columns[unit.time])}) IS NOT NULL"
+    return f"struct_pack(p := {owner}, b := {bucket})", known
 
 
 def _bucket(unit: Window, time: str, *, dates: bool) -> str:
