@@ -59,6 +59,13 @@ ANYTHING = {
 """Parameters that take anything at all, and why."""
 
 
+PATIENT = {
+    "privet.TopK.delta": 10.0,
+    "privet.accounting.calibrate_by_theorem.times": 20.0,
+    "privet.plots.plot_composition.delta": 20.0,
+}
+"""Seconds where a small delta, or many releases, take many loss distributions: slow, and yet answered."""
+
 OURS = {
     "privet.SqliteLedger.store.released": "made by a release alone",
     "privet.ledger.memory.MemoryLedger.store.released": "made by a release alone",
@@ -149,7 +156,8 @@ def try_value(door: Door, call: Working, parameter: str, hostile: Hostile, secon
             return None
         return fault(f"the message names nothing: {error}")
     except LedgerError as error:
-        return None if allowed(value) else fault(f"the ledger is blamed: {error}")
+        told = allowed(value) or parameter == "lines"  # a line that is read before the one that is none
+        return None if told else fault(f"the ledger is blamed: {error}")
     except InvariantError as error:
         return None if f"{door.name}.{parameter}" in OURS else fault(f"Privet blames itself: {error}")
     except BudgetExceeded:
@@ -205,7 +213,7 @@ def faults_of(door: Door) -> Iterator[Fault]:
             continue
         started = time.process_time()
         call.call()
-        seconds = SECONDS + 2 * (time.process_time() - started)
+        seconds = PATIENT.get(f"{door.name}.{parameter}", SECONDS + 2 * (time.process_time() - started))
         for hostile in chosen(door, parameter):
             COUNTS["trials"] += 1
             found = try_value(door, call, parameter, hostile, seconds)

@@ -211,6 +211,6 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms/numeric_sparse.py",
         SIMULATED,
-        ("values[places == place] = self.measure.simulate(", "values[places == place] = (lambda exact, _: exact)("),
+        ("drawn = self.measure.simulate(", "drawn = (lambda exact, count: [exact] * count)("),
     ),
 ]

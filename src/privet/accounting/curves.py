@@ -113,6 +113,8 @@ def _one_way(p: tuple[Fraction, ...], q: tuple[Fraction, ...], order: float) -> 
     if not steep:
         return inflate(math.log1p(above * plain) / above)
     top = max(steep)
+    if math.isinf(top):
+        return float_up(_extremes(p, q))  # at orders beyond all doubles: the largest loss, which bounds every order
     total = math.fsum(math.exp(value - top) for value in steep) + above * plain * math.exp(-top)
     return inflate((top + math.log(total)) / above)
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.core.errors import BadParameter
-from privet.core.pair import Pair
+from privet.core.pair import NoPair, Pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +31,8 @@ LONGEST = 1300.0
 _EXPONENT = 650.0
 _SHORT = 2.0
 """A curve that ends this soon is not worth cutting off earlier."""
-_MOST_POINTS = 2**24
+MOST_POINTS = 2**24
+LARGEST_STEP = 500.0
 _FEWEST = 4
 _NEAR = 2.0**-8
 """The part of a cell over which its first and its last chord are taken."""
@@ -140,8 +140,8 @@ def _both(
 
 def _points(curve: Curve, step: float, far: float) -> tuple[Floats, Floats]:
     """Return the curve at 0, step, ..., to one step beyond `far`, and e**epsilon there, scaled to stay finite."""
-    if not 1e-300 < step < 500 or far / step > _MOST_POINTS:
-        raise BadParameter("step", step, f"so wide that losses take at most {_MOST_POINTS:,} steps, and below 500")
+    if not 1e-300 < step < LARGEST_STEP or far / step > MOST_POINTS:
+        raise NoPair("the losses are too large, or too far apart, for a distribution on a lattice")
     count = max(_FEWEST, math.ceil(far / step) + 1)
     epsilons = step * np.arange(count + 1, dtype=np.float64)
     values = np.minimum(1.0, curve(epsilons))

@@ -22,7 +22,7 @@ from privet.core.rounding import float_down, float_up
 
 from .aim import LARGEST, LONGEST, TOLERANCE, Aim, Sketch, aim, aligned, longest, reaches_of, sketch, step_for
 from .convolve import Part
-from .discretise import Extent, Lattice, lower, upper
+from .discretise import LARGEST_STEP, MOST_POINTS, Extent, Lattice, lower, upper
 from .distribution import LossDistribution, OptimisticLoss, compose_lower, compose_upper
 from .gather import Copies, gather, remaining
 
@@ -125,6 +125,8 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
         spacing = aligned(gathered.pairs, max(wanted, 16 * width / LARGEST, longest(reaches) / LONGEST))
     else:
         spacing = float_up(positive(step, "step"))
+        if not 1e-300 < spacing < LARGEST_STEP or longest(reaches) / spacing > MOST_POINTS:
+            raise BadParameter("step", step, f"below {LARGEST_STEP:g}, and at least a {MOST_POINTS:,}th of the losses")
     low, high = (_lattices(gathered.pairs, reaches, spacing, make) for make in (lower, upper))
     made = []
     for side, aimed in enumerate(aims):

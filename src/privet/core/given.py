@@ -21,8 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from .errors import BadParameter, PrivetError, RequestError
-from .exact import is_unicode, rational, whole
+from .errors import BadParameter, BadValue, PrivetError, RequestError
+from .exact import is_unicode, rational, read_rational
 
 T = TypeVar("T")
 MOST_ITEMS = 10**7
@@ -135,10 +135,12 @@ def function(value: object, parameter: str, allowed: str = "a function") -> Call
 def called(given: Callable[..., T], parameter: str, *arguments: object) -> T:
     """Return what a caller's function returns; where it raises, say so by its parameter's name and quote nothing.
 
-    Our own errors pass: the function may have refused what it was given in words that help.
+    Our own errors are quoted or pass: the function may have refused what it was given in words that help.
     """
     try:
         return given(*arguments)
+    except (BadParameter, BadValue) as error:
+        kind = f"{type(error).__name__} ({error})"
     except PrivetError:
         raise
     except Exception as error:
@@ -221,7 +223,7 @@ def _real(value: object, parameter: str) -> float:
 
 
 _READERS: dict[Any, Callable[[object, str], Any]] = {
-    int: lambda value, parameter: whole(value, parameter, least=-(2**256), most=2**256),
+    int: lambda value, parameter: _integer(value, parameter),
     float: _real,
     Fraction: lambda value, parameter: rational(value, parameter),
     Decimal: lambda value, parameter: rational(value, parameter),
@@ -229,6 +231,13 @@ _READERS: dict[Any, Callable[[object, str], Any]] = {
     str: lambda value, parameter: plain_text(value, parameter),
     Path: lambda value, parameter: Path(path(value, parameter)),
 }
+
+
+def _integer(value: object, parameter: str) -> int:
+    exact = read_rational(value) if not isinstance(value, int) else Fraction(int(value))
+    if isinstance(value, bool) or exact is None or exact.denominator != 1 or not hasattr(value, "__index__"):
+        raise BadParameter(parameter, value, "a whole number")
+    return int(exact)
 
 
 def _refuse(value: object, hint: Any, parameter: str) -> NoReturn:

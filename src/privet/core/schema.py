@@ -125,7 +125,7 @@ def _double(value: object, parameter: str) -> Fraction:
     return found
 
 
-def category(values: object, *, nullable: bool = False) -> Column:
+def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable: bool = False) -> Column:
     """Return a column with a public list of values, all of them text, whole numbers or booleans."""
     allowed = "a list of different values, all text, all whole numbers or all booleans"
     if not isinstance(values, (list, tuple, range)) or not values:

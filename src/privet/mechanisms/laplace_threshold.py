@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from privet.accounting.events import ThresholdEvent
+from privet.core.errors import BadParameter
 from privet.core.exact import open_probability, positive
 from privet.core.sensitivity import Neighbors
 
@@ -37,6 +38,8 @@ class LaplaceThreshold(NoisyThreshold):
         self, *, epsilon: object, delta: object, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
     ) -> None:
         loss, failure = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+        if failure < Fraction(1, 10**300):
+            raise BadParameter("delta", delta, "at least 1e-300")
         several, together, relation = read_people(keys, group, neighbors)
         moved = several * together * (1 if relation == "add-remove" else 2)
         drawn = Laplace(sensitivity=moved << SHIFT, epsilon=loss)

@@ -111,10 +111,13 @@ class NumericSparse(Sparse):
         answered, places, gaps = run.ask_all(to_grid(numbers, self._steps.exponent))
         values = tuple(self._value(numbers.values[place], numbers.whole) for place in places)
         shown = tuple(map(self._number, gaps))
-        return Crossings(answered, run.left == 0, tuple(places), shown, values, self.improved(values, shown))
+        return Crossings(answered, run.left == 0, tuple(places), shown, values, self._improved(values, shown))
 
     def simulate(self, queries: Any, times: int) -> NDArray[np.float64]:
-        """Return so many runs over the same queries, as `Sparse` does, with a column for each crossing's number."""
+        """Return so many runs over the same queries, as `Sparse` does, with a column for each crossing's number.
+
+        It is NaN where there was no crossing.
+        """
         import numpy as np
 
         numbers = self._read_all(queries)
@@ -123,14 +126,17 @@ class NumericSparse(Sparse):
         values = np.full(places.shape, np.nan)
         for place in np.unique(places[places >= 0]).astype(int).tolist():
             exact = numbers.values[place]
-            values[places == place] = self.measure.simulate(
+            drawn = self.measure.simulate(
                 int(exact) if numbers.whole else exact, int(np.count_nonzero(places == place))
             )
+            values[places == place] = [float_near(Fraction(number)) for number in np.asarray(drawn).tolist()]
         return np.hstack([rows, values])
 
     def improved(self, values: tuple[int | float, ...], gaps: tuple[float, ...]) -> tuple[float, ...]:
         """Return the values of one run's crossings improved by their gaps, as the best linear unbiased estimates do."""
-        told, shown = read_released(values, "values"), read_released(gaps, "gaps")
+        return self._improved(read_released(values, "values"), read_released(gaps, "gaps"))
+
+    def _improved(self, told: tuple[int | float, ...], shown: tuple[float, ...]) -> tuple[float, ...]:
         base = float_near(self.threshold)
         bar, query = float_up(2 * self.threshold_scale**2), float_up(2 * self.query_scale**2)
         return improve(

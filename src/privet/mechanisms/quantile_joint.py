@@ -68,6 +68,8 @@ class Quantiles(Mechanism):
         neighbors: Neighbors = "add-remove",
     ) -> None:
         shares, total = read_shares(quantiles), positive(epsilon, "epsilon")
+        if total < Fraction(1, 10**200):
+            raise BadParameter("epsilon", epsilon, "at least 1e-200")
         if len(shares) < 2:
             raise BadParameter("quantiles", quantiles, "at least two shares; for one, use Quantile")
         if read_neighbors(neighbors) == "add-remove":

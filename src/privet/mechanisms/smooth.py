@@ -72,7 +72,7 @@ class SmoothSensitivity(Mechanism):
         object.__setattr__(self, "noise", read_tail(noise))
         object.__setattr__(self, "smoothing", open_probability(smoothing, "smoothing"))
         if self.beta < Fraction(1, 2**30):
-            raise BadParameter("epsilon", epsilon, "large enough that beta is at least 2**-30")
+            raise BadParameter("epsilon", epsilon, "large enough, at this smoothing, that beta is at least 2**-30")
 
     @cached_property
     def event(self) -> PureEvent | ApproximateEvent:

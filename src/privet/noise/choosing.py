@@ -53,6 +53,8 @@ def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int | Non
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
     """
     scores, pace = read_weights(widths, gaps), positive(rate, "rate")
+    if not scores[0].size:
+        raise BadValue("widths", "an empty array", "a width for each of one or more options")
     if size is None:
         return choose_from(SYSTEM, *scores, pace)
     return choose_many(SYSTEM, *scores, pace, read_size(size))
@@ -68,10 +70,10 @@ def read_weights(widths: object, gaps: object) -> tuple[Integers64, Integers64]:
 
 def read_integers(values: object, parameter: str, *, least: int = 0) -> Integers64:
     """Return a one-dimensional array of int64 within 2**62; refuse anything else without quoting it."""
-    allowed = f"a one-dimensional int64 array of numbers from {least} to 2**62 - 1, not empty"
-    if type(values) is not np.ndarray or values.ndim != 1 or values.dtype != np.int64 or not values.size:
+    allowed = f"a one-dimensional int64 array of numbers from {least} to 2**62 - 1"
+    if type(values) is not np.ndarray or values.ndim != 1 or values.dtype != np.int64:
         raise BadValue(parameter, f"a {type(values).__name__}", allowed)
-    if values.min() < least or values.max() >= 2**62:
+    if values.size and (values.min() < least or values.max() >= 2**62):
         raise BadValue(parameter, "numbers outside that", allowed)
     return values
 

@@ -19,6 +19,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.core.errors import BadParameter
 from privet.core.exact import Number, positive, whole
 from privet.core.given import choice
 
@@ -56,7 +57,7 @@ def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int
     Cites: [DR19, Gumbel noise and peeling].
     """
     contest = Contest(scores, positive(rate, "rate"), law)
-    count = whole(winners, "winners", least=1, most=contest.size)
+    count = _winners(winners, contest.size)
     if size is None:
         return np.array(contest.leaders(count), dtype=np.int64)
     return contest.fill_leaders(read_size(size), count)
@@ -72,11 +73,20 @@ def noisy_top_with_gaps(
     Guarantee: as for `noisy_top`; each distance is that of the real noisy scores, rounded down to whole steps.
     """
     contest = Contest(scores, positive(rate, "rate"), law)
-    count, unit = whole(winners, "winners", least=1, most=contest.size - 1), positive(step, "step")
+    count, unit = _winners(winners, contest.size - 1), positive(step, "step")
+    if not Fraction(1, 2**900) <= contest.rate * unit <= 2**900:
+        raise BadParameter("step", step, "such that rate times step lies within 2**-900 and 2**900")
     if size is None:
         order, gaps = contest.leaders_and_gaps(count, unit)
         return np.array(order, dtype=np.int64), gaps
     return contest.fill_leaders_and_gaps(read_size(size), count, unit)
+
+
+def _winners(winners: object, most: int) -> int:
+    count = whole(winners, "winners", least=1)
+    if count > most:
+        raise BadParameter("winners", winners, f"at most {most} among so many scores")
+    return count
 
 
 class Contest(Race):
@@ -86,6 +96,7 @@ class Contest(Race):
         named = cast(Law, choice(law, "law", ("gumbel", "exponential", "laplace")))
         super().__init__(scores, rate)
         self._law = named
+        self.rate = rate
         self.size: int = self._behind.size
 
     def leaders(self, count: int, source: Source = SYSTEM) -> list[int]:

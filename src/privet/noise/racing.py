@@ -138,7 +138,7 @@ def _read(scores: object) -> NDArray[Any]:
     """Return the scores as a float64, int64, uint64 or object array, refusing without quoting."""
     if isinstance(scores, (list, tuple)):
         scores = _array_of(scores)
-    if not isinstance(scores, np.ndarray):
+    if not isinstance(scores, np.ndarray) or isinstance(scores, np.ma.MaskedArray):
         raise BadValue("scores", f"a {type(scores).__name__}", _ALLOWED)
     if scores.ndim != 1 or scores.size == 0:
         raise BadValue("scores", f"an array of shape {scores.shape}", _ALLOWED)

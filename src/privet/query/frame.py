@@ -83,6 +83,9 @@ __all__ = [
     "when",
 ]
 
+_MOST_COLUMNS = 1000
+"""How many columns a question groups by, at most."""
+
 Named = tuple[tuple[str | None, Expression], ...]
 
 
@@ -118,6 +121,8 @@ class Frame:
         """Return the rows in several groupings: a list of columns for each, empty for all rows together."""
         if not sets or any(isinstance(one, str) or not isinstance(one, Sequence) for one in sets):
             raise BadParameter("sets", sets, "lists of columns, such as ['ward', 'age'], ['ward'], []")
+        if any(len(one) > _MOST_COLUMNS or isinstance(one, bytes) for one in sets):
+            raise BadParameter("sets", "too many", f"lists of at most {_MOST_COLUMNS} columns")
         read_sets = [self._named(tuple(one), {}, "sets") for one in sets]
         added = tuple({one: (name, one) for several in read_sets for name, one in several}.values())
         return self._with_levels(added, tuple(tuple(one for _, one in several) for several in read_sets))

@@ -115,7 +115,7 @@ class Term:
     def __invert__(self) -> Term:
         return self._with("not")
 
-    def is_in(self, values: list[object] | tuple[object, ...]) -> Term:
+    def is_in(self, values: list[Constant] | tuple[Constant, ...]) -> Term:
         """Return whether the value is one of some constants."""
         if not isinstance(values, (list, tuple)) or not values or any(value is None for value in values):
             raise BadParameter("values", values, "a list of constants other than None")
@@ -164,7 +164,7 @@ class Term:
         """Return the least whole number that is not below the value."""
         return self._with("ceil")
 
-    def round(self, digits: int | None = None) -> Term:
+    def round(self, digits: int | Term | None = None) -> Term:
         """Return the value rounded, halves up: to a whole number, or to so many decimals."""
         return self._with("round") if digits is None else self._with("round_to", digits=_digits(digits))
 
@@ -176,7 +176,7 @@ class Term:
         """Return the natural logarithm; NULL up to 0."""
         return self._with("ln")
 
-    def bin(self, width: Number) -> Term:
+    def bin(self, width: Number | Term) -> Term:
         """Return the low end of the bin of a width that holds the value."""
         return self._with("bin", width=positive_constant(width, "width"))
 

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.core.errors import InvariantError
+from privet.core.errors import InvariantError, RequestError
 from privet.noise import below_each, choose_each
 from privet.noise.choosing import accepts
 from privet.noise.choosing_each import MOST_GROUPS, accepts_each, below_each_from, choose_each_from, envelopes
@@ -122,8 +122,19 @@ def test_no_groups_are_no_choices() -> None:
 
 
 def test_choices_among_nothing_are_a_mistake_of_ours() -> None:
-    for widths, sizes, rate in (([1, 0], [1, 1], 1), ([1, 1], [1, 1], -1), ([1, 1], [2, 0], 1), ([1], [1], -1)):
-        with pytest.raises(InvariantError):
-            choose_each(np.array(widths), np.array([0] * len(widths)), np.array(sizes), Fraction(rate))
     with pytest.raises(InvariantError):
+        choose_each(np.array([1, 0]), np.array([0, 0]), np.array([1, 1]), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("widths", "sizes", "rate", "named"),
+    [([1, 1], [1, 1], -1, "rate"), ([1, 1], [2, 0], 1, "sizes"), ([1, 1], [3], 1, "sizes"), ([1], [1], -1, "rate")],
+)
+def test_what_is_no_group_is_refused_by_name(widths: list[int], sizes: list[int], rate: int, named: str) -> None:
+    with pytest.raises(RequestError, match=f"{named} must be"):
+        choose_each(np.array(widths), np.array([0] * len(widths)), np.array(sizes), Fraction(rate))
+
+
+def test_more_groups_than_have_room_are_refused() -> None:
+    with pytest.raises(RequestError, match="sizes must be"):
         choose_each(*(np.ones(MOST_GROUPS + 1, dtype=np.int64),) * 3, Fraction(1))

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import betainc
 from scipy.stats import chi2
 
-from privet.core.errors import InvariantError, RequestError
+from privet.core.errors import RequestError
 from privet.noise import rounded_laplace, rounded_power, rounded_student
 from privet.noise.heavy import power_from, power_region, settle, settle_many, student_from, student_region
 
@@ -153,7 +153,7 @@ def test_scales_of_any_size_are_exact() -> None:
 def test_what_is_no_noise_is_refused() -> None:
     for scale in (Fraction(0), Fraction(-1)):
         for draw, _ in KINDS.values():
-            with pytest.raises(InvariantError):
+            with pytest.raises(RequestError, match="scale must be"):
                 draw(scale)
     with pytest.raises(RequestError, match="power must be"):
         rounded_power(Fraction(1), 1)
