@@ -167,6 +167,7 @@ MUTANTS: list[Mutant] = [
         f"{FAULTS} {FILES} {TAMPERING}",
         ("            if not proof.holds(pinned):", "            if False:"),
         ("            remember(file, proof)\n", ""),
+        ("Pages(connection, self._clock, proof.state, hashes).state", "Pages(connection, self._clock, None).state"),
         ("                schema.check_tables(connection)\n", ""),
         ("            schema.check_guards(connection)\n", ""),
     ),
@@ -215,7 +216,6 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger/pages.py",
         TAMPERING,
-        ("(cached_state(connection) if proven is None else None)", "cached_state(connection)"),
         ("or self._proven[32 * (head.number - 1) : 32 * head.number] == head.hash", "or True"),
     ),
     *of(
