@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
     from .session import Session
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AboveThreshold",

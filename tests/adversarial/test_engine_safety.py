@@ -173,7 +173,7 @@ def test_globs_are_expanded_when_the_tables_are_opened(tmp_path):
     [
         ("/nowhere/at-all.parquet", "no file"),
         (__file__, "must end in"),
-        (object(), "must be a Parquet or CSV path"),
+        (object(), "must be a path"),
         ([{"name": "secret row"}], "must be a Parquet or CSV path"),
         (pa.table({"name": ["secret row"]}), "declares a column 'age'"),
         (pa.table({"name": ["secret row"], "age": [["list"]]}), "holds another type"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privet.core.errors import BadParameter, BadValue
+from privet.core.errors import BadParameter, BadValue, raise_alone
 from privet.core.given import called, function, listed
 from privet.mechanisms.reading import read_floats
 
@@ -71,7 +71,7 @@ def audit_bits(
         try:
             numbers = np.asarray(_doubles(drawn))
         except BadValue:
-            raise BadParameter("draw", draw, "a function of a value and a count that returns so many doubles") from None
+            raise_alone(BadParameter("draw", draw, "a function of a value and a count that returns so many doubles"))
         return low_bits(numbers).reshape(numbers.shape)
 
     alarm = ALARM / len(tried)

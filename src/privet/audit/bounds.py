@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, raise_alone
 from privet.core.exact import failure_probability, nonnegative, open_probability, whole
 from privet.core.given import instance, read_fields
 from privet.core.rounding import float_down, float_near
@@ -59,7 +59,7 @@ def _counted(hits: object, trials: object, alarm: object) -> tuple[Floats, Float
     try:
         outside = bool(((seen < 0) | (seen > tried)).any())
     except ValueError:
-        raise BadParameter("hits", hits, "as many numbers as there are of trials, or one") from None
+        raise_alone(BadParameter("hits", hits, "as many numbers as there are of trials, or one"))
     if outside:
         raise BadParameter("hits", hits, "from 0 to the number of trials")
     return seen, tried, wrong

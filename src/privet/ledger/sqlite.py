@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from privet.core.budget import Budget
-from privet.core.errors import BadParameter, LedgerError, PrivetError
+from privet.core.errors import BadParameter, LedgerError, PrivetError, raise_alone
 from privet.core.exact import read_seconds
 from privet.core.given import function, is_a
 from privet.core.given import path as given_path
@@ -327,8 +327,8 @@ def _lines(lines: object) -> Iterator[str]:
         except PrivetError:
             raise
         except OSError as error:
-            raise LedgerError(f"the lines of the ledger cannot be read: {error.strerror}") from None
+            raise_alone(LedgerError(f"the lines of the ledger cannot be read: {error.strerror}"))
         except Exception as error:  # a foreign iterator may raise anything
-            raise BadParameter("lines", type(error).__name__, allowed) from None
+            raise_alone(BadParameter("lines", type(error).__name__, allowed))
 
     return each()
