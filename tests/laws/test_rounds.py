@@ -117,7 +117,7 @@ def test_an_answer_is_charged_for_the_rounds_that_it_took_and_says_so(budget: Bu
 
 def test_rounds_stop_as_soon_as_every_cell_is_narrow_enough() -> None:
     with session() as asked:
-        once = asked.ask(WARDS, within={"cost": 900}, at_most=2)
+        once = asked.ask(WARDS, within={"cost": 1000}, at_most=2)  # as wide as the bounds are
         assert once.accuracy is not None
         assert once.accuracy.reached
         assert len(once.accuracy.receipts) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -56,11 +57,17 @@ def planned(sql: str, groups: int = 2) -> Plan:
 def silenced(plan: Plan) -> tuple[Plan, Silent]:
     """Return a plan without noise, still with its thresholds."""
     silent: Any = Silent()
+
+    def quiet(value: Any) -> Any:  # which no plan accepts when it is made
+        made = copy(value)
+        object.__setattr__(made, "mechanism", silent)
+        return made
+
     passes = tuple(
         replace(
             one,
-            measures=tuple(replace(measure, mechanism=silent) for measure in one.measures),
-            keys=None if one.keys is None else replace(one.keys, mechanism=silent),
+            measures=tuple(quiet(measure) for measure in one.measures),
+            keys=None if one.keys is None else quiet(one.keys),
         )
         for one in plan.passes
     )

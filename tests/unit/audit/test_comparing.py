@@ -10,7 +10,7 @@ import pytest
 
 from privet.audit.comparing import Claim, Seen, claims_of
 from privet.core.expression import Column
-from privet.core.scan import Discovery, GroupKey, Once, Scan, Sum
+from privet.core.scan import Discovery, GroupKey, Once, Scan, Sum, Truncate
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person, Rows
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
@@ -60,7 +60,8 @@ def test_a_claim_is_what_the_noise_is_made_for_and_not_what_the_plan_says_of_it(
 
 def found(order: Any, most: int, shift: int = 2, unit: Any = None) -> tuple[Scan, KeyRelease]:
     schema = replace(SCHEMA, unit=Person("x") if unit is None else unit)
-    scan = replace(SCAN, schema=schema, sums=(), discovery=Discovery(most, order, shift))
+    bounding = Once() if isinstance(schema.unit, Rows) else Truncate(1, 1)
+    scan = replace(SCAN, schema=schema, sums=(), bounding=bounding, discovery=Discovery(most, order, shift))
     size = key_sensitivity(scan)
     noise = Laplace(sensitivity=size, epsilon=1) if order < 2 else Gaussian(sensitivity=size, rho=1)
     return scan, KeyRelease(size, noise, 100, Fraction(1, 100), shift)
