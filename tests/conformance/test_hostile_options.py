@@ -238,7 +238,8 @@ def fault(parameter: click.Parameter, text: str, result: Result, seconds: float)
         name = (parameter.name or "").replace("_", "[-_ ]?")
         if result.exit_code == 0 and not NUMBER.fullmatch(text.strip(" \t")):
             return "accepted, and it is no number"
-        if result.exit_code == 2 and not re.search(name, told, re.IGNORECASE):
+        unwritten = "can be written down" in told  # the word itself is quoted, before any option is read
+        if result.exit_code == 2 and not unwritten and not re.search(name, told, re.IGNORECASE):
             return f"the message names nothing: {told[:200]}"
     return f"takes {seconds:.1f} s of CPU time" if seconds > 10 else None
 

@@ -143,7 +143,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "cli/init.py",
         "unit/cli/test_init.py",
-        ('    if output.exists() and not said["force"]:\n', "    if False:\n"),
+        ('    if _is_there(output) and not said["force"]:\n', "    if False:\n"),
         ("    if wrong and not asks:\n", "    if False:\n"),
     ),
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import os
 import sys
 from io import TextIOWrapper
 
@@ -39,6 +40,14 @@ COMMANDS = {
 
 class _Door(click.Group):
     """A group that imports a command when it is used and turns errors into messages and exit statuses."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for word in args:
+            try:
+                os.fsencode(word)
+            except UnicodeEncodeError:
+                raise click.UsageError(f"{word[:60]!a} is no text that can be written down", ctx) from None
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -57,7 +57,7 @@ def command(**said: Any) -> None:
     from .init_tables import make_draft
 
     output, as_json = Path(said["output"]), bool(said["as_json"])
-    if output.exists() and not said["force"]:
+    if _is_there(output) and not said["force"]:
         raise RequestError(f"there is a file {str(output)!r} already; give another --output, or --force")
     draft = make_draft(said, output)
     asks = said["ask"] if said["ask"] is not None else sys.stdin.isatty() and not as_json
@@ -79,6 +79,13 @@ def command(**said: Any) -> None:
         print_text("Still to be filled in:")
         print_facts([(f"  line {one.line}", printable(one.message)) for one in missing])
     print_text("Next: privet check" + ("" if str(output) == "privet.toml" else f" --config {output}"))
+
+
+def _is_there(output: Path) -> bool:
+    try:
+        return output.exists()
+    except OSError:  # a name that is too long, or a folder that may not be entered
+        return False
 
 
 def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
