@@ -57,12 +57,12 @@ MUTANTS: list[Mutant] = [
         ("return min(corners), max(corners)\n\n\ndef divide", "return corners[0], corners[-1]\n\n\ndef divide"),
         ("return Fraction(0), (None if low is None or high is None else max(-low, high))", "return Fraction(0), high"),
         ("corners = [low, high] + ([Fraction(0)] if low <= 0 <= high else [])", "corners = [low, high]"),
+        ("return near if near <= x else Fraction(math.nextafter(float(x), -math.inf))", "return near"),
     ),
     *of(
         "query/intervals.py",
         "laws/test_engine_facts.py",
         ("low, high = outward(add(x, (HALF, HALF)))", "low, high = add(x, (HALF, HALF))"),
-        ("return near if near <= x else Fraction(math.nextafter(float(x), -math.inf))", "return near"),
     ),
     *of(
         "query/typed.py",

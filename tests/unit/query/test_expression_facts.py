@@ -17,6 +17,7 @@ from privet.core.schema import Schema, boolean, category, date, integer, number,
 from privet.core.unit import Person
 from privet.query.facts import facts_of
 from privet.query.functions import FUNCTIONS, typed
+from privet.query.intervals import outward
 from privet.query.normal import call
 from privet.query.typed import clamp_ends
 from privet.query.within import group_facts
@@ -80,6 +81,7 @@ def ends(expression: Expression) -> tuple[object, object]:
             datetime.date(2025, 1, 1),
             "date",
         ),
+        (f("multiply", Fraction(10**300), Fraction(10**300)), 0, 0, "number"),  # which is always NULL
         (f("power", Fraction(10**300), 2), None, None, "number"),  # which no double holds: it is always NULL
         (f("case", f("greater", c("age"), 65), c("cost"), 0), -10, 1000, "number"),
         (f("coalesce", c("delta"), 50), -7, 50, "integer"),
@@ -370,3 +372,14 @@ def test_no_row_leaves_the_bounds_the_kind_or_the_step(
         assert Fraction(found).denominator == 1
         if low is not None and facts.step:
             assert (found - low) % facts.step == 0
+
+
+@pytest.mark.parametrize(
+    "x", [Fraction("0.1"), Fraction("0.3"), Fraction(-1, 3), Fraction(10**30 + 1), Fraction(1, 10**320)]
+)
+def test_ends_are_rounded_outward_to_doubles(x: Fraction) -> None:
+    low, high = outward((x, x))
+    assert low is not None
+    assert high is not None
+    assert low < x < high
+    assert high == Fraction(math.nextafter(float(low), math.inf))
