@@ -66,8 +66,6 @@ class Several(Road):
         listed = isinstance(questions, Sequence) and not isinstance(questions, str)
         if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
             raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
-        if confidence is not None:
-            open_probability(confidence, "confidence")
         read = [self._read_plain(question) for question in questions]
         targets = targets_of([wish for _, wish in read], within, confidence)
         spend = spend_of(self._budget, epsilon, rho)

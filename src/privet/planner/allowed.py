@@ -7,6 +7,8 @@ on a connection without private tables; a column without public values may hold 
 from __future__ import annotations
 
 import math
+import threading
+import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,17 +54,22 @@ def allowed_groups(
         return keys, None
     schemas = tuple(tables[name] for name in tables_of(relation))
     asked = (keys, relation, where, tuple(map(id, schemas)))
-    if asked in _FOUND:
-        _FOUND.move_to_end(asked)
-        return _FOUND[asked][1]
+    with _FINDING:
+        known = _FOUND.get(asked)
+    # an id may be another schema's by now: those of a closed session are not kept alive here
+    if known is not None and all(one() is schema for one, schema in zip(known[0], schemas, strict=True)):
+        return known[1]
     found = _allowed(keys, traced(relation, where, tables), tables)
-    _FOUND[asked] = schemas, found  # with the schemas, so that their ids stay theirs
-    while len(_FOUND) > _KEPT:
-        _FOUND.popitem(last=False)
+    with _FINDING:
+        _FOUND[asked] = tuple(map(weakref.ref, schemas)), found
+        _FOUND.move_to_end(asked)
+        while len(_FOUND) > _KEPT:
+            _FOUND.popitem(last=False)
     return found
 
 
-_FOUND: OrderedDict[Any, tuple[tuple[Schema, ...], Groups]] = OrderedDict()
+_FOUND: OrderedDict[Any, tuple[tuple[weakref.ref[Schema], ...], Groups]] = OrderedDict()
+_FINDING = threading.Lock()
 
 
 def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Schema]) -> Groups:
