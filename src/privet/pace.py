@@ -1,7 +1,7 @@
 """When an answer is handed over: on a grid of time, where one is set, so that how long it took says little.
 
-How long a question takes depends on the data. Whoever waits for a fresh answer, or for its failure, sees only how many
-steps of the grid have passed since they asked. What was stored, or is refused unread, need not wait.
+How long a question takes depends on the data. A caller who waits for a fresh answer, or for its failure, sees only
+how many steps of the grid have passed. What was stored, or is refused unread, need not wait.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Pace:
 
 
 def read_step(value: object) -> Fraction | None:
-    """Return a step of time in seconds, None for none; refuses what is no time, and what nobody would wait for."""
+    """Return a step of time in seconds, None for none; refuses values that are not a duration from 0 to an hour."""
     if value is None:
         return None
     allowed = f"a number of seconds above 0 and up to {LONGEST_STEP:,}, or left out: then nothing waits"

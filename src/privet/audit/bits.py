@@ -71,7 +71,7 @@ def audit_bits(
         try:
             numbers = np.asarray(_doubles(drawn))
         except BadValue:
-            raise_alone(BadParameter("draw", draw, "a function of a value and a count that returns so many doubles"))
+            raise_alone(BadParameter("draw", draw, "a function of a value and a count that returns that many doubles"))
         return low_bits(numbers).reshape(numbers.shape)
 
     alarm = ALARM / len(tried)

@@ -37,7 +37,7 @@ class HoldsPublicRows(Protocol):
     def public_rows(self, name: str) -> Sequence[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many.
 
-        Raises `InvariantError` for a table whose rows are somebody's, before it is read.
+        Raises `InvariantError` for a private table, before it is read.
         """
 
 

@@ -261,7 +261,7 @@ class Scan:
         check_fields(self)
         unit = self.schema.unit
         if isinstance(unit, (Link, Nobody)) or self.schema.contents is not None:
-            raise InvariantError("a scan reads what belongs to somebody, and says to whom")
+            raise InvariantError("a scan reads the rows of units, and names their owner")
         # of a unit with several rows every row would count in full, also towards the keys that are found
         if isinstance(self.bounding, Once) != isinstance(unit, Rows) and not isinstance(self.bounding, Pairs):
             raise InvariantError("only where each row is a unit may contributions go unbounded")

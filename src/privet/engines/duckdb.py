@@ -39,7 +39,7 @@ TIMEOUT = 600
 """Public constants: how much memory a scan may take, and for how many seconds it may run."""
 
 MOST_PUBLIC_ROWS = 200_000
-"""So many rows of a public table are listed, to see which groups it has."""
+"""The most rows of a public table that are listed to find its groups."""
 
 
 class DuckDB:

@@ -39,7 +39,7 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
         known += f" AND NOT isnan({owner})"
     if schema.columns[column].kind == "text":
         # joins copy it: one that is too long stands as its fingerprint, so that people stay apart; and that is longer
-        # than any that stands for itself, or somebody could be called like another's fingerprint
+        # than any that stands for itself, or one person's id could equal another's fingerprint
         mark = f"rpad(sha256({owner}), {LONGEST + 1}, '.')"
         owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"
     if isinstance(unit, Person):

@@ -84,6 +84,6 @@ def constant(value: Value) -> str:
 
 
 def keyed_hash(columns: Sequence[str], secret: int) -> str:
-    """Return a hash of columns under a key of 128 bits, by which rows are chosen: whoever has not the key cannot."""
+    """Return a hash of columns under a key of 128 bits, by which rows are chosen: unpredictable without the key."""
     first, second = (f"{(secret >> shift) & (2**64 - 1)}::UBIGINT" for shift in (0, 64))
     return f"hash(xor(hash({', '.join([*columns, first])}), {second}))"

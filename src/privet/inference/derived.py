@@ -24,7 +24,7 @@ _STRAIGHT = 0.02
 """How far, as a part of its moves, a formula may be off from moving as much one way as the other."""
 
 _SPARE = 10
-"""By so many times the mean distance between points the ends of a set are moved outwards, for what lies between."""
+"""The ends of a set are moved outwards by this many mean distances between points, for what lies between."""
 
 
 def depths(laws: Sequence[Law], points: Sequence[Floats]) -> Floats:

@@ -1,10 +1,11 @@
 """The folder that a ledger's files lie in: where it is, who may write to it, and one lock for all who charge.
 
-Whoever can take a name away from the folder can put another file there, so the folder has to be as safe as the file.
+Anyone who can remove a name from the folder can put another file there, so the folder has to be as safe as the file.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import stat
@@ -45,8 +46,8 @@ def check_folder(folder: Path, *, around: bool = False) -> None:
 
     With `around`, the ledger's own folder is not there yet, and this is the one that it will lie in.
 
-    The sticky bit, as /tmp has it, lets nobody take away what is another's. It makes a folder above safe; it does
-    not do for the folder itself, where a log or a journal that others lay beside the file would be read.
+    The sticky bit, as /tmp has it, prevents one user from removing another's files. It makes a folder above safe; it
+    does not do for the folder itself, where a log or a journal that others lay beside the file would be read.
     """
     if os.name != "posix":
         return
@@ -80,8 +81,9 @@ def _shared(folder: Path, found: os.stat_result) -> bool:
         try:
             if "system.posix_acl_access" in os.listxattr(folder):
                 return True
-        except OSError:
-            pass  # a file system without them
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:  # a file system without lists has none set
+                return True
     try:
         members = set(grp.getgrgid(found.st_gid).gr_mem)
         trusted = {pwd.getpwuid(found.st_uid).pw_name, "root"}
@@ -96,7 +98,7 @@ def _shared(folder: Path, found: os.stat_result) -> bool:
 def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
     """Keep every other process from charging a ledger in a folder, or raise `LedgerError` after a timeout.
 
-    SQLite's own lock lies in a file beside the ledger's. Whoever removes that file makes two locks of one, and two
+    SQLite's own lock lies in a file beside the ledger's. Removing that file splits one lock into two, and two
     processes could then charge at once, neither seeing the other. A folder cannot be removed while it holds the ledger.
 
     Guarantee: on POSIX, between two processes that charge the ledgers of one folder, one has ended its transaction and

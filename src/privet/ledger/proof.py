@@ -1,7 +1,7 @@
 """What this process has proven of a ledger: its balance and the hash of every entry, read from the first one on.
 
-A file can be forged in part: a balance in the cache, an entry with a hash that follows from the one before. Whoever
-kept a head can know better, and this is how: nothing that the file says is believed unless it is in the chain
+A file can be forged in part: a balance in the cache, an entry with a hash that follows from the one before. A caller
+who kept a head can know better, and this is how: nothing that the file says is believed unless it is in the chain
 that was followed here from the first entry.
 """
 

@@ -1,7 +1,7 @@
 """A history folded into a balance, as `State.apply` does it entry by entry, in a fraction of the time.
 
 Most entries are charges, which add to a few sums, and answers, which change nothing. Here sums are added up in place,
-and made into a state when somebody wants one.
+and made into a state when one is asked for.
 """
 
 from __future__ import annotations

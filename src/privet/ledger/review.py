@@ -12,8 +12,8 @@ from typing import Any
 
 from .records import Charged, Failed, Written, write_time
 
-MENDED = "2"
-"""What plans say as `rules` since every whole number is clamped in the engine and joined rows are counted first."""
+MENDED = 2
+"""The `rules` of plans from which on every whole number is clamped in the engine and joined rows are counted first."""
 
 _QUOTED = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'")
 _CALLED = re.compile(r"\b([A-Za-z_][A-Za-z_0-9]*)\s*\(")
@@ -71,7 +71,8 @@ def _suspects(charges: Iterable[Written], failed: set[int]) -> Iterator[Suspect]
 
 def _mended(charge: Charged) -> bool:
     """Return whether a plan was made by a version without the fault; several plans together all have to be."""
-    return charge.facts_text is not None and charge.facts.get("rules") == MENDED
+    rules = None if charge.facts_text is None else charge.facts.get("rules")
+    return isinstance(rules, str) and rules.isascii() and rules.isdigit() and int(rules[:9]) >= MENDED
 
 
 def _found(charge: Charged) -> tuple[bool, str] | None:

@@ -114,7 +114,7 @@ class NumericSparse(Sparse):
         return Crossings(answered, run.left == 0, tuple(places), shown, values, self._improved(values, shown))
 
     def simulate(self, queries: Any, times: int) -> NDArray[np.float64]:
-        """Return so many runs over the same queries, as `Sparse` does, with a column for each crossing's number.
+        """Return `count` runs over the same queries, as `Sparse` does, with a column for each crossing's number.
 
         It is NaN where there was no crossing.
         """

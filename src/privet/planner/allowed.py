@@ -31,7 +31,7 @@ from .keys import MOST_KEYS, group_key, listed_values, refuse_cells
 from .narrowed import narrowed
 
 MOST_TRIED = 2_000_000
-"""So many combinations of values are looked at; columns that would make more may hold anything."""
+"""The most combinations of values that are evaluated; columns beyond this limit may hold anything."""
 
 _KEPT = 64
 

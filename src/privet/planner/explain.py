@@ -206,8 +206,7 @@ def _joined_in_words(one: Pass) -> str:
     several = sum(join.most is not None for join in joins_of(one.scan.table))
     each = "Each join makes" if several > 1 else "The join makes"
     return (
-        f"{each} at most {most:,} rows for each {person_column(one.scan.schema.unit)}: where more would meet, the rest "
-        f"is dropped, chosen at random."
+        f"{each} at most {most:,} rows for each {person_column(one.scan.schema.unit)}: the excess is dropped at random."
     )
 
 

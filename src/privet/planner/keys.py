@@ -59,7 +59,7 @@ def count_cells(keys: Iterable[GroupKey], cells: tuple[tuple[Key, ...], ...] | N
 
 
 def refuse_cells(count: int) -> RequestError:
-    """Return the refusal of so many groups."""
+    """Return the refusal of a question with too many groups."""
     return RequestError(
         f"the public keys make {count:,} groups, each of which would be answered, present or not; the most is "
         f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE; or say "
@@ -71,7 +71,7 @@ def refuse_cells(count: int) -> RequestError:
 def to_be_found(query: Query, columns: Mapping[str, Facts]) -> Query:
     """Return a question whose groups are found in the data, as if nothing were declared about them.
 
-    Guarantee: every key takes the road of keys that are not public: a rule shows those that enough units hold, and its
+    Guarantee: every key is handled as one that is not public: a rule shows those that enough units hold, and its
     delta is charged. Rows whose key is none of the declared values are still in no group.
     """
     if not query.keys:

@@ -24,7 +24,9 @@ def mean_notes(plan: Plan) -> list[str]:
         for words in dict.fromkeys(_counted(one) for one in passes):
             if words and reading.aggregate.typical not in found.setdefault(words, []):
                 found[words].append(reading.aggregate.typical)
-    return [f"{_listed(names)} are over rows {words}, not over all rows alike" for words, names in found.items()]
+    return [
+        f"{_listed(names)} are taken over rows {words}, not over all rows equally" for words, names in found.items()
+    ]
 
 
 def _counted(one: Pass) -> str | None:

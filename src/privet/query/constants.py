@@ -253,4 +253,4 @@ _FOLDS_OF: Mapping[tuple[str, int], Fold] = {
     ("month", 1): _part(lambda moment: moment.month),
     ("day", 1): _part(lambda moment: moment.day),
 }
-"""Those of so many; functions whose exact results are no numbers of ours, such as logarithms, are not folded."""
+"""By name and number of arguments; functions whose exact results are no rationals, such as logarithms, are left out."""

@@ -25,7 +25,7 @@ _WIDE = LONGEST // 10
 _CALL, _ARGUMENT = 20, 10
 
 _READS = 5
-"""Conversions look at a text so many times."""
+"""How many times a conversion reads a text."""
 
 _COMPARES = frozenset(
     (

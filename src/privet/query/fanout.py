@@ -1,4 +1,4 @@
-"""How many rows joins may make of one unit's: bounded before anything is charged, so that nobody exhausts an engine.
+"""How many rows joins may make of one unit's: bounded before anything is charged, so that no unit exhausts an engine.
 
 A question that takes too long fails, and whether it does must not depend on one person. So each join that may pair
 many rows of a unit says how many pairs it makes at most; which they are is chosen by a keyed hash, in the engine.

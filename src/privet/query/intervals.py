@@ -16,7 +16,7 @@ Interval = tuple[Fraction | None, Fraction | None]
 HALF = Fraction(1, 2)
 NOWHERE: Interval = (None, None)
 ULPS = 8
-"""By so many units in the last place exp, ln and pow of an engine, and of the C library here, may be wrong together.
+"""The combined error of exp, ln and pow, in an engine and in the C library here, in units in the last place.
 
 Common libraries stay below 1 each; a law tries to refute this.
 """

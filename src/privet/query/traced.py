@@ -20,7 +20,7 @@ from .resolve import MOST_PARTS, parts_in, substitute
 from .shape import is_public, schema_of
 
 MOST_WAYS = 16
-"""In so many ways a row may come about, by the parts of UNION ALL, until they are followed no further."""
+"""The most ways in which a row may come about, by the parts of UNION ALL, that are followed."""
 
 Columns = Mapping[str, Expression]
 
