@@ -38,7 +38,8 @@ TYPICAL = [
 OTHERS = ["COUNT(*)", "SUM(x)", "COUNT(DISTINCT who)"]
 PEOPLE = [privet.Person("who"), privet.Window("who", "day", 7)]
 SENTENCE = re.compile(
-    r"^[a-z, ]+ are taken over rows (weighted so that each who(, in each bucket of [^,]+,)? counts as at most [\d,]+ rows?"
+    r"^[a-z, ]+ are taken over rows "
+    r"(weighted so that each who(, in each bucket of [^,]+,)? counts as at most [\d,]+ rows?"
     r"|of which each who(, in each bucket of [^,]+,)? has at most [\d,]+( in each of at most [\d,]+ groups?)?, "
     r"chosen at random), not over all rows equally$"
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from privet.core.errors import RequestError, UnknownName, Unsupported
 from privet.core.expression import Column, Expression
@@ -17,7 +17,7 @@ from .sql_clauses import Node, part, parts, refusal
 from .sql_expressions import Scope, find, translate
 from .sql_functions import NAMES
 
-Side = Literal["inner", "left", "right"]
+Side = typing.Literal["inner", "left", "right"]
 
 
 @dataclass(frozen=True)
