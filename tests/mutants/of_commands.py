@@ -6,41 +6,61 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "ledger/balance.py",
+        "ledger.balance:_balance",
         "unit/ledger/test_certificates.py",
         ("min(left.largest_epsilon, over.largest_epsilon)", "left.largest_epsilon"),
-        ("return max(charged, _share(delta, one.keys_delta))", "return charged"),
     ),
     *of(
-        "ledger/certificate.py",
+        "ledger.balance:spent_share",
         "unit/ledger/test_certificates.py",
-        ('"chain": str(then)', '"chain": str(last)'),
-        ('"taken": {"data set": _taken(charge.by_dataset)', '"taken": {"data set": _taken(charge.by_account)'),
-        ("not 1 <= number <= last", "not number <= last"),
+        ("max(charged, _share(delta, one.keys_delta))", "charged"),
     ),
     *of(
-        "cli/__init__.py",
+        "ledger.certificate:make_certificate",
+        "unit/ledger/test_certificates.py",
+        ("str(then)", "str(last)"),
+        ("charge.by_dataset", "charge.by_account"),
+    ),
+    *of(
+        "ledger.certificate:_charge",
+        "unit/ledger/test_certificates.py",
+        ("1 <= number <= last", "number <= last"),
+    ),
+    *of(
+        "cli:_Door.invoke",
         "unit/cli/test_door.py",
-        ("did not expect ({type(error).__name__})", "did not expect ({error})"),
+        ("type(error).__name__", "error"),
         ("ctx.exit(wrong.exit_status)", "pass"),
     ),
     *of(
-        "cli/answers.py",
+        "cli.answers:_up",
         "unit/cli/test_answer_tables.py",
-        ("return math.ceil(value * scale - 1e-9) / scale", "return round(value * scale) / scale"),
+        ("math.ceil(value * scale - 1e-9)", "round(value * scale)"),
+    ),
+    *of(
+        "cli.answers:figures",
+        "unit/cli/test_answer_tables.py",
         ("-_up(-bottom, decimals)", "_up(bottom, decimals)"),
-        ("max(top - value, value - bottom), decimals)", "top - value, decimals)"),
+        ("_up(max(top - value, value - bottom), decimals)", "_up(top - value, decimals)"),
     ),
     *of(
-        "cli/budget.py",
+        "cli.budget:round_down",
         "unit/cli/test_answer_tables.py",
-        ("ROUND_FLOOR", "ROUND_CEILING"),
-        ("math.ceil(share * 1000)", "math.floor(share * 1000)"),
+        ("decimal.ROUND_FLOOR", "decimal.ROUND_CEILING"),
     ),
     *of(
-        "ledger/entries.py",
+        "cli.budget:percent",
+        "unit/cli/test_answer_tables.py",
+        ("math.ceil", "math.floor"),
+    ),
+    *of(
+        "ledger.entries:read_entry",
         "unit/ledger/test_certificates.py",
         ('data.keys() != _FIELDS.get((data["v"], kind))', "not _ALL <= data.keys()"),
+    ),
+    *of(
+        "ledger.entries:_read_charge",
+        "unit/ledger/test_certificates.py",
         ('text(data["facts"]) if "facts" in data else None', 'data.get("facts")'),
     ),
 ]

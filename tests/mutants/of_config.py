@@ -6,144 +6,299 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "config/reading.py",
+        "config.reading:_exactly",
         "unit/config/test_reading.py adversarial/test_hostile_config.py",
-        ("        return Decimal(text)\n", "        return Decimal(float(text))\n"),
-        ("    root.finish()\n", "    pass\n"),
-        ("    for line, what in problems.places.todos:\n", "    for line, what in ():\n"),
-        ("if not stat.S_ISREG(file.stat().st_mode):", "if not file.exists():"),
+        ("Decimal(text)", "Decimal(float(text))"),
     ),
     *of(
-        "config/problems.py",
+        "config.reading:_config",
+        "unit/config/test_reading.py adversarial/test_hostile_config.py",
+        ("root.finish()", "pass"),
+    ),
+    *of(
+        "config.reading:parse_config",
+        "unit/config/test_reading.py adversarial/test_hostile_config.py",
+        ("problems.places.todos", "()"),
+    ),
+    *of(
+        "config.reading:_text",
+        "unit/config/test_reading.py adversarial/test_hostile_config.py",
+        ("stat.S_ISREG(file.stat().st_mode)", "file.exists()"),
+    ),
+    *of(
+        "config.problems:Section.read",
         "unit/config/test_reading.py adversarial/test_hostile_config.py",
         (
-            "        if not self.has(key):\n            return default\n        try:",
-            "        if not self.has(key):\n            return default\n        return default\n        try:",
+            "try:\n    ...\nexcept BadParameter as error:\n    ...\nexcept RequestError as error:\n    ...",
+            "return default\n"
+            "try:\n"
+            "    ...\n"
+            "except BadParameter as error:\n"
+            "    ...\n"
+            "except RequestError as error:\n"
+            "    ...",
         ),
-        ("        for key in unknown[:_SHOWN]:\n", "        for key in unknown[:0]:\n"),
-        ('sign if sign.isprintable() else "?" for sign in', "sign for sign in"),
     ),
     *of(
-        "config/columns.py",
-        "unit/config/test_reading.py",
-        ("if isinstance(value, int) and not -_INT64 <= value < _INT64:", "if False:"),
-        ("        if key in given and other not in given:\n", "        if False:\n"),
-        ('            section.problem(key, f"{kind} takes no {key};', '            str(f"{kind} takes no {key};'),
+        "config.problems:Section.finish",
+        "unit/config/test_reading.py adversarial/test_hostile_config.py",
+        ("unknown[:_SHOWN]", "unknown[:0]"),
     ),
     *of(
-        "config/accounts.py",
+        "config.problems:Problems.add",
+        "unit/config/test_reading.py adversarial/test_hostile_config.py",
+        ('sign if sign.isprintable() else "?"', "sign"),
+    ),
+    *of(
+        "config.columns:_column",
         "unit/config/test_reading.py",
+        ("isinstance(value, int) and not -_INT64 <= value < _INT64", "False"),
+    ),
+    *of(
+        "config.columns:_make",
+        "unit/config/test_reading.py",
+        ("key in given and other not in given", "False"),
         (
-            "if epsilon is not None and delta is not None:",
-            "if epsilon is not None and delta is not None and not needed:",
+            'section.problem(key, f"{kind} takes no {key}; leave it out, or write {_instead(kind, key)}")',
+            'str(f"{kind} takes no {key}; leave it out, or write {_instead(kind, key)}")',
         ),
+    ),
+    *of(
+        "config.accounts:read_budget",
+        "unit/config/test_reading.py",
+        ("epsilon is not None and delta is not None", "epsilon is not None and delta is not None and not needed"),
+    ),
+    *of(
+        "config.accounts:read_rules",
+        "unit/config/test_reading.py",
         ("type(most) is not type(budget)", "False"),
-        ("isinstance(budget, Approximate) or isinstance(cap, Pure)", "True or isinstance(cap, Pure)"),
-        ("            if name not in known:\n", "            if False:\n"),
     ),
     *of(
-        "config/tables.py",
+        "config.accounts:_fits_under",
         "unit/config/test_reading.py",
-        ('| {"neighbors": neighbors_of(name, well)}', ""),
-        ('    if section.has("unit") and section.has("link"):\n', "    if False:\n"),
-        ("        if name.casefold() in folded:\n", "        if False:\n"),
+        ("isinstance(budget, Approximate)", "True"),
     ),
     *of(
-        "config/links.py",
+        "config.accounts:_names.read",
         "unit/config/test_reading.py",
-        ("        if name in seen:\n            return None\n", "        if name in seen:\n            return name\n"),
-        ("    if columns[link.via].kind != others[link.column].kind:\n", "    if False:\n"),
+        ("name not in known", "False"),
     ),
     *of(
-        "config/sessions.py",
+        "config.tables:read_tables",
+        "unit/config/test_reading.py",
+        ('one | {"neighbors": neighbors_of(name, well)}', "one"),
+    ),
+    *of(
+        "config.tables:_facts",
+        "unit/config/test_reading.py",
+        ('section.has("unit") and section.has("link")', "False"),
+    ),
+    *of(
+        "config.tables:_check_names",
+        "unit/config/test_reading.py",
+        ("name.casefold() in folded", "False"),
+    ),
+    *of(
+        "config.links:_owner",
+        "unit/config/test_reading.py",
+        ("return None", "return name"),
+    ),
+    *of(
+        "config.links:_wrong",
+        "unit/config/test_reading.py",
+        ("columns[link.via].kind != others[link.column].kind", "False"),
+    ),
+    *of(
+        "config.sessions:open",
         "unit/config/test_sessions.py",
-        ("            about=about,\n", ""),
-        ("frozenset({*config.analysts[analyst].tables, *config.public})", "frozenset(config.tables)"),
-        ("        per_query=rules.per_query,\n", ""),
-        ("        head=config.ledger.head,\n", ""),
-        ("account=account,", "account=sorted(config.analysts or [account])[-1],"),
-        ("memory_limit=limits.memory_limit, ", ""),
+        (
+            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
+            "account=account, engine=engine, about=about, time_step=config.engine.time_step)",
+            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
+            "account=account, engine=engine, time_step=config.engine.time_step)",
+        ),
+        (
+            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
+            "account=account, engine=engine, about=about, time_step=config.engine.time_step)",
+            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
+            "account=sorted(config.analysts or [account])[-1], engine=engine, about=about, "
+            "time_step=config.engine.time_step)",
+        ),
     ),
     *of(
-        "config/practice.py",
+        "config.sessions:account_of",
+        "unit/config/test_sessions.py",
+        ("{*config.analysts[analyst].tables, *config.public}", "config.tables"),
+    ),
+    *of(
+        "config.sessions:open_ledger",
+        "unit/config/test_sessions.py",
+        (
+            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
+            "rules.budget for name, analyst in config.analysts.items()}, "
+            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share, "
+            "head=config.ledger.head)",
+            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
+            "rules.budget for name, analyst in config.analysts.items()}, expires=rules.expires, "
+            "keys_share=rules.keys_share, head=config.ledger.head)",
+        ),
+        (
+            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
+            "rules.budget for name, analyst in config.analysts.items()}, "
+            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share, "
+            "head=config.ledger.head)",
+            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
+            "rules.budget for name, analyst in config.analysts.items()}, "
+            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share)",
+        ),
+    ),
+    *of(
+        "config.sessions:open_engine",
+        "unit/config/test_sessions.py",
+        (
+            "DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout)",
+            "DuckDB(tables, threads=limits.threads, timeout=limits.timeout)",
+        ),
+    ),
+    *of(
+        "config.practice:_with_rows",
         "unit/config/test_practice.py",
-        ('    object.__setattr__(made, "source", str(file))\n', ""),
+        ('object.__setattr__(made, "source", str(file))', ""),
         ("replace(table.schema, version=VERSION)", "table.schema"),
-        ("            per_query=rules.per_query,\n", ""),
     ),
     *of(
-        "config/fake.py",
+        "config.practice:practice",
         "unit/config/test_practice.py",
-        ("return min(wanted, _ROWS, schema.rows, *ends)", "return min(wanted, _ROWS, *ends)"),
-        ("(int(low), int(high - low) + 1)", "(int(low), int(high - low) + 2)"),
-        ("        if column in self._unique[name]:\n", "        if False:\n"),
+        (
+            "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "
+            "in config.analysts.items()}, per_query=rules.per_query, keys_share=rules.keys_share)",
+            "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "
+            "in config.analysts.items()}, keys_share=rules.keys_share)",
+        ),
+    ),
+    *of(
+        "config.fake:Fake.rows",
+        "unit/config/test_practice.py",
+        ("min(wanted, _ROWS, schema.rows, *ends)", "min(wanted, _ROWS, *ends)"),
+    ),
+    *of(
+        "config.fake:_drawn",
+        "unit/config/test_practice.py",
+        ("int(high - low) + 1", "int(high - low) + 2"),
+    ),
+    *of(
+        "config.fake:Fake._value",
+        "unit/config/test_practice.py",
+        ("column in self._unique[name]", "False"),
+    ),
+    *of(
+        "config.fake:Fake._units",
+        "unit/config/test_practice.py",
         ("min(schema.units or _UNITS, _UNITS, schema.rows)", "_UNITS"),
     ),
     *of(
-        "config/fingerprint.py",
+        "config.fingerprint:fingerprint",
         "unit/config/test_fingerprint.py",
         ('code.update(os.fstat(file.fileno()).st_size.to_bytes(8, "big"))', "pass"),
-        ("code = hmac.new(key, _DOMAIN, hashlib.sha256)", "code = hmac.new(b'', _DOMAIN, hashlib.sha256)"),
-        ("os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600", "os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644"),
-        ("if hmac.compare_digest(held, found) else changed", "if held else changed"),
-        ("mode & 0o077", "mode & 0"),
+        ("hmac.new(key, _DOMAIN, hashlib.sha256)", "hmac.new(b'', _DOMAIN, hashlib.sha256)"),
     ),
     *of(
-        "config/words.py",
-        "unit/config/test_checking.py",
-        ('neighbors="change-one" if changed else "add-remove"', 'neighbors="change-one"'),
-        ("budget.delta > _LARGE_DELTA", "False"),
-    ),
-    *of(
-        "accounting/promise.py",
-        "unit/accounting/test_promise.py",
-        ("_factor(2 * epsilon)", "_factor(epsilon)"),
-        ("float(delta) * (1 + _exp(epsilon))", "float(delta)"),
-        ("rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"'),
-        ("math.ceil(share * 1000)", "math.floor(share * 1000)"),
-    ),
-    *of(
-        "engines/inspection.py",
-        "unit/config/test_checking.py",
-        ("    if count > schema.rows:\n", "    if count > 2 * schema.rows:\n"),
-        ("count != schema.units", "count > schema.units"),
-        ("        if units > schema.units:\n", "        if False:\n"),
-    ),
-    *of(
-        "engines/sources.py",
-        "adversarial/test_person_columns.py",
-        ("if plain in _DOUBLES else sql", "if plain in _REAL else sql"),
-        ("if column == person_column(schema.unit) and facts", "if False and facts"),
-    ),
-    *of(
-        "engines/sources.py",
-        "adversarial/test_exhaustion.py",
-        ("ignore_errors = true, max_line_size", "ignore_errors = false, max_line_size"),
-        ('open(path, encoding="utf-8-sig", errors="surrogateescape"', 'open(path, encoding="utf-8-sig"'),
-    ),
-    *of(
-        "core/links.py",
-        "adversarial/test_person_columns.py",
-        ('if kinds[0] == "number":', "if False:"),
-    ),
-    *of(
-        "engines/sources.py",
-        "adversarial/test_hostile_config.py",
+        "config.fingerprint:_create",
+        "unit/config/test_fingerprint.py",
         (
-            "contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text",
-            "contextlib.suppress(OSError), _open_text",
+            "os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)",
+            "os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)",
         ),
     ),
     *of(
-        "cli/init_tables.py",
+        "config.fingerprint:compare",
+        "unit/config/test_fingerprint.py",
+        ("hmac.compare_digest(held, found)", "held"),
+    ),
+    *of(
+        "config.fingerprint:read_key",
+        "unit/config/test_fingerprint.py",
+        ("mode & 0o077", "mode & 0"),
+    ),
+    *of(
+        "config.words:promise_in_words",
+        "unit/config/test_checking.py",
+        ('"change-one" if changed else "add-remove"', '"change-one"'),
+    ),
+    *of(
+        "config.words:_notes",
+        "unit/config/test_checking.py",
+        ("budget.delta > _LARGE_DELTA", "False"),
+    ),
+    *of(
+        "accounting.promise:promise",
+        "unit/accounting/test_promise.py",
+        ("2 * epsilon", "epsilon"),
+        ("float(delta) * (1 + _exp(epsilon))", "float(delta)"),
+    ),
+    *of(
+        "accounting.promise:_up",
+        "unit/accounting/test_promise.py",
+        ("Context(prec=3, rounding=ROUND_CEILING)", 'Context(prec=3, rounding="ROUND_FLOOR")'),
+    ),
+    *of(
+        "accounting.promise:_percent",
+        "unit/accounting/test_promise.py",
+        ("math.ceil", "math.floor"),
+    ),
+    *of(
+        "engines.inspection:_counted",
+        "unit/config/test_checking.py",
+        ("count > schema.rows", "count > 2 * schema.rows"),
+        ("count != schema.units", "count > schema.units"),
+        ("units > schema.units", "False"),
+    ),
+    *of(
+        "engines.sources:_whole",
+        "adversarial/test_person_columns.py",
+        ("plain in _DOUBLES", "plain in _REAL"),
+    ),
+    *of(
+        "engines.sources:view_of",
+        "adversarial/test_person_columns.py",
+        ("column == person_column(schema.unit)", "False"),
+    ),
+    *of(
+        "engines.sources:files_of",
+        "adversarial/test_exhaustion.py",
+        (
+            "'}, null_padding = true, strict_mode = false, ignore_errors = true, max_line_size = '",
+            "'}, null_padding = true, strict_mode = false, ignore_errors = false, max_line_size = '",
+        ),
+    ),
+    *of(
+        "engines.sources:_open_text",
+        "adversarial/test_exhaustion.py",
+        (
+            'open(path, encoding="utf-8-sig", errors="surrogateescape", newline="")',
+            'open(path, encoding="utf-8-sig", newline="")',
+        ),
+    ),
+    *of(
+        "core.links:_owned",
+        "adversarial/test_person_columns.py",
+        ('kinds[0] == "number"', "False"),
+    ),
+    *of(
+        "engines.sources:_header",
+        "adversarial/test_hostile_config.py",
+        ("contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error)", "contextlib.suppress(OSError)"),
+    ),
+    *of(
+        "cli.init_tables:_table",
         "unit/cli/test_init.py",
-        ("    if plain:\n        _check_header", "    if False:\n        _check_header"),
+        ("if plain:\n    ...", "if False:\n    ..."),
         ("None if plain else kind", "kind"),
     ),
     *of(
-        "cli/init.py",
+        "cli.init:command",
         "unit/cli/test_init.py",
-        ('    if _is_there(output) and not said["force"]:\n', "    if False:\n"),
-        ("    if wrong and not asks:\n", "    if False:\n"),
+        ('_is_there(output) and not said["force"]', "False"),
+        ("wrong and not asks", "False"),
     ),
 ]

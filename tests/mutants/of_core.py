@@ -7,48 +7,107 @@ from mutant import Mutant, of
 EVENTS = "conformance/test_events.py"
 MUTANTS: list[Mutant] = [
     *of(
-        "core/exact.py",
+        "core.exact:_foreign",
         "unit/core/test_exact.py",
-        ('isinstance(value, bool) or hasattr(value, "__len__")', "isinstance(value, bool)"),
-        ("if fraction <= 0:", "if fraction < 0:"),
-        ("if not 0 <= fraction < 1:", "if not 0 <= fraction <= 1:"),
-        ("return Fraction(value) if math.isfinite(value) else None", "return Fraction(value).limit_denominator(10**9)"),
-        ("if integer is None or integer < least or", "if integer is None or"),
-    ),
-    *of(
-        "core/rounding.py",
-        "unit/core/test_rounding.py",
-        ("return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)", "return nearest"),
-        ("    if round_up and root * root != product << (2 * shift):", "    if False:"),
-        ("(1 + MARGIN) + _LEAST if computed", "(1 - MARGIN) + _LEAST if computed"),
         (
-            "return _exponential(exact) * (1 + Fraction(1, 10**50))",
-            "return _exponential(exact) * (1 - Fraction(1, 10**50))",
+            'isinstance(value, bool) or hasattr(value, "__len__") or type(value).__name__ in _NOT_NUMBERS',
+            "isinstance(value, bool) or type(value).__name__ in _NOT_NUMBERS",
         ),
     ),
     *of(
-        "core/event.py",
+        "core.exact:positive",
+        "unit/core/test_exact.py",
+        ("fraction <= 0", "fraction < 0"),
+    ),
+    *of(
+        "core.exact:failure_probability",
+        "unit/core/test_exact.py",
+        ("0 <= fraction < 1", "0 <= fraction <= 1"),
+    ),
+    *of(
+        "core.exact:_exact",
+        "unit/core/test_exact.py",
+        ("Fraction(value) if math.isfinite(value) else None", "Fraction(value).limit_denominator(10**9)"),
+    ),
+    *of(
+        "core.exact:whole",
+        "unit/core/test_exact.py",
+        (
+            "integer is None or integer < least or (most is not None and integer > most)",
+            "integer is None or (most is not None and integer > most)",
+        ),
+    ),
+    *of(
+        "core.rounding:float_up",
+        "unit/core/test_rounding.py",
+        ("nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)", "nearest"),
+    ),
+    *of(
+        "core.rounding:_root",
+        "unit/core/test_rounding.py",
+        ("round_up and root * root != product << (2 * shift)", "False"),
+    ),
+    *of(
+        "core.rounding:inflate",
+        "unit/core/test_rounding.py",
+        ("1 + MARGIN", "1 - MARGIN"),
+    ),
+    *of(
+        "core.rounding:exp_up",
+        "unit/core/test_rounding.py",
+        ("1 + Fraction(1, 10**50)", "1 - Fraction(1, 10**50)"),
+    ),
+    *of(
+        "core.event:Composed.pure",
         f"unit/core/test_event.py {EVENTS}",
         (
-            "return _sum(event.pure() for event in self.events)",
-            "return max((event.pure() for event in self.events), default=Fraction(0))",
+            "_sum(event.pure() for event in self.events)",
+            "max((event.pure() for event in self.events), default=Fraction(0))",
         ),
-        ("return min(Fraction(1), self.times * self.event.slack())", "return self.event.slack()"),
+    ),
+    *of(
+        "core.event:Repeated.slack",
+        f"unit/core/test_event.py {EVENTS}",
+        ("min(Fraction(1), self.times * self.event.slack())", "self.event.slack()"),
+    ),
+    *of(
+        "core.event:Repeated.rdp",
+        f"unit/core/test_event.py {EVENTS}",
         ("float_up(self.times * Fraction(once))", "once"),
-        ("total[atom] = total.get(atom, 0) + times", "total[atom] = times"),
     ),
     *of(
-        "core/sensitivity.py",
+        "core.event:Composed.atoms",
+        f"unit/core/test_event.py {EVENTS}",
+        ("total.get(atom, 0) + times", "times"),
+    ),
+    *of(
+        "core.sensitivity:Sensitivity.sum",
         "unit/core/test_sensitivity.py",
-        ("return cls._scalar(max(abs(bottom), abs(top)), neighbors)", "return cls._scalar(top - bottom, neighbors)"),
-        ('cells = 1 if read_neighbors(neighbors) == "add-remove" else 2', "cells = 1"),
-        ("l2_squared=self.l2_squared * k * k", "l2_squared=self.l2_squared * k"),
-        ("others = [tuple(sorted((*rest, i))) for i in indices]", "others = [rest]"),
+        ("max(abs(bottom), abs(top))", "top - bottom"),
     ),
     *of(
-        "core/errors.py",
+        "core.sensitivity:Sensitivity.histogram",
+        "unit/core/test_sensitivity.py",
+        ('1 if read_neighbors(neighbors) == "add-remove" else 2', "1"),
+    ),
+    *of(
+        "core.sensitivity:Sensitivity.of_group",
+        "unit/core/test_sensitivity.py",
+        ("self.l2_squared * k", "self.l2_squared"),
+    ),
+    *of(
+        "core.sensitivity:sensitivity_by_enumeration",
+        "unit/core/test_sensitivity.py",
+        ("[tuple(sorted((*rest, i))) for i in indices]", "[rest]"),
+    ),
+    *of(
+        "core.errors:BadValue.__init__",
         "unit/core/test_errors.py adversarial/test_bad_input.py",
-        ('super().__init__(f"{parameter} must be {allowed}; got {kind}")', "super().__init__(kind)"),
-        ("return text if len(text) <= _QUOTE_LIMIT else", "return text if True else"),
+        ('f"{parameter} must be {allowed}; got {kind}"', "kind"),
+    ),
+    *of(
+        "core.errors:quote",
+        "unit/core/test_errors.py adversarial/test_bad_input.py",
+        ("len(text) <= _QUOTE_LIMIT", "True"),
     ),
 ]

@@ -6,50 +6,86 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "engines/values.py",
+        "engines.values:_double_grid",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
-        ("AND {y} <= {top} THEN TRY_CAST", "THEN TRY_CAST"),
-        ("WHEN {y} < {bottom} THEN {low} ", "WHEN {y} < {bottom} THEN TRY_CAST({y} AS BIGINT) "),
-        ("return scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "return True"),
+        (
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
+            '{bottom} THEN {low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < {bottom} THEN '
+            '{low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+        ),
+        (
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
+            '{bottom} THEN {low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
+            '{bottom} THEN TRY_CAST({y} AS BIGINT) " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+        ),
     ),
     *of(
-        "engines/values.py",
+        "engines.values:_clamps_alone",
+        "conformance/test_engines.py laws/test_scan_sensitivity.py",
+        ("scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "True"),
+    ),
+    *of(
+        "engines.values:_whole_grid",
         "laws/test_clamps.py",
-        ("held = between(x, whole(bottom), whole(top))", "held = x"),
-        ("return moved, between(y, whole(total.low), whole(total.high))", "return moved, y"),
+        ("between(x, whole(bottom), whole(top))", "x"),
+        ("between(y, whole(total.low), whole(total.high))", "y"),
     ),
     *of(
-        "engines/values.py",
+        "engines.values:_clamps_whole",
         "conformance/test_engines.py",
-        ("return form.apply(int(low)) <= total.low and total.high <= form.apply(int(high))", "return True"),
+        ("form.apply(int(low)) <= total.low and total.high <= form.apply(int(high))", "True"),
     ),
     *of(
-        "engines/relations.py",
+        "engines.relations:_Writer._derive",
         "laws/test_clamps.py",
         ("clamped(f'c{index}', made.columns[name])", "f'c{index}'"),
     ),
     *of(
-        "engines/values.py",
+        "engines.values:grid_of",
         "unit/engines/test_shared_grids.py",
-        ("null_as=None, power=1, offset=0)", "null_as=None, power=1, offset=0, step=Fraction(1))"),
-        ('condition = None if found.condition is None else f"b{index}"', "condition = found.condition"),
+        (
+            "replace(total, where=None, null_as=None, power=1, offset=0)",
+            "replace(total, where=None, null_as=None, power=1, offset=0, step=Fraction(1))",
+        ),
     ),
     *of(
-        "engines/sql.py",
+        "engines.values:given",
+        "unit/engines/test_shared_grids.py",
+        ('None if found.condition is None else f"b{index}"', "found.condition"),
+    ),
+    *of(
+        "engines.sql:Writer._norm_of_rows",
         "laws/test_scan_sensitivity.py",
-        ("sum({self._square(norm)}) AS q FROM ({cells})", "max({self._square(norm)}) AS q FROM ({cells})"),
+        ("'SELECT u, sum('", "'SELECT u, max('"),
     ),
     *of(
-        "engines/deadline.py",
+        "engines.deadline:Deadline.running",
         "unit/engines/test_deadline.py",
-        ("            with self._changing:\n                self._until = None\n", "            pass\n"),
-        ("                self._stop()\n", "                pass\n"),
+        ("with self._changing: self._until = None", "pass"),
     ),
     *of(
-        "engines/weights.py",
+        "engines.deadline:Deadline.left",
+        "unit/engines/test_deadline.py",
+        ("self._stop()", "pass"),
+    ),
+    *of(
+        "engines.weights:with_weight",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
-        ("least(q, {whole(limit + 1)})", "least(q, {whole(limit)})"),
-        ("e - {low} + {high} AS {name}", "e + 1 AS {name}"),
-        ('share = f"least(c, {whole(discovery.most)})"', 'share = "1"'),
+        ("limit + 1", "limit"),
+    ),
+    *of(
+        "engines.weights:_with_root",
+        "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
+        (
+            'f"SELECT * EXCLUDE (e, {of}), e - {low} + {high} AS {name} FROM ({guess})"',
+            'f"SELECT * EXCLUDE (e, {of}), e + 1 AS {name} FROM ({guess})"',
+        ),
+    ),
+    *of(
+        "engines.weights:with_share",
+        "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
+        ('f"least(c, {whole(discovery.most)})"', '"1"'),
     ),
 ]

@@ -6,29 +6,42 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "core/given.py",
+        "core.given:is_a",
         "unit/core/test_given.py",
-        ("return isinstance(value, kinds) and not isinstance(value, type)", "return isinstance(value, kinds)"),
-        ("if isinstance(value, str) and str.__eq__(value, name) is True:", "if value == name:"),
-        ("    if len(items) > most:\n", "    if False:\n"),
-        ("(isinstance(value, str) and not texts)", "False"),
-        (
-            "it raised a {kind}",
-            "it raised a {kind}: {error}",
-        ),
-        ("    if len(every) != len(items):\n", "    if False:\n"),
+        ("isinstance(value, kinds) and not isinstance(value, type)", "isinstance(value, kinds)"),
     ),
     *of(
-        "accounting/tradeoff.py",
+        "core.given:choice",
         "unit/core/test_given.py",
-        ("        if allowed > 0:\n", "        if False:\n"),
+        ("isinstance(value, str) and str.__eq__(value, name) is True", "value == name"),
     ),
     *of(
-        "core/event.py",
+        "core.given:listed",
+        "unit/core/test_given.py",
+        ("len(items) > most", "False"),
+        ("isinstance(value, str) and not texts", "False"),
+    ),
+    *of(
+        "core.given:called",
         "unit/core/test_given.py",
         (
-            "        at = read_order(order)\n        if self.times == 0:\n",
-            "        at = order\n        if self.times == 0:\n",
+            'f"{parameter} must be a function that works on what it is given; it raised a {kind}"',
+            'f"{parameter} must be a function that works on what it is given; it raised a {kind}: {error}"',
         ),
+    ),
+    *of(
+        "core.given:_read_tuple",
+        "unit/core/test_given.py",
+        ("len(every) != len(items)", "False"),
+    ),
+    *of(
+        "accounting.tradeoff:best_accuracy",
+        "unit/core/test_given.py",
+        ("allowed > 0", "False"),
+    ),
+    *of(
+        "core.event:Repeated.rdp",
+        "unit/core/test_given.py",
+        ("read_order(order)", "order"),
     ),
 ]

@@ -8,88 +8,154 @@ _LAW = "laws/test_groups_allowed.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner/allowed.py",
+        "planner.allowed:_Groups._values",
         _LAW,
-        ("return None if values is None else (*values, None)", "return None if values is None else tuple(values)"),
-        ("if over == Column(name) and key.values is not None:", "if False:"),
+        ("(*values, None)", "tuple(values)"),
+        ("over == Column(name) and key.values is not None", "False"),
         ("facts = replace(facts, values=None, low=Fraction(min(ends)), high=Fraction(max(ends)))", "pass"),
-        ("if hidden or all(_is_product(factor) for factor in factors):", "if True:"),
-        ("factors = several[0] if len(several) == 1 else _either(several, public)", "factors = several[0]"),
-        ('if one.function not in {"equal", "not_equal", "in"} or', "if"),
+    ),
+    *of(
+        "planner.allowed:_allowed",
+        _LAW,
+        ("hidden or all(_is_product(factor) for factor in factors)", "True"),
+        ("several[0] if len(several) == 1 else _either(several, public)", "several[0]"),
+    ),
+    *of(
+        "planner.allowed:_Groups._compared",
+        _LAW,
+        (
+            'one.function not in {"equal", "not_equal", "in"} or len(others) < len(one.arguments) - 1',
+            "len(others) < len(one.arguments) - 1",
+        ),
+    ),
+    *of(
+        "planner.allowed:_Groups._equated",
+        _LAW,
         ('(*sorted(compared, key=str), "".join(map(str, compared)) + "?", None)', "(*sorted(compared, key=str),)"),
     ),
     *of(
-        "planner/narrowed.py",
+        "planner.narrowed:_ends",
         _LAW,
-        (
-            "value = _beyond(facts, value, up=below)",
-            "value = _beyond(facts, _beyond(facts, value, up=below), up=below)",
-        ),
-        ("return min(values), max(values)", "return min(values), min(values)"),
+        ("_beyond(facts, value, up=below)", "_beyond(facts, _beyond(facts, value, up=below), up=below)"),
+        ("max(values)", "min(values)"),
     ),
     *of(
-        "query/traced.py",
+        "query.traced:_Tracer.of",
         _LAW,
-        ('case Join(kind="inner"):', "case Join():"),
-        ("None if _may_be_clamped(one, facts[name], source) else _over", "_over"),
         (
-            "for left, right in product(self.of(join.left), self.of(join.right)):",
-            "for left, right in [(self.of(join.left)[0], self.of(join.right)[0])]:",
+            "match relation:\n"
+            "    case str():\n"
+            "        ...\n"
+            "    case Derive():\n"
+            "        ...\n"
+            "    case Join(kind='inner'):\n"
+            "        ...\n"
+            "    case Join():\n"
+            "        ...\n"
+            "    case Group():\n"
+            "        ...\n"
+            "    case Rank():\n"
+            "        ...\n"
+            "    case Union():\n"
+            "        ...",
+            "match relation:\n"
+            "    case str():\n"
+            "        ...\n"
+            "    case Derive():\n"
+            "        ...\n"
+            "    case Join():\n"
+            "        ...\n"
+            "    case Join():\n"
+            "        ...\n"
+            "    case Group():\n"
+            "        ...\n"
+            "    case Rank():\n"
+            "        ...\n"
+            "    case Union():\n"
+            "        ...",
         ),
     ),
     *of(
-        "engines/possible.py",
+        "query.traced:_Tracer._made",
         _LAW,
-        ('_ANY = ("true", "true", "true")', '_ANY = ("false", "true", "true")'),
+        ("None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)", "_over(one, way.columns)"),
+    ),
+    *of(
+        "query.traced:_Tracer._joined",
+        _LAW,
+        ("product(self.of(join.left), self.of(join.right))", "[(self.of(join.left)[0], self.of(join.right)[0])]"),
+    ),
+    *of(
+        "engines.possible:",
+        _LAW,
+        ('("true", "true", "true")', '("false", "true", "true")'),
+    ),
+    *of(
+        "engines.possible:_Conditions._truths",
+        _LAW,
         ("return false, true, null", "return true, false, null"),
-        ('return null, _any((true, false)), "false"', 'return "false", _any((true, false)), "false"'),
-        ("before.append(n if null else passed)", 'before.append("false")'),
+        ('null, _any((true, false)), "false"', '"false", _any((true, false)), "false"'),
     ),
     *of(
-        "engines/sql.py",
+        "engines.possible:_Conditions._first",
+        _LAW,
+        ("n if null else passed", '"false"'),
+    ),
+    *of(
+        "engines.sql:Writer._allowed",
         f"{_LAW}::test_an_engine_drops_rows_of_combinations_that_are_no_groups",
-        ("tests += [] if self.scan.cells is None else [self._in_cells(self.scan.cells)]", "tests += []"),
+        ("[] if self.scan.cells is None else [self._in_cells(self.scan.cells)]", "[]"),
     ),
     *of(
-        "engines/memory.py",
+        "engines.memory:_counted",
         f"{_LAW}::test_an_engine_drops_rows_of_combinations_that_are_no_groups",
-        ("if scan.cells is not None and cell[: len(scan.cells[0])] not in cells:", "if False:"),
+        ("scan.cells is not None and cell[: len(scan.cells[0])] not in cells", "False"),
     ),
     *of(
-        "engines/memory.py",
+        "engines.memory:Memory.public_rows",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
-        ("if not isinstance(schema.unit, Nobody):", "if False:"),
+        ("not isinstance(schema.unit, Nobody)", "False"),
     ),
     *of(
-        "engines/duckdb.py",
+        "engines.duckdb:DuckDB.public_rows",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
-        ("if not isinstance(schema.unit, Nobody):", "if False:"),
+        ("not isinstance(schema.unit, Nobody)", "False"),
     ),
     *of(
-        "core/schema.py",
+        "core.schema:Schema.__post_init__",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
-        ("if self.contents is not None and not isinstance(self.unit, Nobody):", "if False:"),
+        ("self.contents is not None and not isinstance(self.unit, Nobody)", "False"),
     ),
     *of(
-        "asked.py",
+        "asked:with_contents",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
-        ("if isinstance(schema.unit, Nobody):\n            found[name]", "if True:\n            found[name]"),
+        ("isinstance(schema.unit, Nobody)", "True"),
     ),
     *of(
-        "planner/verify.py",
+        "planner.verify:_verify_cells",
         f"{_LAW}::test_a_plan_whose_groups_are_not_combinations_of_its_keys_is_refused",
-        ("if not cells or not whole or len(set(cells)) < len(cells) or plan.discovers:", "if False:"),
-        ("if not cells or not whole or len(set(cells)) < len(cells)", "if not cells or not whole"),
+        ("not cells or not whole or len(set(cells)) < len(cells) or plan.discovers", "False"),
+        (
+            "not cells or not whole or len(set(cells)) < len(cells) or plan.discovers",
+            "not cells or not whole or plan.discovers",
+        ),
     ),
     *of(
-        "planner/keys.py",
+        "planner.keys:to_be_found",
         "unit/planner/test_found_groups.py",
         ("replace(query, find=True, where=conjunction(query.where, *held))", "replace(query, find=True)"),
     ),
     *of(
-        "planner/make.py",
+        "planner.make:scan_keys",
         "unit/planner/test_found_groups.py",
-        ("replace(key, values=None) if query.find else key for key", "key for key"),
-        ("(keys, None) if query.find else allowed_groups(", "allowed_groups("),
+        ("replace(key, values=None) if query.find else key", "key"),
+    ),
+    *of(
+        "planner.make:make_plan",
+        "unit/planner/test_found_groups.py",
+        (
+            "(keys, None) if query.find else allowed_groups(keys, query.table, query.where, tables)",
+            "allowed_groups(keys, query.table, query.where, tables)",
+        ),
     ),
 ]

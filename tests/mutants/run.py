@@ -1,7 +1,7 @@
-"""Breaks the code on purpose, one line at a time, and checks that some test fails each time.
+"""Breaks the code on purpose, one edit at a time, and checks that some test fails each time.
 
 Each mutant is made in a copy of src, outside the repository. A mutant that survives, that no longer imports, or whose
-text is no longer found fails the run. Give parts of file names as arguments to run only those.
+code is no longer found fails the run. Give parts of module names as arguments to run only those.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from edit import Lost
 from mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +41,10 @@ _IMPORT = "import privet.accounting, privet.mechanisms, privet.noise, privet.cor
 
 
 def main(wanted: list[str]) -> int:
-    """Run the mutants whose file names hold one of the wanted parts, and return an exit status."""
-    chosen = [mutant for mutant in MUTANTS if not wanted or any(part in mutant.file for part in wanted)]
+    """Run the mutants whose modules hold one of the wanted parts, and return an exit status."""
+    chosen = [
+        mutant for mutant in MUTANTS if not wanted or any(part.replace("/", ".") in mutant.module for part in wanted)
+    ]
     start = time.monotonic()
     tests = sorted({test for mutant in chosen for test in mutant.tests})
     with tempfile.TemporaryDirectory() as place:
@@ -56,7 +59,7 @@ def main(wanted: list[str]) -> int:
             if verdict == "killed":
                 killed += 1
             else:
-                print(f"{verdict}: {mutant.file}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
+                print(f"{verdict}: {mutant.address}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
             if number % EACH == 0:
                 print(f"{number} of {len(chosen)}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     print(f"{killed} of {len(chosen)} mutants killed in {time.monotonic() - start:.0f} s")
@@ -67,11 +70,12 @@ def judge(mutant: Mutant) -> str:
     """Return what became of a mutant: killed, survived, broken or lost."""
     with tempfile.TemporaryDirectory() as place:
         source = copy_source(Path(place))
-        file = source / "privet" / mutant.file
-        text = file.read_text(encoding="utf-8")
-        if text.count(mutant.old) != 1:
-            return f"lost, as its text occurs {text.count(mutant.old)} times"
-        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        file = mutant.file(source / "privet")
+        try:
+            broken = mutant.applied(file.read_text(encoding="utf-8"))
+        except (Lost, FileNotFoundError) as error:
+            return f"lost, as {error}"
+        file.write_text(broken, encoding="utf-8")
         tried = subprocess.run(
             [sys.executable, "-c", _IMPORT], env=environment(source), cwd=ROOT, capture_output=True, text=True
         )
