@@ -27,6 +27,7 @@ from privet.core.budget import Approximate
 from privet.core.errors import RequestError
 from privet.core.scan import Scan, asks
 from privet.core.schema import Contribution, PublicTable, Table
+from privet.core.wire import canonical
 from privet.engines.links import linked_view
 from privet.engines.places import counting
 from privet.engines.relations import relation_sql
@@ -36,7 +37,7 @@ from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found
 from privet.planner.make import make_plan
 from privet.planner.others import with_found
-from privet.planner.plan import Limit, Pass, Plan, Spend, Target, canonical
+from privet.planner.plan import Limit, Pass, Plan, Spend, Target
 from privet.planner.rounds import make_rounds
 from privet.planner.selections import norm_of, span_of
 from privet.planner.stability import key_sensitivity, sensitivity_of

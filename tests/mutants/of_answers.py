@@ -224,10 +224,27 @@ MUTANTS: list[Mutant] = [
         ("(self.keys.event,) if self.keys else ()", "()"),
     ),
     *of(
-        "planner.plan:_plain",
-        "golden/test_query_to_plan.py adversarial/test_session_road.py unit/test_answer_forms.py",
-        ("[type(value).__name__, *map(_plain, kept)]", "[*map(_plain, kept)]"),
+        "core.wire:Form.write",
+        "unit/core/test_wire.py golden/test_wire.py golden/test_query_to_plan.py",
+        (
+            "[self.name, *[one if type(one) in _AS_THEY_ARE else _plain(one) for one in kept]]",
+            "[*[one if type(one) in _AS_THEY_ARE else _plain(one) for one in kept]]",
+        ),
+    ),
+    *of(
+        "core.wire:wired.bind",
+        "unit/core/test_wire.py",
+        ("sorted(attributes) != sorted((one.name for one in fields(kind)))", "False"),
+    ),
+    *of(
+        "core.wire:_plain",
+        "unit/core/test_wire.py golden/test_wire.py golden/test_query_to_plan.py",
         ('["/", str(value.numerator), str(value.denominator)]', "int(value)"),
+        ("_WRITERS.get(kind)", "next((_WRITERS[one] for one in kind.__mro__ if one in _WRITERS), None)"),
+        (
+            'InvariantError(f"a {kind.__name__} has no wire form: a digest is made of names that do not change")',
+            "TypeError()",
+        ),
     ),
     *of(
         "release:release",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
+from privet.core.wire import wired
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -21,6 +22,7 @@ GRID = 2**24
 """A number without a declared step is measured in this many steps from the middle of its bounds to an end."""
 
 
+@wired("Argument", "expression", "low", "high", "step", "nullable", "where", "held")
 @dataclass(frozen=True, kw_only=True)
 class Argument:
     """The public facts about what is aggregated: an expression with bounds, and the step of its grid."""

@@ -19,10 +19,11 @@ from privet.core.links import followed
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, asks
 from privet.core.schema import Table
+from privet.core.wire import canonical
 from privet.planner.batch import Batch
 from privet.planner.levels import Levels
 from privet.planner.others import with_found
-from privet.planner.plan import Pass, Plan, canonical
+from privet.planner.plan import Pass, Plan
 
 from .comparing import Claim, Norm, Seen, claims_of
 from .neighbours import Bench

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from .complete import check_fields
+from .wire import wired
 
 Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None
 
 
+@wired("Column", "name")
 @dataclass(frozen=True)
 class Column:
     """A column of the table, or of the released rows, by name."""
@@ -23,6 +25,7 @@ class Column:
         check_fields(self)
 
 
+@wired("Literal", "value")
 @dataclass(frozen=True, eq=False)
 class Literal:
     """A constant. Decimals are exact Fractions. Equal only to a constant of the same type: 1, 1.0 and true differ."""
@@ -39,6 +42,7 @@ class Literal:
         return hash((type(self.value).__name__, self.value))
 
 
+@wired("Call", "function", "arguments")
 @dataclass(frozen=True)
 class Call:
     """A function of the closed list, applied."""

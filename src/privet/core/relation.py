@@ -14,8 +14,10 @@ from typing import Literal
 from .complete import check_fields
 from .errors import BadParameter
 from .expression import Expression
+from .wire import wired
 
 
+@wired("Derive", "source", "columns", "where")
 @dataclass(frozen=True)
 class Derive:
     """Other columns of the rows that meet a condition. The unit's own columns stay, under their names."""
@@ -29,6 +31,7 @@ class Derive:
         _check_names(name for name, _ in self.columns)
 
 
+@wired("Join", "left", "right", "kind", "names", "on", "most")
 @dataclass(frozen=True)
 class Join:
     """The columns of both sides, for each pair of rows that meets the condition.
@@ -59,6 +62,7 @@ class Join:
             raise BadParameter("most", self.most, "at least 1, or None for all pairs")
 
 
+@wired("Within", "name", "function", "argument", "where", "step")
 @dataclass(frozen=True)
 class Within:
     """An aggregate over one unit's rows: count_rows, count, count_distinct, sum, avg, min or max.
@@ -78,6 +82,7 @@ class Within:
             raise BadParameter("step", self.step, "above 0")
 
 
+@wired("Group", "source", "keys", "aggregates", "where")
 @dataclass(frozen=True)
 class Group:
     """One row for each unit and each combination of further keys: GROUP BY the unit, or DISTINCT without aggregates."""
@@ -92,6 +97,7 @@ class Group:
         _check_names([*(name for name, _ in self.keys), *(one.name for one in self.aggregates)])
 
 
+@wired("By", "expression", "descending", "nulls_first")
 @dataclass(frozen=True)
 class By:
     """One term of the order of a unit's rows."""
@@ -104,6 +110,7 @@ class By:
         check_fields(self)
 
 
+@wired("Rank", "source", "name", "function", "partition", "order", "argument", "places")
 @dataclass(frozen=True)
 class Rank:
     """One more column: row_number, rank, dense_rank, lag or lead within each unit and `partition`.
@@ -125,6 +132,7 @@ class Rank:
             raise BadParameter("places", self.places, "at least 0 and below 2**63")
 
 
+@wired("Union", "sources")
 @dataclass(frozen=True)
 class Union:
     """All rows of several relations whose columns correspond, under the names of the first."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NoReturn
 
@@ -17,6 +17,7 @@ from .expression import Expression
 from .relation import Relation
 from .schema import Key, Schema
 from .unit import Link, Nobody, Rows
+from .wire import wired
 
 LONGEST_SHIFT = 30
 """No weight has more binary places than this: sums of weighted rows are to fit 128 bits."""
@@ -31,6 +32,7 @@ _WIDEST = 2**126
 _MOST_KEPT = 2**62
 
 
+@wired("Sum", "expression", "low", "high", "origin", "step", "where", "null_as", "power", "offset")
 @dataclass(frozen=True)
 class Sum:
     """One bounded integer sum: of `expression`, put on a grid and clamped there.
@@ -92,6 +94,7 @@ class Sum:
         return max(abs(low), abs(high))
 
 
+@wired("Norm", "order", "limit", "shift")
 @dataclass(frozen=True)
 class Norm:
     """One integer weight per unit scales all it gives: the largest w <= 2**shift that keeps to the limit.
@@ -110,6 +113,7 @@ class Norm:
         whole(self.shift, "shift", most=LONGEST_SHIFT)
 
 
+@wired("Truncate", "groups", "rows")
 @dataclass(frozen=True)
 class Truncate:
     """At most `groups` groups per unit and `rows` rows per group, chosen by a keyed hash that is fresh each time."""
@@ -123,11 +127,13 @@ class Truncate:
         whole(self.rows, "rows", least=1, most=_MOST_KEPT)
 
 
+@wired("Once")
 @dataclass(frozen=True)
 class Once:
     """Each row is a unit of its own: nothing to bound."""
 
 
+@wired("Pairs", "of", "most")
 @dataclass(frozen=True)
 class Pairs:
     """At most `most` pairs of a group and a value of `of` per unit, chosen by a keyed hash that is fresh each time.
@@ -143,6 +149,7 @@ class Pairs:
         whole(self.most, "most", least=1, most=_MOST_KEPT)
 
 
+@wired("Largest", "limit", "shift")
 @dataclass(frozen=True)
 class Largest:
     """One integer weight per unit, by its largest cell in each group: the largest w <= 2**shift within the limit.
@@ -163,6 +170,7 @@ class Largest:
 Bounding = Norm | Truncate | Once | Pairs | Largest
 
 
+@wired("GroupKey", "expression", "values", "nullable", later={"other": None})
 @dataclass(frozen=True)
 class GroupKey:
     """A grouping expression and its public values, each once; without values the keys are discovered in the data.
@@ -174,7 +182,7 @@ class GroupKey:
     expression: Expression
     values: tuple[Key, ...] | None
     nullable: bool
-    other: str | None = field(default=None, metadata={"later": True})
+    other: str | None = None
     """What rows are grouped under whose value is not among those that are found first, by a scan of this key alone."""
 
     def __post_init__(self) -> None:
@@ -190,6 +198,7 @@ class GroupKey:
             raise BadParameter("nullable", self.nullable, "True exactly where NULL is among the values")
 
 
+@wired("Discovery", "most", "order", "shift")
 @dataclass(frozen=True)
 class Discovery:
     """For keys that are not public: each unit keeps at most `most` keys and gives each an equal integer weight.
@@ -208,6 +217,7 @@ class Discovery:
         whole(self.shift, "shift", most=LONGEST_SHIFT)
 
 
+@wired("Near", "share", "below", "above", "bits")
 @dataclass(frozen=True)
 class Near:
     """Which ranks are looked at closely where places are counted: `share` * n - `below` to `share` * n + `above`.
@@ -231,6 +241,18 @@ class Near:
         whole(self.bits, "bits", most=62)
 
 
+@wired(
+    "Scan",
+    "table",
+    "schema",
+    "where",
+    "keys",
+    "sums",
+    "bounding",
+    "discovery",
+    "distinct",
+    later={"places": None, "near": None, "cells": None},
+)
 @dataclass(frozen=True)
 class Scan:
     """A question for an engine. Public: it may be printed, hashed and logged.
@@ -247,14 +269,14 @@ class Scan:
     discovery: Discovery | None = None
     distinct: bool = False
     """Whether a unit counts at most once in a cell: its rows there are merged, keeping the largest of each value."""
-    places: Sum | None = field(default=None, metadata={"later": True})
+    places: Sum | None = None
     """Where the rows of a group are counted by the place that this gives each of them, instead of summed.
 
     It is a plain sum, of power 1 and without an offset; a row to which it gives nothing is not there at all.
     """
-    near: Near | None = field(default=None, metadata={"later": True})
+    near: Near | None = None
     """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
-    cells: tuple[tuple[Key, ...], ...] | None = field(default=None, metadata={"later": True})
+    cells: tuple[tuple[Key, ...], ...] | None = None
     """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
 
     def __post_init__(self) -> None:

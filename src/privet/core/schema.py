@@ -21,6 +21,7 @@ from .exact import positive, rational, whole
 from .given import path
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Rows, Unit, Window
+from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
 """What a value is, as far as expressions care."""
@@ -52,10 +53,8 @@ HELD: Mapping[str, type] = {
 }
 """As what bounds and values of each kind are declared."""
 
-LATER = {"later": True}
-"""Marks a field that plans of older versions do not have: it is left out of digests where it has its default."""
 
-
+@wired("Column", "kind", "low", "high", "step", "values", "nullable")
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """A column: its kind, and the public facts that are declared about its values.
@@ -167,6 +166,7 @@ def text(*, nullable: bool = False) -> Column:
     return Column(kind="text", nullable=nullable)
 
 
+@wired("Contribution", "groups", "rows")
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
     """What one unit typically gives: rows in each of so many groups. More is scaled down, never refused."""
@@ -195,6 +195,17 @@ class Contents:
         return self.read()
 
 
+@wired(
+    "Schema",
+    "unit",
+    "columns",
+    "neighbors",
+    "contribution",
+    "rows",
+    "units",
+    "version",
+    later={"key": None, "link": None, "contents": None},
+)
 @dataclass(frozen=True, kw_only=True)
 class Schema:
     """Everything public about one table: `Table` adds where its rows are.
@@ -212,9 +223,9 @@ class Schema:
     rows: int = DEFAULT_ROWS
     units: int | None = None
     version: str = ""
-    key: str | None = field(default=None, metadata=LATER)
-    link: Link | None = field(default=None, metadata=LATER)
-    contents: Contents | None = field(default=None, compare=False, repr=False, metadata=LATER)
+    key: str | None = None
+    link: Link | None = None
+    contents: Contents | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)

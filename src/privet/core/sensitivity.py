@@ -17,6 +17,7 @@ from .errors import BadParameter, RequestError, quote
 from .exact import rational, whole
 from .given import called, choice, listed
 from .given import function as function_given
+from .wire import wired
 
 Neighbors = Literal["add-remove", "change-one"]
 """`add-remove`: neighbours differ by one unit present or absent. `change-one`: same size, one unit differs."""
@@ -27,6 +28,7 @@ _MOST_UNITS = 10**18
 _LEAST_BOUND = Fraction(1, 2**1100)
 
 
+@wired("Sensitivity", "neighbors", "l1", "l2_squared")
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
     """The largest change of an answer between neighbours, in the L1 norm and in the L2 norm, squared.

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
 from .exact import whole
+from .wire import wired
 
 
+@wired("Rows", "group")
 @dataclass(frozen=True)
 class Rows:
     """Each row by itself is protected (event level); `group` rows together, if more than one."""
@@ -29,6 +31,7 @@ class Rows:
         return "each row" if self.group == 1 else f"any {self.group} rows together"
 
 
+@wired("Person", "column", "group")
 @dataclass(frozen=True)
 class Person:
     """All rows that carry the same value in `column` are protected together (user level).
@@ -55,6 +58,7 @@ class Person:
         return who if self.group == 1 else f"{who}, {self.group} of them together"
 
 
+@wired("Window", "person", "time", "length", "origin", "group")
 @dataclass(frozen=True)
 class Window:
     """All rows of a person within any window of time of that length are protected together (w-event level).
@@ -102,6 +106,7 @@ class Window:
         return who if self.group == 1 else f"{who}, {self.group} of them together"
 
 
+@wired("Link", "via", "to", "column")
 @dataclass(frozen=True)
 class Link:
     """A row belongs to whoever owns the row of table `to` whose `column` has the value of this table's `via`.
@@ -129,6 +134,7 @@ class Link:
         return f"who owns the {self.to} with {self.column} = {self.via}"
 
 
+@wired("Nobody")
 @dataclass(frozen=True)
 class Nobody:
     """No row is anybody's: the table is public. It is joined to private ones, and never asked about by itself."""

@@ -18,6 +18,7 @@ from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.exact import whole
 from privet.core.rounding import float_up
+from privet.core.wire import wired
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -28,6 +29,7 @@ MOST_WINNERS = 100
 """So many values can be asked for at once."""
 
 
+@wired("Frequent", "k", "span", "rate", "law", "one")
 @dataclass(frozen=True)
 class Frequent(Mechanism):
     """Choose in each group the `k` options with the largest scores, in order.

@@ -18,6 +18,7 @@ from privet.core.exact import Number, failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
 from privet.core.sensitivity import Sensitivity
+from privet.core.wire import wired
 
 from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
 from .lattice import (
@@ -50,6 +51,7 @@ _SMALLEST_COST = Fraction(1, 2**300)
 _WIDEST = 2**60
 
 
+@wired("Gaussian", "sensitivity_squared", "sigma_squared", "delta", "grid", "blur")
 @dataclass(frozen=True, init=False, repr=False)
 class Gaussian(Mechanism):
     """Add Gaussian noise to one number, or to a vector whose L2 sensitivity is given.

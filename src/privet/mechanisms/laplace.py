@@ -20,6 +20,7 @@ from privet.core.event import Atom, Exact
 from privet.core.exact import Number, nonnegative, positive, read_order, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
+from privet.core.wire import wired
 
 from .lattice import (
     Grid,
@@ -144,6 +145,7 @@ class DiscreteLaplaceEvent(Atom):
         return DiscreteLaplacePair(self.steps, self.scale)
 
 
+@wired("Laplace", "sensitivity", "scale", "grid")
 @dataclass(frozen=True, init=False, repr=False)
 class Laplace(Mechanism):
     """Add Laplace noise to one number, or to a vector whose L1 sensitivity is given.

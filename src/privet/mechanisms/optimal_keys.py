@@ -19,6 +19,7 @@ from privet.core.event import Event, Repeated
 from privet.core.exact import open_probability, positive
 from privet.core.rounding import exp_down, exp_up, float_down, float_up
 from privet.core.sensitivity import Neighbors
+from privet.core.wire import wired
 
 from .key_selection import KeySelection, read_count, read_people
 from .mechanism import shown
@@ -37,6 +38,7 @@ _SMALLEST_EPSILON = Fraction(1, 2**100)
 _SMALLEST_DELTA = Fraction(1, 2**1000)
 
 
+@wired("OptimalKeys", "key_epsilon", "key_delta", "keys", "group", "neighbors")
 @dataclass(frozen=True, init=False, repr=False)
 class OptimalKeys(KeySelection):
     """Show a key with the largest probability p(n) that (epsilon, delta)-DP allows where n people hold it.

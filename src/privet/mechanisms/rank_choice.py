@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, RequestError
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts, Near
+from privet.core.wire import wired
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -37,6 +38,7 @@ _LARGEST_DENOMINATOR = 2**20
 _WIDEST = 62
 
 
+@wired("RankChoice", "share", "offset", "last", "span", "rate", later={"shift": 0})
 @dataclass(frozen=True)
 class RankChoice(Mechanism):
     """Choose in each group the place whose rank is near q n + offset, of the places 0 to `last`.
@@ -63,7 +65,7 @@ class RankChoice(Mechanism):
     last: int
     span: Fraction
     rate: Fraction
-    shift: int = field(default=0, metadata={"later": True})
+    shift: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)

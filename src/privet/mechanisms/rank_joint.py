@@ -20,6 +20,7 @@ from privet.core.errors import BadParameter
 from privet.core.event import Composed
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts
+from privet.core.wire import wired
 
 from . import rank_tree
 from .exponential import ExponentialEvent
@@ -34,6 +35,7 @@ MOST = 24
 """So many quantiles are chosen jointly; for more, the time that it takes grows too long."""
 
 
+@wired("RankJoint", "shares", "last", "norm", "count_epsilon", "kappa", "digits")
 @dataclass(frozen=True)
 class RankJoint(Mechanism):
     """Choose in each group, for each of some rising shares q, the place whose rank is near q n, of 0 to `last`.

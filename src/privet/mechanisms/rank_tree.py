@@ -22,6 +22,7 @@ from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts
+from privet.core.wire import wired
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
@@ -41,6 +42,7 @@ _GRAIN = 256
 """How far off, in 1 / rate, ranks are looked at one by one; and into how many parts such a 1 / rate is divided."""
 
 
+@wired("RankTree", "shares", "last", "norm", "level_epsilon", "digits")
 @dataclass(frozen=True)
 class RankTree(Mechanism):
     """Choose in each group, for each of some rising shares q, the place whose rank is near q n, of 0 to `last`.

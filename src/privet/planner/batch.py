@@ -15,6 +15,7 @@ from typing import Any
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
+from privet.core.wire import canonical
 from privet.query.nodes import Aggregate, Query
 from privet.query.shape import typical_of
 
@@ -22,7 +23,7 @@ from .choose import choices
 from .explain import cost_of, explain, facts
 from .levels import Levels, levels_in, levels_of, parts_of
 from .make import Among, error_of, make_plan
-from .plan import Plan, Reading, Spend, canonical
+from .plan import Plan, Reading, Spend
 from .presence import presence_only
 from .selections import part_of
 from .stability import Rule

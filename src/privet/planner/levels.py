@@ -15,6 +15,7 @@ from privet.core.event import Composed
 from privet.core.expression import Expression
 from privet.core.scan import GroupKey
 from privet.core.schema import Schema
+from privet.core.wire import canonical
 from privet.inference.levels import Axes
 from privet.query.nodes import Query
 from privet.query.normal import conjunction
@@ -22,7 +23,7 @@ from privet.query.shape import schema_of
 
 from .keys import has_group
 from .make import known_rows
-from .plan import Known, Place, Plan, Reading, Spend, canonical
+from .plan import Known, Place, Plan, Reading, Spend
 
 if TYPE_CHECKING:
     from rich.console import Group

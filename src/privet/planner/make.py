@@ -14,6 +14,7 @@ from privet.core.relation import Relation
 from privet.core.scan import GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Rows
+from privet.core.wire import canonical
 from privet.query.fanout import check_fanout
 from privet.query.nodes import Aggregate as Asked
 from privet.query.nodes import Query
@@ -25,7 +26,7 @@ from .choose import Choice, Family, choices
 from .discover import discovered, people_needed
 from .keys import count_cells, group_key
 from .others import with_other
-from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target, canonical
+from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
 from .ranges import place_in, span_pass, wanted_spans
 from .selections import part_of, places_in, selection_pass, wanted_selections

@@ -5,12 +5,10 @@ The cost of a plan is derived from the mechanisms that will draw its noise; ther
 
 from __future__ import annotations
 
-import datetime
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +22,7 @@ from privet.core.exact import open_probability, whole
 from privet.core.given import read
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
+from privet.core.wire import canonical, wired
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import RankChoice
@@ -70,6 +69,7 @@ class Target:
         return dict(self.columns).get(column, self.within)
 
 
+@wired("Measure", "sum", "sensitivity", "mechanism", "shift")
 @dataclass(frozen=True)
 class Measure:
     """One sum, how far a unit can move it, and the mechanism that will add its noise.
@@ -96,6 +96,7 @@ class Measure:
         return float(self.mechanism.error(confidence) / 2**self.shift)
 
 
+@wired("KeyRelease", "sensitivity", "mechanism", "threshold", "delta", "shift")
 @dataclass(frozen=True)
 class KeyRelease:
     """How unknown keys are released: those whose noisy weight exceeds the threshold."""
@@ -122,6 +123,7 @@ class KeyRelease:
         return self.mechanism.event
 
 
+@wired("KeyRule", "mechanism")
 @dataclass(frozen=True)
 class KeyRule:
     """How unknown keys are released: by the optimal rule, from the number of units that hold each.
@@ -186,6 +188,7 @@ class Slot(NamedTuple):
         return grid.step * (several - 1 + rounds) / 2
 
 
+@wired("Selection", "draws")
 @dataclass(frozen=True)
 class Selection:
     """The second kind of measure: places of a scan's grid, chosen in every group by one draw or several."""
@@ -207,6 +210,7 @@ class Selection:
         return tuple(found)
 
 
+@wired("Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False})
 @dataclass(frozen=True)
 class Pass:
     """One scan with the noise for each of its sums, in the scan's order; or with the choices that are made from it.
@@ -217,9 +221,9 @@ class Pass:
     scan: Scan
     measures: tuple[Measure, ...]
     keys: KeyRelease | KeyRule | None
-    selection: Selection | None = field(default=None, metadata={"later": True})
-    winners: Frequent | None = field(default=None, metadata={"later": True})
-    buckets: bool = field(default=False, metadata={"later": True})
+    selection: Selection | None = None
+    winners: Frequent | None = None
+    buckets: bool = False
     """Whether the last key of the scan is inside each group too: its one sum is released for each of its values."""
 
     def __post_init__(self) -> None:
@@ -401,33 +405,3 @@ def _check_noise(noise: Noise) -> None:
     """Refuse noise that is drawn for one number at a time: a measure has as many as there are groups."""
     if isinstance(noise, Gaussian) and noise.grid == "whole":
         raise InvariantError("noise for every group is drawn at once, on a fine grid")
-
-
-_AS_THEY_ARE = frozenset((type(None), bool, int, str))
-"""What JSON has words for: long lists of public keys are passed on at once."""
-
-
-def canonical(value: object) -> str:
-    """Return a text that is the same for equal plans, in any process and on any machine."""
-    return json.dumps(_plain(value), separators=(",", ":"), sort_keys=True)
-
-
-def _plain(value: object) -> object:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, Fraction):
-        return ["/", str(value.numerator), str(value.denominator)]
-    if isinstance(value, datetime.timedelta):
-        return ["@", value.days, value.seconds, value.microseconds]
-    if isinstance(value, (datetime.date, datetime.datetime)):
-        return ["@", value.isoformat()]
-    if isinstance(value, (tuple, list)):
-        return value if _AS_THEY_ARE.issuperset(map(type, value)) else [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        listed = [(field, getattr(value, field.name)) for field in fields(value)]
-        # what was added later and is not used leaves a digest as it was before
-        kept = [item for field, item in listed if not (field.metadata.get("later") and item == field.default)]
-        return [type(value).__name__, *map(_plain, kept)]
-    raise TypeError(f"a {type(value).__name__} has no place in a plan")

@@ -13,11 +13,12 @@ from privet.aggregates import Span
 from privet.core.errors import InvariantError
 from privet.core.expression import Call, Expression
 from privet.core.scan import Scan
+from privet.core.wire import canonical
 from privet.query.normal import conjunction
 
 from .choose import Choice
 from .keys import count_cells
-from .plan import Measure, Pass, Place, canonical
+from .plan import Measure, Pass, Place
 from .stability import sensitivity_of, shift_of
 
 FALSE = Fraction(1, 10_000)

@@ -14,12 +14,13 @@ from typing import NamedTuple
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
 from privet.core.scan import Near, Scan, Sum
+from privet.core.wire import canonical
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_joint import MOST, RankJoint, SeveralRanks
 from privet.mechanisms.rank_tree import DIGITS, MOST_EPSILON, RankTree
 
 from .keys import count_cells
-from .plan import Pass, Place, Selection, Spend, canonical
+from .plan import Pass, Place, Selection, Spend
 from .stability import sensitivity_of
 
 SURE = Fraction(99, 100)

@@ -12,11 +12,10 @@ from privet.core.expression import Column, Expression
 from privet.core.schema import Column as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Person, Window
+from privet.core.wire import canonical
 from privet.query.functions import typed
 from privet.query.nodes import Aggregate as Asked
 from privet.query.typed import Typed, clamp_ends
-
-from .plan import canonical
 
 
 def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:

@@ -18,13 +18,14 @@ from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Truncate
 from privet.core.schema import Column as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Rows
+from privet.core.wire import canonical
 from privet.mechanisms.frequent import Frequent
 from privet.query.normal import conjunction
 
 from .choose import Choice
 from .discover import discovered
 from .keys import count_cells, group_key
-from .plan import Pass, Place, Spend, canonical
+from .plan import Pass, Place, Spend
 from .selections import part_of
 from .stability import SHIFT, Rule, shift_of
 

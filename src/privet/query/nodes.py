@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from privet.core.expression import Expression
 from privet.core.relation import Relation
+from privet.core.wire import wired
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Key:
     expression: Expression
 
 
+@wired("Aggregate", "name", "function", "argument", "where", "options", "other")
 @dataclass(frozen=True)
 class Aggregate:
     """One aggregate under the name by which later steps know it.
@@ -88,7 +90,7 @@ class Query:
     aggregates: tuple[Aggregate, ...]
     where: Expression | None
     steps: tuple[Step, ...]
-    levels: tuple[tuple[int, ...], ...] = field(default=(), metadata={"later": True})
-    groupings: tuple[Grouping, ...] = field(default=(), metadata={"later": True})
-    other: str | None = field(default=None, metadata={"later": True})
-    find: bool = field(default=False, metadata={"later": True})
+    levels: tuple[tuple[int, ...], ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+    other: str | None = None
+    find: bool = False

@@ -10,7 +10,7 @@ from privet.core.errors import RequestError
 from privet.core.links import fetched_columns, followed
 from privet.core.schema import PublicTable, Schema, integer, number, text
 from privet.core.unit import Link, Person, Rows
-from privet.planner.plan import canonical
+from privet.core.wire import canonical
 
 VISITS = Schema(unit=Person("patient"), columns={"id": integer(), "patient": text(), "cost": number(0, 9)})
 DRUGS = Schema(unit=Link("visit", to="visits", column="id"), columns={"visit": integer(), "drug": integer()})
