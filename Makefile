@@ -7,7 +7,7 @@ RUN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench mutants soak clean
+.PHONY: help demo test lint bench mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -28,6 +28,9 @@ bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under
 
 mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
 	@$(RUN)/python tests/mutants/run.py
+
+house: $(VENV)/.for-work ## print figures about the code base
+	@$(RUN)/python tools/house.py
 
 soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one; try hostile values on every parameter
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_random_questions.py
