@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from .core.entry import Plain
 from .core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
@@ -17,13 +17,30 @@ from .core.scan import Exact, Scan, asks
 from .core.schema import Key, Schema
 from .engines.fits import check_scan
 from .pace import Pace
-from .planner.batch import Batch
+from .planner.batch import Batch, MadeBatch, editions_of_batch
+from .planner.editions import editions_of
 from .planner.explain import facts
 from .planner.others import with_found
 from .planner.plan import Plan
 from .release import Released, found_first, release, release_all
 
 Result = TypeVar("Result")
+
+
+class Kept(NamedTuple):
+    """What a ledger keeps of a plan, and the plan by which it was released: it is read by that one."""
+
+    receipt: Receipt
+    released: Released
+    plan: Plan
+
+
+class KeptBatch(NamedTuple):
+    """What a ledger keeps of a batch: each release by the digest of its plan, and the plans that read them."""
+
+    receipt: Receipt
+    released: Mapping[str, Released]
+    plans: tuple[Plan, ...]
 
 
 class Road:
@@ -69,13 +86,46 @@ class Road:
         with self._asking:
             yield
 
-    def _find(self, plan: Plan) -> tuple[Receipt, Released] | None:
-        found = self._ledger.find(plan.digest, self._account)
-        return None if found is None else (found[0], _unpacked(found[1]))
+    def _find(self, plan: Plan, key: str | None = None) -> Kept | None:
+        """Return what was released for a plan, by this or an earlier edition of the planner, and the plan it is of.
 
-    def _found(self, batch: Batch) -> tuple[Receipt, tuple[Released, ...]] | None:
-        found = self._ledger.find(batch.digest, self._account)
-        return None if found is None else (found[0], tuple(_unpacked(one) for one in cast(Any, found[1])))
+        With a key, its charge is looked up as well: it may have been used for another question. What this edition
+        released is then left to be found by its charge.
+        """
+        earlier = editions_of(plan)[1:]
+        found = self._stored(plan) if key is None or earlier else None
+        if found is not None:
+            return found if key is None else None
+        for made in earlier:
+            found = self._stored(made.plan, made.digests[0])
+            if found is not None:
+                if key is not None:
+                    self._charge(made.plan, made.digests[0], key)  # was paid for and answered, so it is free
+                return found
+        return None
+
+    def _found(self, batch: Batch, key: str | None = None) -> KeptBatch | None:
+        """Return what was released for a batch, as `_find` does for one plan."""
+        now, *earlier = editions_of_batch(batch)
+        found = self._stored_all(now) if key is None or earlier else None
+        if found is not None:
+            return found if key is None else None
+        for made in earlier:
+            found = self._stored_all(made)
+            if found is not None:
+                if key is not None:
+                    self._charge_all(made, key)
+                return found
+        return None
+
+    def _stored(self, plan: Plan, digest: str | None = None) -> Kept | None:
+        """Return what is stored for a plan, under its own digest or the one that an earlier edition gave it."""
+        found = self._ledger.find(plan.digest if digest is None else digest, self._account)
+        return None if found is None else Kept(found[0], _unpacked(found[1]), plan)
+
+    def _stored_all(self, made: MadeBatch) -> KeptBatch | None:
+        found = self._ledger.find(made.digest, self._account)
+        return None if found is None else _kept_all(found[0], found[1], made)
 
     def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
         names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
@@ -108,41 +158,49 @@ class Road:
         if self._closed:
             raise RequestError("this session is closed and reads nothing any more; open a new one")
 
-    def _release_all(self, batch: Batch, key: str | None) -> tuple[Receipt, tuple[Released, ...]]:
-        self._check_scans(batch.releases)
-        receipt = self._ledger.charge(
+    def _charge_all(self, made: MadeBatch, key: str | None) -> Receipt:
+        batch = made.batch
+        return self._ledger.charge(
             batch.event,
-            batch.digest,
+            made.digest,
             account=self._account,
             key=key,
             versions=self._versions(batch.releases),
             text=batch.explain(),
             facts=batch.facts(),
         )
-        stored = self._found(batch)
+
+    def _release_all(self, batch: Batch, key: str | None) -> KeptBatch:
+        self._check_scans(batch.releases)
+        now = MadeBatch(batch, batch.digest, batch.releases)
+        receipt = self._charge_all(now, key)
+        stored = self._stored_all(now)
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn_all(batch, receipt), _unreleased())
         kept = self._ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
-        return self._found(batch) or (receipt, tuple(_unpacked(one) for one in cast(Any, kept)))
+        return self._stored_all(now) or _kept_all(receipt, kept, now)
 
-    def _release(self, plan: Plan, key: str | None) -> tuple[Receipt, Released]:
-        self._check_scans([plan])
-        receipt = self._ledger.charge(
+    def _charge(self, plan: Plan, digest: str, key: str | None) -> Receipt:
+        return self._ledger.charge(
             plan.event,
-            plan.digest,
+            digest,
             account=self._account,
             key=key,
             versions=self._versions([plan]),
             text=plan.explain(),
             facts=facts(plan),
         )
-        stored = self._find(plan)  # by somebody else who asked the same, or by the try that a key repeats
+
+    def _release(self, plan: Plan, key: str | None) -> Kept:
+        self._check_scans([plan])
+        receipt = self._charge(plan, plan.digest, key)
+        stored = self._stored(plan)  # by somebody else who asked the same, or by the try that a key repeats
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn(plan, receipt), _unreleased())
         kept = self._ledger.store(receipt, (released.keys, released.sums))
-        return self._find(plan) or (receipt, _unpacked(kept))
+        return self._stored(plan) or Kept(receipt, _unpacked(kept), plan)
 
     def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
         exacts, found = self._read_exacts(plan, receipt, plan)
@@ -173,6 +231,11 @@ def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
 
 def _unreleased() -> PrivetError:
     return InvariantError("noise could not be drawn for what was read; the charge stands")
+
+
+def _kept_all(receipt: Receipt, stored: Plain, made: MadeBatch) -> KeptBatch:
+    each = zip(made.releases, cast(Any, stored), strict=True)
+    return KeptBatch(receipt, {plan.digest: _unpacked(one) for plan, one in each}, made.batch.plans)
 
 
 def _unpacked(stored: Plain) -> Released:

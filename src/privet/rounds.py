@@ -15,6 +15,7 @@ from .core.exact import open_probability
 from .core.receipt import Receipt
 from .core.rounding import float_down
 from .planner.achieved import Accuracy, achieved
+from .planner.editions import Made, any_edition, editions_of
 from .planner.explain import coverage_notes
 from .planner.plan import Plan, Target
 from .planner.target import limited
@@ -39,13 +40,16 @@ class InRounds(Road):
         Cites: [DR14, Thm 3.16], [RRUV16].
         """
         target = _target(plan, confidence)
+        earlier = self._earlier_rounds(plan, target, key)
+        if earlier is not None:
+            return earlier
         held: list[tuple[Receipt, Released]] = []
         ended, admitted = "", False
         for index in range(plan.rounds):
             one = plan.round(index)
-            stored = self._find(one) if key is None else None
+            stored = self._stored(one) if key is None else None
             with nullcontext() if stored is not None else self._one_at_a_time():
-                found = stored or self._find(one)
+                found = stored or self._stored(one)
                 if found is None and not admitted:
                     self._admit(plan, index)
                     admitted = True
@@ -58,11 +62,42 @@ class InRounds(Road):
                     ended = _ENDED
             if found is None:
                 break
-            held.append(found)
+            held.append((found.receipt, found.released))
             answer = _read(held, plan, target)
             if answer.accuracy is not None and answer.accuracy.reached:
                 return answer
         return _read(held, plan, target, ended)
+
+    def _earlier_rounds(self, plan: Plan, target: Target, key: str | None) -> Answer | None:
+        """Return the answer that an earlier edition of the planner finished; its rounds are never mixed with others.
+
+        Rounds of this edition come first, and what an earlier one left unfinished is not continued.
+        """
+        if not any_edition():
+            return None
+        now, *earlier = editions_of(plan)
+        if not earlier or self._finished(now, target) is not None:
+            return None
+        for made in earlier:
+            answer = self._finished(made, target)
+            if answer is not None and answer.accuracy is not None:
+                for index, _ in enumerate(answer.accuracy.receipts if key is not None else ()):
+                    self._charge(made.plan.round(index), made.digests[index], f"{key}, round {index + 1}")
+                return answer
+        return None
+
+    def _finished(self, made: Made, target: Target) -> Answer | None:
+        """Return the answer of rounds that are all stored, up to the one that was narrow enough, or the last."""
+        held: list[tuple[Receipt, Released]] = []
+        for index, digest in enumerate(made.digests):
+            found = self._stored(made.plan.round(index), digest)
+            if found is None:
+                return None
+            held.append((found.receipt, found.released))
+            answer = _read(held, made.plan, target)
+            if len(held) == len(made.digests) or (answer.accuracy is not None and answer.accuracy.reached):
+                return answer
+        return None
 
     def _admit(self, plan: Plan, index: int) -> None:
         """Raise unless all rounds from one on fit into the budget, but for those that were paid for before.
@@ -70,7 +105,7 @@ class InRounds(Road):
         A round that was charged and never stored, as where the process ended in between, is not charged again.
         """
         waiting = [plan.round(later) for later in range(index, plan.rounds)]
-        waiting = [one for one in waiting if self._find(one) is None]
+        waiting = [one for one in waiting if self._stored(one) is None]
         if self._fits(waiting):
             return
         paid = {entry.digest for entry in self._ledger.history() if entry.account == self._account}

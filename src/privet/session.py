@@ -200,12 +200,11 @@ class Session(Clipped, InRounds):
             level = float(open_probability(confidence, "confidence"))
             verify(plan, self._schemas)
             # a key is looked up even for a question that was answered: it may have been used for another
-            found = self._find(plan) if key is None else None
+            found = self._find(plan, key)
             if found is None:
                 with self._one_at_a_time():
-                    found = (self._find(plan) if key is None else None) or self._release(plan, key)
-            receipt, released = found
-            return read_answer(released, plan, receipt, confidence=level)
+                    found = self._find(plan, key) or self._release(plan, key)
+            return read_answer(found.released, found.plan, found.receipt, confidence=level)
 
     def remaining(self) -> Left:
         """Return what is left of the budget."""

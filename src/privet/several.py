@@ -140,13 +140,11 @@ class Several(Road):
         with self._pace.asking():
             for plan in (part for one in batch.plans for part in parts_of(one)):
                 verify(plan, self._schemas)
-            found = self._found(batch) if key is None else None
+            found = self._found(batch, key)
             if found is None:
                 with self._one_at_a_time():
-                    found = (self._found(batch) if key is None else None) or self._release_all(batch, key)
-            receipt, stored = found
-            released = dict(zip((plan.digest for plan in batch.releases), stored, strict=True))
-            return tuple(_read(plan, released, receipt, level) for plan in batch.plans)
+                    found = self._found(batch, key) or self._release_all(batch, key)
+            return tuple(_read(plan, found.released, found.receipt, level) for plan in found.plans)
 
     def _read_plain(self, question: Question) -> tuple[Query, Wish]:
         """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""

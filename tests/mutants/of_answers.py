@@ -224,6 +224,47 @@ MUTANTS: list[Mutant] = [
         ("(self.keys.event,) if self.keys else ()", "()"),
     ),
     *of(
+        "planner.editions:digest_of",
+        "unit/planner/test_editions.py",
+        ('canonical(["editions", numbers, passes]) if numbers else canonical(passes)', "canonical(passes)"),
+        ("EDITIONS[:editions]", "EDITIONS"),
+    ),
+    *of(
+        "planner.editions:as_of",
+        "unit/planner/test_editions.py",
+        ("edition.earlier(found) if edition.sound else None", "edition.earlier(found)"),
+    ),
+    *of(
+        "planner.editions:editions_of",
+        "unit/planner/test_editions.py",
+        ("made is not None and reaches(made)", "made is not None"),
+    ),
+    *of(
+        "planner.batch:_as_of",
+        "unit/planner/test_editions.py",
+        ("len(made) == len(parts)", "made"),
+    ),
+    *of(
+        "planner.batch:editions_of_batch",
+        "unit/planner/test_editions.py",
+        ("len(made) == len(plans)", "made"),
+    ),
+    *of(
+        "road:Road._find",
+        "unit/planner/test_editions.py",
+        ("self._charge(made.plan, made.digests[0], key)", "pass"),
+    ),
+    *of(
+        "road:Road._stored",
+        "unit/planner/test_editions.py",
+        ("plan.digest if digest is None else digest", "plan.digest"),
+    ),
+    *of(
+        "rounds:InRounds._earlier_rounds",
+        "unit/planner/test_editions.py",
+        ("self._finished(now, target) is not None", "False"),
+    ),
+    *of(
         "core.wire:Form.write",
         "unit/core/test_wire.py golden/test_wire.py golden/test_query_to_plan.py",
         (
@@ -275,8 +316,8 @@ MUTANTS: list[Mutant] = [
         "session:Session.run",
         "adversarial/test_session_road.py",
         (
-            "verify(plan, self._schemas)\nfound = self._find(plan) if key is None else None",
-            "found = self._find(plan) if key is None else None",
+            "verify(plan, self._schemas)\nfound = self._find(plan, key)",
+            "found = self._find(plan, key)",
         ),
     ),
     *of(

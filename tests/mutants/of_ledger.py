@@ -587,7 +587,7 @@ MUTANTS: list[Mutant] = [
         "session:Session.run",
         f"{SESSIONS} adversarial/test_session_road.py",
         (
-            "(self._find(plan) if key is None else None) or self._release(plan, key)",
+            "self._find(plan, key) or self._release(plan, key)",
             "self._find(plan) or self._release(plan, key)",
         ),
     ),
@@ -595,7 +595,7 @@ MUTANTS: list[Mutant] = [
         "road:Road._release",
         f"{SESSIONS} adversarial/test_session_road.py",
         ("return stored", "pass"),
-        ("self._find(plan) or (receipt, _unpacked(kept))", "receipt, released"),
+        ("self._stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
         "road:Road._read_scans",

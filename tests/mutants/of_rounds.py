@@ -50,7 +50,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "rounds:InRounds._admit",
         "statistical/test_round_coverage.py laws/test_rounds.py",
-        ("[one for one in waiting if self._find(one) is None]", "waiting[:1]"),
+        ("[one for one in waiting if self._stored(one) is None]", "waiting[:1]"),
     ),
     *of(
         "planner.plan:Plan.round",

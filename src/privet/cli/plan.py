@@ -15,6 +15,7 @@ _OF_ONE = ("other", "find_groups")
 """What can be said of one question only."""
 
 if TYPE_CHECKING:
+    from privet.planner.batch import Batch
     from privet.planner.plan import Plan
 
 
@@ -58,7 +59,7 @@ def command(
         account = place.session.account
         rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
         waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
-        answered = not waiting
+        answered = not waiting or _answered(plan, place)
         event = Composed(tuple(event for one in waiting for event in one.event.events))
         fits = answered or place.ledger.admits(event, account=account)
     if as_json:
@@ -70,11 +71,21 @@ def command(
 _FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
 
 
+def _answered(asked: Plan | Batch, place: Opened) -> bool:
+    """Return whether all that is asked is stored, as this or an earlier edition of the planner released it."""
+    from privet.planner.batch import digests_of
+
+    account = place.session.account
+    return any(
+        all(place.ledger.find(digest, account) is not None for digest in digests) for digests in digests_of(asked)
+    )
+
+
 def _plan_several(texts: list[str], place: Opened, terms: dict[str, Any], *, as_json: bool) -> None:
     """Print what several questions cost together, and how wide each answer would be."""
     batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
     account = place.session.account
-    answered = place.ledger.find(batch.digest, account) is not None
+    answered = _answered(batch, place)
     fits = answered or place.ledger.admits(batch.event, account=account)
     if as_json:
         told = {"together": {"digest": batch.digest, "cost": batch.cost()}, "answered": answered, "fits": fits}

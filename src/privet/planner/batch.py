@@ -6,11 +6,11 @@ The division comes from public facts and from the weights that are asked for, an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed
@@ -20,6 +20,7 @@ from privet.query.nodes import Aggregate, Query
 from privet.query.shape import typical_of
 
 from .choose import choices
+from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
 from .levels import Levels, levels_in, levels_of, parts_of
 from .make import Among, error_of, make_plan
@@ -55,7 +56,7 @@ class Batch:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of everything that is released, in whatever order it was asked for."""
-        return hashlib.sha256(canonical(["batch", *(plan.digest for plan in self.releases)]).encode()).hexdigest()
+        return _digest(plan.digest for plan in self.releases)
 
     def explain(self) -> str:
         """Return the batch in plain words: each release, and what they cost together."""
@@ -97,6 +98,48 @@ class Batch:
 
     def __repr__(self) -> str:
         return self.explain()
+
+
+class MadeBatch(NamedTuple):
+    """A batch as some edition of the planner made it, its digest, and its releases in the order they are stored in."""
+
+    batch: Batch
+    digest: str
+    releases: tuple[Plan, ...]
+
+
+def editions_of_batch(batch: Batch) -> tuple[MadeBatch, ...]:
+    """Return a batch, and then how earlier editions made it, the latest first, where all of its plans were sound."""
+    found = {batch.digest: MadeBatch(batch, batch.digest, batch.releases)}
+    for editions in before():
+        plans = [_as_of(plan, editions) for plan in batch.plans]
+        made = tuple(plan for plan in plans if plan is not None and reaches(plan))
+        if len(made) == len(plans):
+            parts = {digest_of(part.passes, editions): part for one in made for part in parts_of(one)}
+            digest = _digest(sorted(parts))
+            releases = tuple(parts[one] for one in sorted(parts))
+            found.setdefault(digest, MadeBatch(replace(batch, plans=made), digest, releases))
+    return tuple(found.values())
+
+
+def digests_of(asked: Plan | Batch) -> tuple[tuple[str, ...], ...]:
+    """Return for each edition, the present one first, the digests that are stored where all was released before."""
+    if isinstance(asked, Batch):
+        return tuple((made.digest,) for made in editions_of_batch(asked))
+    return digests_of(asked.batch) if isinstance(asked, Levels) else tuple(made.digests for made in editions_of(asked))
+
+
+def _as_of(plan: Plan, editions: int) -> Plan | None:
+    """Return a plan as it was made at the time of so many editions: all of its levels, or none."""
+    if not isinstance(plan, Levels):
+        return as_of(plan, editions)
+    parts = [as_of(part, editions) for part in plan.plans]
+    made = tuple(part for part in parts if part is not None)
+    return Levels.of(plan.query, made, plan.spend) if len(made) == len(parts) else None
+
+
+def _digest(releases: Iterable[str]) -> str:
+    return hashlib.sha256(canonical(["batch", *releases]).encode()).hexdigest()
 
 
 def make_batch(

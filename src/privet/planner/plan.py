@@ -5,7 +5,6 @@ The cost of a plan is derived from the mechanisms that will draw its noise; ther
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +21,14 @@ from privet.core.exact import open_probability, whole
 from privet.core.given import read
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
-from privet.core.wire import canonical, wired
+from privet.core.wire import wired
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import RankChoice
 from privet.mechanisms.rank_joint import SeveralRanks
 from privet.query.nodes import Query
+
+from .editions import digest_of
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -340,7 +341,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """A fingerprint of everything that is released; how it is named, ordered or derived does not matter."""
-        return hashlib.sha256(canonical(self.passes).encode()).hexdigest()
+        return digest_of(self.passes)
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:

@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from privet import cli
 from privet.engines.duckdb import DuckDB
 from privet.pace import Pace
+from privet.planner import editions
+from privet.planner.editions import Edition
 
 DECLARED = """
 [budget]
@@ -314,3 +316,20 @@ def test_clipping_tells_what_is_taken_away_and_is_charged_once(folder: Path) -> 
     assert "of the rows have age above 40" in " ".join(shown.split())
     assert "entry" in shown
     assert run(*arguments, "--within", "5").exit_code == 2
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_plan_says_that_an_answer_of_an_earlier_sound_edition_is_free(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sound: bool
+) -> None:
+    rollup = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
+    asked = ([QUESTION, "--epsilon", "0.1"], [COUNT, WARDS, "--epsilon", "0.1"], [rollup, "--epsilon", "0.1"])
+    for one in asked:
+        told("ask", *one, "--analyst", "ana")
+    spent = told("budget")
+    monkeypatch.setattr(editions, "EDITIONS", (Edition("any", 2, lambda _: True, sound, lambda plan: plan),))
+    for one in asked:
+        plans = told("plan", *one, "--analyst", "ana")
+        assert {each["answered"] for each in (plans if isinstance(plans, list) else [plans])} == {sound}
+        told("ask", *one, "--analyst", "ana")
+    assert (told("budget") == spent) == sound
