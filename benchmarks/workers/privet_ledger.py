@@ -34,8 +34,8 @@ def make(charges: int, costs: int) -> Any:
     """Return a ledger that holds so many charges with their answers."""
     from privet.core.budget import Approximate
     from privet.ledger.codec import write_event, write_plain
-    from privet.ledger.records import Answered, Charged
-    from privet.ledger.sqlite import SqliteLedger
+    from privet.ledger.entries import Answered, Charged
+    from privet.ledger.sqlite.durable import SqliteLedger
 
     folder = tempfile.TemporaryDirectory()
     cap = Approximate(epsilon=100, delta=DELTA)

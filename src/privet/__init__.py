@@ -16,22 +16,11 @@ if TYPE_CHECKING:
     from .config.sessions import open
     from .core.budget import Approximate, Pure, Zcdp
     from .core.errors import BudgetError, BudgetExceeded, PrivetError, RequestError
-    from .core.schema import (
-        Contribution,
-        PublicTable,
-        Table,
-        boolean,
-        category,
-        date,
-        integer,
-        number,
-        text,
-        timestamp,
-    )
+    from .core.schema import Contribution, PublicTable, Table, boolean, category, date, integer, number, text, timestamp
     from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
     from .core.unit import Link, Person, Rows, Window
-    from .engines.sources import DatabaseTable
-    from .ledger.sqlite import SqliteLedger
+    from .engines.duckdb.sources import DatabaseTable
+    from .ledger.sqlite.durable import SqliteLedger
     from .mechanisms import (
         AboveThreshold,
         Exponential,
@@ -157,7 +146,7 @@ _HOME = {
     "BudgetError": "core.errors",
     "BudgetExceeded": "core.errors",
     "Contribution": "core.schema",
-    "DatabaseTable": "engines.sources",
+    "DatabaseTable": "engines.duckdb.sources",
     "Exponential": "mechanisms",
     "FiniteMechanism": "mechanisms",
     "Gaussian": "mechanisms",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
-from .core.receipt import Receipt
-from .planner.achieved import Accuracy
-from .planner.levels import Levels
+from .core.records import Receipt
+from .planner.groupings import Levels
 from .planner.plan import Plan
+from .planner.target import Accuracy
 
 if TYPE_CHECKING:
     from rich.console import Group

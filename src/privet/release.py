@@ -11,11 +11,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import InvariantError
-from .core.receipt import Receipt
-from .core.scan import Exact, GroupKey
+from .core.records import Receipt
+from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
-from .mechanisms.rank_joint import SeveralRanks
-from .planner.others import with_found
+from .mechanisms.rank_several import SeveralRanks
+from .planner.keys import with_found
 from .planner.plan import KeyRule
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Released:
     sums: tuple[tuple[tuple[Any, ...], ...], ...]
 
 
-def found_first(exact: Exact, plan: Plan, receipt: Receipt, charged: Plan | Batch) -> tuple[Key, ...]:
+def found_first(exact: SealedSums, plan: Plan, receipt: Receipt, charged: Plan | Batch) -> tuple[Key, ...]:
     """Return the values that the first pass of a plan discovers, for the later ones to read by.
 
     Guarantee: that of the pass's rule, a part of the event that `receipt` shows was charged.
@@ -50,7 +50,7 @@ def found_first(exact: Exact, plan: Plan, receipt: Receipt, charged: Plan | Batc
     return tuple(value for (value,) in _discovered(exact, one, one.keys))
 
 
-def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt, found: Sequence[Key] = ()) -> Released:
+def release(exacts: Sequence[SealedSums], plan: Plan, receipt: Receipt, found: Sequence[Key] = ()) -> Released:
     """Return the sums of a plan with its noise added, for the public groups or those that pass the threshold.
 
     Guarantee: the event of the plan, which `receipt` shows was charged. Every noisy number comes from the
@@ -63,7 +63,7 @@ def release(exacts: Sequence[Exact], plan: Plan, receipt: Receipt, found: Sequen
 
 
 def release_all(
-    exacts: Sequence[Sequence[Exact]], batch: Batch, receipt: Receipt, founds: Sequence[Sequence[Key]] = ()
+    exacts: Sequence[Sequence[SealedSums]], batch: Batch, receipt: Receipt, founds: Sequence[Sequence[Key]] = ()
 ) -> tuple[Released, ...]:
     """Return what each release of a batch gives, as `release` does for one plan.
 
@@ -75,7 +75,7 @@ def release_all(
     return tuple(_drawn(*several) for several in zip(exacts, batch.releases, found, strict=True))
 
 
-def _drawn(exacts: Sequence[Exact], plan: Plan, found: Sequence[Key]) -> Released:
+def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key]) -> Released:
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
     if plan.finds_first:
@@ -86,7 +86,7 @@ def _drawn(exacts: Sequence[Exact], plan: Plan, found: Sequence[Key]) -> Release
     return Released(keys, sums)
 
 
-def _keys(exacts: Sequence[Exact], plan: Plan) -> tuple[Cell, ...]:
+def _keys(exacts: Sequence[SealedSums], plan: Plan) -> tuple[Cell, ...]:
     for exact, one in zip(exacts, plan.passes, strict=True):
         if one.keys is not None and one.finds_groups:
             return _discovered(exact, one, one.keys)
@@ -98,7 +98,7 @@ def public_cells(keys: Sequence[GroupKey], cells: tuple[Cell, ...] | None = None
     return tuple(product(*(key.values or () for key in keys))) if cells is None else cells
 
 
-def _discovered(exact: Exact, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
+def _discovered(exact: SealedSums, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
     """Return the keys whose noisy weight is above the threshold, or that the rule shows.
 
     How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
@@ -129,7 +129,7 @@ def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is None, 0 if value is None else value) for value in cell)
 
 
-def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
+def _noisy(exact: SealedSums, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
     if one.winners is not None:
         return _chosen(exact, one, one.winners, keys)
     if one.selection is not None:
@@ -152,7 +152,7 @@ def _noisy(exact: Exact, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, 
     )
 
 
-def _chosen(exact: Exact, one: Pass, draw: Frequent, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
+def _chosen(exact: SealedSums, one: Pass, draw: Frequent, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
     """Return the values that are chosen in each group, rank by rank, from public ones or from those that are found."""
     public = one.scan.keys[-1].values
     options: dict[Cell, list[Key]] = {} if public is None else {cell: list(public) for cell in keys}

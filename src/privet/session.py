@@ -8,25 +8,35 @@ from fractions import Fraction
 from typing import Any, cast
 
 from .answer import Answer
-from .asked import Question, check_bounds, read_question, read_views, spend_of, with_contents, with_found_groups
-from .clipping import Clipped
 from .core.budget import Approximate, Budget, Pure, Zcdp
-from .core.entry import Entry
 from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported, raise_alone
-from .core.exact import Number, open_probability
 from .core.given import is_a, listed
 from .core.links import followed
+from .core.numbers import Number, open_probability
 from .core.ports import Engine, Ledger, Left
+from .core.records import Entry
 from .core.rounding import float_down
 from .core.schema import Contribution, Table
-from .engines.duckdb import DuckDB
+from .engines.duckdb.engine import DuckDB
+from .execution.clipping import Clipped
+from .execution.pace import Pace, read_step
+from .execution.request import (
+    Options,
+    Question,
+    check_bounds,
+    heeded,
+    read_question,
+    read_views,
+    spend_of,
+    with_contents,
+    with_found_groups,
+)
+from .execution.run_rounds import InRounds
 from .ledger.memory import MemoryLedger
-from .pace import Pace, read_step
 from .planner.accuracy import plan_within
 from .planner.batch import make_batch
-from .planner.levels import Levels
+from .planner.groupings import Levels
 from .planner.make import make_plan
-from .planner.options import Options, heeded
 from .planner.plan import Plan
 from .planner.rounds import make_rounds
 from .planner.stability import Rule
@@ -36,8 +46,7 @@ from .planner.widths import widths
 from .query.frame import Frame
 from .query.frame import table as frame
 from .query.nodes import Query
-from .reading import read_answer
-from .rounds import InRounds
+from .results.read import read_answer
 
 _HALVINGS = 16
 """How often the range is halved in which the largest cost that fits is sought."""

@@ -11,7 +11,7 @@ import pytest
 
 from privet.aggregates import AGGREGATES, OF_TWO
 from privet.audit import audit
-from privet.audit.registry.sessions import answers
+from privet.audit.registry.end_to_end import answers
 from privet.core.schema import integer
 
 SAMPLES = 1_000

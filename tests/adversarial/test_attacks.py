@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privet.audit.attacks import ATTACKS
-from privet.audit.bits import audit_bits, low_bits
+from privet.audit.blackbox import audit_bits, low_bits
 from privet.audit.unsafe import float_gaussian, float_laplace
 from privet.mechanisms import Gaussian, Laplace
 

@@ -15,11 +15,11 @@ from privet import accounting
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, EngineError, InvariantError, RequestError
 from privet.core.event import Composed
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.mechanisms import Laplace
 from privet.planner.batch import Batch
 from privet.release import release_all
@@ -169,12 +169,12 @@ def test_a_batch_with_less_noise_than_its_claim_is_refused_before_it_is_charged(
 def test_noise_is_drawn_only_against_the_receipt_of_the_batch(session: Session) -> None:
     batch = session.plan_all([COUNT, OLD], epsilon=1)
     with pytest.raises(InvariantError, match="another batch"):
-        release_all([[Exact({})]] * 2, batch, Receipt(1, batch.plans[0].digest, "session"))
+        release_all([[SealedSums({})]] * 2, batch, Receipt(1, batch.plans[0].digest, "session"))
 
 
 def test_after_a_failure_the_charge_of_a_batch_stands() -> None:
     class Failing:
-        def scan(self, scan: Any) -> Exact:
+        def scan(self, scan: Any) -> SealedSums:
             raise RuntimeError("Zaphod")
 
         def close(self) -> None:

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 import privet
 from privet.cli import COMMANDS, main
 from privet.core.errors import BadParameter, PrivetError, RequestError, UnknownName
-from privet.core.exact import written_decimal, written_whole
-from privet.core.names import alike
+from privet.core.given import alike
+from privet.core.numbers import written_decimal, written_whole
 from privet.core.schema import Table, integer
 from privet.core.unit import Person
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 
 TOML = """
 [tables.visits]

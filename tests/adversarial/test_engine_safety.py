@@ -11,12 +11,12 @@ import pytest
 
 from privet.core import schema
 from privet.core.errors import EngineError, RequestError, Unsupported
-from privet.core.expression import Call, Column, Literal
-from privet.core.scan import Exact, GroupKey, Norm, Once, Scan, Sum
+from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.scan import GroupKey, Norm, Once, Scan, SealedSums, Sum
 from privet.core.unit import Person, Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.sources import DatabaseTable
-from privet.engines.sql import statement
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.scan_sql.statement import statement
 
 pa = pytest.importorskip("pyarrow")
 
@@ -130,7 +130,7 @@ def test_constants_and_names_are_only_ever_data():
     many = [*HOSTILE, *(f"v{index}" for index in range(100))]
     facts = {"unit": Rows(), "columns": columns}
     asked = table(pa.Table.from_pylist(rows), **facts)
-    name = Column('it\'s "quoted"')
+    name = ColumnRef('it\'s "quoted"')
     with DuckDB({"t": asked}) as engine:
         for values in (tuple(HOSTILE), tuple(many)):
             found = count(engine, asked, GroupKey(name, values, False))
@@ -145,7 +145,9 @@ def test_constants_and_names_are_only_ever_data():
 def test_a_lone_surrogate_is_refused_before_the_engine(people):
     asked = table(str(people))
     with DuckDB({"t": asked}) as engine, pytest.raises(Unsupported):
-        engine.scan(Scan("t", asked.schema, Call("equal", (Column("name"), Literal("\ud800"))), (), (COUNT,), Once()))
+        engine.scan(
+            Scan("t", asked.schema, Call("equal", (ColumnRef("name"), Literal("\ud800"))), (), (COUNT,), Once())
+        )
 
 
 def test_csv_values_are_cast_to_what_is_declared_and_never_sniffed(tmp_path):
@@ -153,9 +155,9 @@ def test_csv_values_are_cast_to_what_is_declared_and_never_sniffed(tmp_path):
     path.write_text('name,age\n1,36\n"x, y",oops\n,\n3,4.0\n')
     asked = table(str(path), columns={"name": schema.text(nullable=True), "age": schema.integer(0, 99, nullable=True)})
     with DuckDB({"t": asked}) as engine:
-        names = count(engine, asked, GroupKey(Column("name"), None, True))
+        names = count(engine, asked, GroupKey(ColumnRef("name"), None, True))
         assert names == {("1",): (1,), ("x, y",): (1,), (None,): (1,), ("3",): (1,)}
-        ages = count(engine, asked, GroupKey(Column("age"), None, True))
+        ages = count(engine, asked, GroupKey(ColumnRef("age"), None, True))
         assert ages == {(36,): (1,), (4,): (1,), (None,): (2,)}
 
 
@@ -200,7 +202,7 @@ def test_database_tables_are_read_in_place(tmp_path):
         connection.execute("CREATE TABLE \"my people\" AS SELECT 'Ada' AS name, 36::UTINYINT AS age").fetchall()
     asked = table(DatabaseTable(path, "my people"))
     with DuckDB({"t": asked}) as engine:
-        assert count(engine, asked, GroupKey(Column("age"), None, False)) == {(36,): (1,)}
+        assert count(engine, asked, GroupKey(ColumnRef("age"), None, False)) == {(36,): (1,)}
         with pytest.raises(EngineError):
             engine._fetch('DROP TABLE database0.main."my people"')
 
@@ -263,7 +265,7 @@ def test_frames_are_read_in_place_with_all_their_types():
         asked = table(source, columns=columns, unit=Person("who"))
         with DuckDB({"t": asked}) as engine:
             for name, values in expected.items():
-                keys = (GroupKey(Column(name), None, True),)
+                keys = (GroupKey(ColumnRef(name), None, True),)
                 found = engine.scan(Scan("t", asked.schema, None, keys, (COUNT,), Norm(2, 1, 0)))._groups
                 assert {key[0] for key in found} == values, name
 
@@ -277,7 +279,7 @@ def test_an_unnamed_index_is_no_column():
 def test_sums_that_may_not_fit_are_refused_before_the_engine():
     asked = table(pa.table({"name": ["a"], "age": [1]}), rows=2**50)
     with DuckDB({"t": asked}) as engine, pytest.raises(Unsupported, match="128 bits"):
-        engine.scan(Scan("t", asked.schema, None, (), (Sum(Column("age"), 0, 2**63 - 1, power=2),), Once()))
+        engine.scan(Scan("t", asked.schema, None, (), (Sum(ColumnRef("age"), 0, 2**63 - 1, power=2),), Once()))
 
 
 def test_wide_sums_come_back_exactly():
@@ -286,14 +288,14 @@ def test_wide_sums_come_back_exactly():
         pa.table({"name": ["a"] * 5, "age": [biggest] * 5}), columns={**COLUMNS, "age": schema.integer(0, biggest)}
     )
     with DuckDB({"t": asked}) as engine:
-        scan = Scan("t", asked.schema, None, (), (Sum(Column("age"), 0, biggest),), Once())
+        scan = Scan("t", asked.schema, None, (), (Sum(ColumnRef("age"), 0, biggest),), Once())
         assert engine.scan(scan)._groups == {(): (5 * biggest,)}
 
 
 def test_exact_sums_stay_sealed(people):
     with DuckDB({"t": table(str(people))}) as engine:
         found = engine.scan(Scan("t", table(str(people)).schema, None, (), (COUNT,), Once()))
-    assert isinstance(found, Exact)
+    assert isinstance(found, SealedSums)
     assert repr(found) == "Exact(sealed)"
     with pytest.raises(TypeError):
         iter(found)
@@ -312,6 +314,6 @@ def test_whole_numbers_wider_than_ours_are_null_and_never_an_error(tmp_path):
     for name, rows in (("h", 2), ("u", 1)):
         asked = table(DatabaseTable(path, name), columns={**COLUMNS, "age": schema.integer(0, 99, nullable=True)})
         with DuckDB({"t": asked}) as engine:
-            assert count(engine, asked, GroupKey(Column("age"), None, True)) == {(1,): (1,), (None,): (rows,)}
-            total = Scan("t", asked.schema, None, (), (Sum(Column("age"), 0, 99),), Once())
+            assert count(engine, asked, GroupKey(ColumnRef("age"), None, True)) == {(1,): (1,), (None,): (rows,)}
+            total = Scan("t", asked.schema, None, (), (Sum(ColumnRef("age"), 0, 99),), Once())
             assert engine.scan(total)._groups == {(): (1,)}

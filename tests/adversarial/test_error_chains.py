@@ -16,14 +16,14 @@ import pytest
 
 import privet
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, raise_alone
-from privet.core.scan import Exact, Scan
+from privet.core.scan import Scan, SealedSums
 from privet.core.schema import PublicTable, Table, integer, number, text, timestamp
 from privet.core.unit import Person, Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.inspection import columns_at, inspect
-from privet.engines.sources import DatabaseTable
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.duckdb.inspection import columns_at, inspect
+from privet.engines.duckdb.sources import DatabaseTable
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 
 SOURCE = Path(privet.__file__).parent
 PUBLIC = ("accounting", "cli", "plots", "query")
@@ -105,7 +105,7 @@ def leaks(error: BaseException) -> list[str]:
     for one in reached(error):
         if isinstance(one, BaseException) and not isinstance(one, PrivetError):
             found.append(f"an error: {type(one).__name__}")
-        if isinstance(one, Exact):
+        if isinstance(one, SealedSums):
             found.append("exact sums")
         if isinstance(one, str) and SECRET in one:
             found.append(f"a text: {one[:40]}")
@@ -120,7 +120,7 @@ class Failing:
     def __init__(self, failure: Callable[[], BaseException]) -> None:
         self.failure = failure
 
-    def scan(self, scan: Scan) -> Exact:
+    def scan(self, scan: Scan) -> SealedSums:
         broken(self.failure())
         raise AssertionError
 
@@ -157,7 +157,7 @@ def test_nothing_of_what_an_engine_raises_can_be_reached(failure: Callable[[], B
 def test_nothing_can_be_reached_where_noise_cannot_be_drawn(
     failure: Callable[[], BaseException], sql: str, door: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"privet.road.{door}", lambda *given: broken(failure()))
+    monkeypatch.setattr(f"privet.execution.executor.{door}", lambda *given: broken(failure()))
     grouped = "SELECT name, COUNT(*) FROM t GROUP BY name"
     asks: dict[str, Callable[[privet.Session], object]] = {
         "release": lambda session: session.ask(sql, epsilon=1),
@@ -249,7 +249,9 @@ def test_no_module_that_sees_rows_raises_while_it_handles_another_error() -> Non
     found, modules = [], 0
     for path in sorted(SOURCE.rglob("*.py")):
         place = path.relative_to(SOURCE)
-        if place.parts[0] in PUBLIC or str(place) == "audit/drawing.py":  # a mechanism's author looks at what it raised
+        if (
+            place.parts[0] in PUBLIC or str(place) == "audit/releases.py"
+        ):  # a mechanism's author looks at what it raised
             continue
         modules += 1
         found += [f"{place}:{one.lineno}" for one in raised_in_handlers(ast.parse(path.read_text(encoding="utf-8")))]

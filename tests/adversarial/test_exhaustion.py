@@ -8,10 +8,11 @@ import pytest
 import privet
 from privet.core import schema
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, Column, Literal
-from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer, Source
+from privet.core.expression import Call, ColumnRef, Literal
+from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.rendered import RowSource
 from privet.query.functions import LONGEST
+from privet.results.evaluation import evaluate_row
 
 pa = pytest.importorskip("pyarrow")
 
@@ -50,9 +51,9 @@ def test_texts_that_are_put_together_are_cut_to_a_public_length():
 @pytest.mark.parametrize("lengths", [(3, 4), (LONGEST, 1), (LONGEST - 1, 5), (0, LONGEST + 9), (LONGEST + 9, 2)])
 def test_engines_cut_alike(lengths):
     texts = ["ä" * lengths[0], "b" * lengths[1]]
-    expression = Call("concat", (Column("x"), Column("y"), Literal("!")))
+    expression = Call("concat", (ColumnRef("x"), ColumnRef("y"), Literal("!")))
     facts = {name: schema.text() for name in "xy"}
-    rendered = Renderer({name: Source(name, column) for name, column in facts.items()}).render(expression).sql
+    rendered = Renderer({name: RowSource(name, column) for name, column in facts.items()}).render(expression).sql
     found = duckdb.connect().execute(f"SELECT {rendered} FROM (SELECT ? AS x, ? AS y)", texts).fetchone()[0]
     assert found == ("".join(texts) + "!")[:LONGEST]
     assert found == evaluate_row(expression, dict(zip("xy", texts, strict=True)), facts)

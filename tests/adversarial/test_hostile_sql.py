@@ -12,7 +12,7 @@ import pytest
 
 from privet.core.budget import Approximate
 from privet.core.errors import RequestError
-from privet.core.expression import Call, Column
+from privet.core.expression import Call, ColumnRef
 from privet.core.relation import Union, tables_of
 from privet.core.scan import Norm, Pairs
 from privet.core.schema import PublicTable, Schema, Table, category, date, integer, number, text
@@ -23,7 +23,7 @@ from privet.planner.plan import Spend
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.shape import schema_of
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 FILE = Path(__file__).resolve().parents[3] / "shared" / "hostile-sql.json"
@@ -177,7 +177,7 @@ def test_no_text_of_the_query_survives_but_names_and_constants(entry: dict[str, 
     ):
         for name in functions(expression):
             assert name.isidentifier()
-        assert not isinstance(expression, Column) or expression.name in known
+        assert not isinstance(expression, ColumnRef) or expression.name in known
 
 
 def hospital(*, with_42: bool) -> Session:

@@ -8,7 +8,7 @@ import pytest
 
 import privet
 from privet.core.errors import Unsupported
-from privet.core.schema import Column
+from privet.core.schema import ColumnFacts
 
 pa = pytest.importorskip("pyarrow")
 
@@ -16,7 +16,7 @@ LARGE = 2**62
 """Around here 1024 whole numbers are one double."""
 
 
-def session(key: Column, keys: list, mine: Column, value: object) -> privet.Session:
+def session(key: ColumnFacts, keys: list, mine: ColumnFacts, value: object) -> privet.Session:
     rows = privet.Table(pa.table({"k": [value]}), unit=privet.Rows(), columns={"k": mine}, rows=10)
     names = privet.PublicTable(pa.table({"id": keys}), columns={"id": key}, key="id", rows=1000)
     return privet.Session({"v": rows, "names": names}, budget=privet.Pure(epsilon=10**9))

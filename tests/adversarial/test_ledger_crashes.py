@@ -29,9 +29,9 @@ from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded
 from privet.core.schema import Table, integer
 from privet.core.unit import Rows
-from privet.ledger.records import Answered, Charged, write_time
-from privet.ledger.rules import utc_now
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.entries import Answered, Charged, write_time
+from privet.ledger.limits import utc_now
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.session import Session
 
 ASKERS = 4

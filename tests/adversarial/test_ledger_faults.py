@@ -20,9 +20,9 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
-from privet.ledger import place
-from privet.ledger.place import mount_kind
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite import place
+from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.place import mount_kind
 
 STEP = PureEvent(Fraction(1, 1000))
 
@@ -48,7 +48,7 @@ import os, sys
 from fractions import Fraction
 from privet.accounting.events import PureEvent
 from privet.core.errors import LedgerError
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 STEP = PureEvent(Fraction(1, 1000))
 path = sys.argv[1]
 """
@@ -164,7 +164,7 @@ def test_a_closed_ledger_grants_nothing(path: Path) -> None:
 
 
 def test_an_error_inside_a_charge_leaves_nothing_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privet.ledger import pages
+    from privet.ledger.sqlite import pages
 
     with SqliteLedger(path) as ledger:
         real = pages.Pages._insert
@@ -298,7 +298,7 @@ def test_a_ledger_notices_that_its_file_is_no_longer_the_one_at_its_path(path: P
 def test_no_ledger_is_made_where_its_log_cannot_be_written_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from privet.ledger import files
+    from privet.ledger.sqlite import place as files
 
     def in_the_way(path: Path, timeout: float, *, check: object) -> sqlite3.Connection:
         connection = real(path, timeout, check=check)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 
 TENTH = PureEvent(Fraction(1, 10))
 
@@ -36,7 +36,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import PrivetError
 from privet.ledger import sqlite
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 
 TENTH = PureEvent(Fraction(1, 10))
 name, path, *head = sys.argv[1:]
@@ -306,7 +306,7 @@ def test_a_ledger_whose_log_was_taken_away_writes_nothing_back_when_it_is_closed
             sys.executable,
             "-c",
             "import sys\nfrom fractions import Fraction\nfrom privet.accounting.events import PureEvent\n"
-            "from privet.ledger.sqlite import SqliteLedger\nledger = SqliteLedger(sys.argv[1])\n"
+            "from privet.ledger.sqlite.durable import SqliteLedger\nledger = SqliteLedger(sys.argv[1])\n"
             "for index in range(3):\n    ledger.charge(PureEvent(Fraction(1, 10)), f'two {index}', account='ana')\n"
             "print(ledger.head())\nledger.close()\n",
             str(path),

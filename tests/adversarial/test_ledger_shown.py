@@ -18,10 +18,10 @@ from privet.accounting.events import ApproximateEvent, PureEvent, ZcdpEvent
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import PrivetError, RequestError
 from privet.core.event import Event
-from privet.ledger import pages
+from privet.ledger.entries import Limited, write_time
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.records import Limited, write_time
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite import pages
+from privet.ledger.sqlite.durable import SqliteLedger
 
 AMOUNTS = [
     Fraction(10) ** 309,

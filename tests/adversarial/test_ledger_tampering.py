@@ -19,9 +19,9 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, RequestError
-from privet.ledger import pages, proof
 from privet.ledger.chain import GENESIS, canonical, link
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite import pages, proof
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.ledger.state import rules_only
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))

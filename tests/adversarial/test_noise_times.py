@@ -16,8 +16,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from privet import noise
-from privet.noise.laplace import Geometric
-from privet.noise.stock import STOCK, Stocked
+from privet.noise.draws import STOCK, Stocked
+from privet.noise.samplers import Geometric
 
 DRAWS: dict[str, Callable[[], int]] = {
     "Laplace of 1": lambda: noise.discrete_laplace(1),

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from privet.audit.comparing import Seen, claims_of
+from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import RequestError
 from privet.core.scan import Scan
-from privet.engines.places import counting
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
-from privet.planner.others import with_found
+from privet.engines.scan_sql.counts import counting
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.statement import statement
+from privet.planner.keys import with_found
 from privet.planner.plan import Pass
-from privet.planner.selections import norm_of
+from privet.planner.quantiles import norm_of
 from privet.planner.stability import key_sensitivity
 from privet.session import Session
 

@@ -10,7 +10,7 @@ import pytest
 
 from privet.accounting import epsilon
 from privet.audit import Curve, audit
-from privet.audit.entry import Entry, judge
+from privet.audit.entry import AuditEntry, judge
 from privet.audit.registry import AUDITS
 from privet.mechanisms import MECHANISMS, Gaussian, Laplace
 
@@ -30,7 +30,7 @@ def test_names_of_audits_differ() -> None:
 
 
 @pytest.mark.parametrize("entry", EXACT, ids=lambda entry: entry.name)
-def test_the_exact_loss_of_a_pair_is_within_what_the_mechanism_states(entry: Entry) -> None:
+def test_the_exact_loss_of_a_pair_is_within_what_the_mechanism_states(entry: AuditEntry) -> None:
     assert isinstance(entry.claimed, Curve)
     assert entry.event is not None
     assert entry.claimed.points
@@ -40,7 +40,7 @@ def test_the_exact_loss_of_a_pair_is_within_what_the_mechanism_states(entry: Ent
 
 
 @pytest.mark.parametrize("entry", SESSIONS, ids=lambda entry: entry.name)
-def test_the_exact_loss_of_an_answer_is_within_what_its_plan_costs(entry: Entry) -> None:
+def test_the_exact_loss_of_an_answer_is_within_what_its_plan_costs(entry: AuditEntry) -> None:
     assert callable(entry.claimed)
     assert entry.stated is not None
     assert all(0 < exact <= entry.stated for exact, _ in entry.claimed().points)
@@ -114,7 +114,7 @@ NARROWED: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize("entry", [entry for entry in AUDITS if entry.name in NARROWED], ids=lambda entry: entry.name)
-def test_a_scale_that_is_too_small_by_a_tenth_or_by_a_quarter_if_slow_is_refuted(entry: Entry) -> None:
+def test_a_scale_that_is_too_small_by_a_tenth_or_by_a_quarter_if_slow_is_refuted(entry: AuditEntry) -> None:
     assert entry.build is not None
     made = entry.build(Fraction(1))
     fast = entry.samples >= MANY
@@ -162,7 +162,7 @@ def test_an_answer_whose_noise_is_a_tenth_too_narrow_is_refuted(
 
 
 @pytest.mark.parametrize("entry", AUDITS, ids=lambda entry: entry.name)
-def test_a_mechanism_stands_and_the_fault_planted_in_it_is_caught(entry: Entry) -> None:
+def test_a_mechanism_stands_and_the_fault_planted_in_it_is_caught(entry: AuditEntry) -> None:
     verdict = judge(entry, samples=entry.samples // QUICK, fault=LARGER)
     assert not verdict.report.refuted, str(verdict.report)
     assert verdict.bits is None or not verdict.bits.refuted, str(verdict.bits)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.entry import Plain
 from privet.core.errors import (
     BadParameter,
     BudgetExceeded,
@@ -26,16 +25,16 @@ from privet.core.errors import (
     RequestError,
     UnknownName,
 )
-from privet.core.expression import Column
-from privet.core.receipt import Receipt
-from privet.core.scan import Discovery, Exact, Scan
+from privet.core.expression import ColumnRef
+from privet.core.records import Plain, Receipt
+from privet.core.scan import Discovery, Scan, SealedSums
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace, OptimalKeys
 from privet.planner.plan import KeyRule
 from privet.query.frame import col, count, mean
-from privet.query.nodes import Aggregate, Output, Query, Step
+from privet.query.nodes import AggregateCall, Output, Query, Step
 from privet.release import release
 from privet.session import Session
 
@@ -70,7 +69,7 @@ class Watched:
     def __init__(self, engine: Any, told: list[str], failure: Exception | None = None) -> None:
         self.engine, self.told, self.failure = engine, told, failure
 
-    def scan(self, scan: Scan) -> Exact:
+    def scan(self, scan: Scan) -> SealedSums:
         self.told.append("scan")
         if self.failure is not None:
             raise self.failure
@@ -168,7 +167,7 @@ def test_whatever_an_engine_raises_stays_inside(failure: Exception) -> None:
 def test_no_noise_is_drawn_without_a_receipt_for_the_very_plan() -> None:
     made = session()
     one, other = (made.plan(f"SELECT COUNT(*) FROM visits WHERE age > {age}", epsilon=1) for age in (20, 30))
-    exacts = [Exact({(): (5,)})]
+    exacts = [SealedSums({(): (5,)})]
     with pytest.raises(InvariantError):
         release(exacts, one, Receipt(1, other.digest, "session"))
     with pytest.raises(InvariantError):
@@ -315,14 +314,14 @@ REFUSED: list[Callable[[Session], object]] = [
     lambda s: s.ask(by_hand(table="elsewhere"), epsilon=1),
     lambda s: s.ask(by_hand(column="nope"), epsilon=1),
     lambda s: s.ask(by_hand(function="median"), epsilon=1),
-    lambda s: s.ask(replace(by_hand(), aggregates=(Aggregate("s", "sum"),)), epsilon=1),
+    lambda s: s.ask(replace(by_hand(), aggregates=(AggregateCall("s", "sum"),)), epsilon=1),
 ]
 
 
 def by_hand(table: str = "visits", column: str = "age", function: str = "sum") -> Query:
     """Return a tree that no parser has checked."""
-    asked = Aggregate("s", function, Column(column))
-    return Query(table, (), (asked,), None, (Step((Output("s", Column("s")),)),))
+    asked = AggregateCall("s", function, ColumnRef(column))
+    return Query(table, (), (asked,), None, (Step((Output("s", ColumnRef("s")),)),))
 
 
 @pytest.mark.parametrize("ask", REFUSED)
@@ -522,7 +521,7 @@ def test_threads_asking_the_same_at_once_pay_once_and_see_the_same() -> None:
 
 
 def test_exact_sums_are_sealed() -> None:
-    exact = Exact({("a",): (123456789,)})
+    exact = SealedSums({("a",): (123456789,)})
     for shown in (repr(exact), str(exact), f"{exact}", format(exact)):
         assert "123456789" not in shown
     refused: list[Callable[[Any], object]] = [

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from privet.audit import audit
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, category, integer, text
 from privet.core.unit import Person, Rows
-from privet.engines.memory import Memory
+from privet.planner.keys import with_found
 from privet.planner.make import make_plan
-from privet.planner.others import with_found
 from privet.planner.plan import Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import found_first, release
+from privet.testing.oracle import Memory
 
 COLUMNS = {"u": integer(), "g": category(["a", "b"]), "y": integer(0, 2)}
 SPEND = Spend(Fraction(2), Fraction(0), None, Fraction(0))
@@ -36,7 +36,7 @@ def drawn(plan: Plan, world: list[dict[str, Any]], count: int, schema: Schema) -
 
 
 def _by_what_is_found(plan: Plan, memory: Memory, count: int, receipt: Receipt) -> list[str]:
-    first, known, made = memory.scan(plan.passes[0].scan), dict[Any, list[Exact]](), []
+    first, known, made = memory.scan(plan.passes[0].scan), dict[Any, list[SealedSums]](), []
     for _ in range(count):
         found = found_first(first, plan, receipt, plan)
         if found not in known:

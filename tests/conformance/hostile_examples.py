@@ -29,25 +29,17 @@ from privet.config import Analyst, Config, Rules, read_config
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.event import Event
 from privet.core.ports import Engine, Ledger
-from privet.core.receipt import Receipt
-from privet.core.schema import Column, Contents, Contribution, Schema
+from privet.core.records import Receipt
+from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import SqliteLedger
-from privet.mechanisms import (
-    LaplaceEvent,
-    Local,
-    Mechanism,
-    PowerTail,
-    Ranking,
-    RecursiveQuantiles,
-    SampledSensitivity,
-)
+from privet.ledger.sqlite.durable import SqliteLedger
+from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
 from privet.planner.batch import Batch
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
-from privet.query.relation import Private
+from privet.query.rows import PrivateRows
 from privet.query.terms import Term
 from privet.session import Session
 
@@ -218,7 +210,7 @@ INSTANCES: dict[type, Make] = {
     Frame: lambda: session().table("visits"),
     Result: released_result,
     Term: lambda: privet.col("age"),
-    Column: lambda: privet.integer(0, 100),
+    ColumnFacts: lambda: privet.integer(0, 100),
     Schema: lambda: table().schema,
     Contents: lambda: Contents(lambda: [(1, 2)]),
     privet.Table: table,
@@ -516,7 +508,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,)),
     "variances": (lambda: {(0,): 1.0, (0, 1): 2.0},),
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
-    "views": (lambda: {"old": Private.of("visits", table().schema)},),
+    "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
     "noise": (PowerTail,),
 }

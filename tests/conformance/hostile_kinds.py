@@ -51,7 +51,7 @@ def read_hint(parameter: inspect.Parameter, function: Any) -> Any:
 
 
 def is_number(value: object, *, whole: bool = False) -> bool:
-    """Return whether a value is a finite number, by the rules of `privet.core.exact`."""
+    """Return whether a value is a finite number, by the rules of `privet.core.numbers`."""
     try:
         if isinstance(value, (bool, np.bool_, complex, np.timedelta64, np.datetime64)) or hasattr(value, "__len__"):
             return False

@@ -19,7 +19,7 @@ import pytest
 
 from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows
 from privet.core.budget import Pure
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Sum
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows
@@ -34,10 +34,10 @@ def make(name: str, low: int = 0, high: int = 100, step: Fraction | None = None,
     if name == "count_rows":
         return CountRows(None)
     argument = Argument(
-        expression=Column("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=nullable, where=None
+        expression=ColumnRef("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=nullable, where=None
     )
     if name in OF_TWO:
-        return OF_TWO[name](argument, replace(argument, expression=Column("y")))
+        return OF_TWO[name](argument, replace(argument, expression=ColumnRef("y")))
     return AGGREGATES[name](argument)
 
 
@@ -48,7 +48,7 @@ def given(total: Sum, values: np.ndarray[Any, Any]) -> float:
     if isinstance(total.expression, Call):  # of two columns, the second being the first backwards
         middles = [part.arguments[1].value for part in total.expression.arguments]
         values = (values - float(middles[0])) * (values[::-1] ** 1.0 - float(middles[1]))
-    elif total.expression == Column("y"):
+    elif total.expression == ColumnRef("y"):
         values = values[::-1]
     y = np.floor((values - float(total.origin)) / float(total.step) + 0.5)
     return float(np.sum(np.clip(y, total.low, total.high) ** total.power - total.offset))
@@ -69,7 +69,7 @@ def test_sums_are_bounded_by_what_is_declared(name: str, ends: tuple[int, int]) 
                 assert low <= high <= total.most
                 rough = total.step / 2
                 for edge, end in ((total.low, ends[0]), (total.high, ends[1])):
-                    if isinstance(total.expression, Column):
+                    if isinstance(total.expression, ColumnRef):
                         assert abs(edge * total.step + total.origin - end) <= rough
 
 
@@ -123,18 +123,18 @@ def test_reading_exact_sums_gives_the_statistic(name: str, ends: tuple[int, int]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_filter_and_a_null_are_part_of_every_sum(name: str) -> None:
-    condition = Call("greater", (Column("x"), Literal(3)))
+    condition = Call("greater", (ColumnRef("x"), Literal(3)))
     if name == "count_rows":
         assert CountRows(condition).sums()[0].where == condition
         return
     argument = Argument(
-        expression=Column("x"), low=Fraction(0), high=Fraction(9), step=None, nullable=True, where=condition
+        expression=ColumnRef("x"), low=Fraction(0), high=Fraction(9), step=None, nullable=True, where=condition
     )
-    certain = replace(argument, expression=Column("y"), nullable=False)
+    certain = replace(argument, expression=ColumnRef("y"), nullable=False)
     made = OF_TWO[name](argument, certain) if name in OF_TWO else AGGREGATES[name](argument)
     for total in made.sums():
-        if total.expression == Column("y"):
-            assert total.where == Call("and", (Call("not", (Call("is_null", (Column("x"),)),)), condition))
+        if total.expression == ColumnRef("y"):
+            assert total.where == Call("and", (Call("not", (Call("is_null", (ColumnRef("x"),)),)), condition))
             continue
         assert total.where is not None
         assert total.null_as is None

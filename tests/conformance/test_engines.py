@@ -12,23 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core import schema
-from privet.core.expression import Call, Column, Literal
-from privet.core.scan import (
-    MOST_PLACES,
-    Discovery,
-    GroupKey,
-    Largest,
-    Near,
-    Norm,
-    Once,
-    Pairs,
-    Scan,
-    Sum,
-    Truncate,
-)
+from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.scan import MOST_PLACES, Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.memory import Memory
+from privet.engines.duckdb.engine import DuckDB
+from privet.testing.oracle import Memory
 
 pa = pytest.importorskip("pyarrow")
 
@@ -70,8 +58,8 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-def col(name: str) -> Column:
-    return Column(name)
+def col(name: str) -> ColumnRef:
+    return ColumnRef(name)
 
 
 CITY = GroupKey(col("city"), ("Ulm", "Bonn", "O'Hara", None), True)
@@ -252,7 +240,7 @@ def test_duckdb_counts_by_place_what_the_oracle_counts(inline, rows, asked, plac
     keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
     tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
     with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
-        patched.setattr("privet.engines.sql._INLINE", inline)
+        patched.setattr("privet.engines.scan_sql.statement._INLINE", inline)
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for one in asked:
             bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
@@ -292,7 +280,7 @@ def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(inline, rows, asked,
     keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
     tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
     with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
-        patched.setattr("privet.engines.sql._INLINE", inline)
+        patched.setattr("privet.engines.scan_sql.statement._INLINE", inline)
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for one in asked:
             bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
@@ -350,7 +338,7 @@ def test_which_rows_and_keys_are_kept_changes_from_query_to_query():
 
 
 def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
-    from privet.engines.sql import statement
+    from privet.engines.scan_sql.statement import statement
 
     rows = [
         dict.fromkeys(COLUMNS) | {"who": 1, "shop": f"s{index % 7}", "big": index, "age": index % 6}

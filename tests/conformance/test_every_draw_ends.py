@@ -47,9 +47,8 @@ from privet.mechanisms import (
     TopKWithGaps,
 )
 from privet.mechanisms.frequent import Frequent
-from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_joint import RankJoint
-from privet.mechanisms.rank_tree import RankTree
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_several import QuantileJoint, QuantileTree
 from privet.noise import heavy
 
 SECONDS = 1.0
@@ -178,14 +177,14 @@ def test_every_mechanism_ends_or_refuses(name: str, size: float) -> None:
 
 COUNTS = (tuple(range(0, 900, 7)), tuple(1 + place % 5 for place in range(0, 900, 7)))
 RANKS: dict[str, Callable[[Fraction], Any]] = {
-    "joint": lambda e: RankJoint.of(
+    "joint": lambda e: QuantileJoint.of(
         tuple(Fraction(k, 10) for k in (1, 3, 5, 9)), last=1000, norm=Fraction(1), epsilon=e
     ),
-    "joint, many": lambda e: RankJoint.of(
+    "joint, many": lambda e: QuantileJoint.of(
         tuple(Fraction(k, 13) for k in range(1, 13)), last=1000, norm=Fraction(1), epsilon=e
     ),
-    "one": lambda e: RankChoice.middle(Fraction(1, 2), last=1000, span=Fraction(1), epsilon=e),
-    "tree": lambda e: RankTree((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), 1000, Fraction(1), e),
+    "one": lambda e: QuantileChoice.middle(Fraction(1, 2), last=1000, span=Fraction(1), epsilon=e),
+    "tree": lambda e: QuantileTree((Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), 1000, Fraction(1), e),
 }
 
 

@@ -52,7 +52,7 @@ ABOUT_THE_QUESTION = (ParseError, UnknownName, Unsupported, Unbounded, WrongKind
 
 ANYTHING = {
     "privet.audit.Moved.unit": "whatever a table has in its unit column",
-    "privet.core.exact.positive.parameter": "the name that a refusal uses, and nothing else",
+    "privet.core.numbers.positive.parameter": "the name that a refusal uses, and nothing else",
     "privet.mechanisms.Local.value": "private: read, and refused unquoted, where it is released",
     "privet.mechanisms.Local.at_distance": "private: read, and refused unquoted, where it is released",
 }

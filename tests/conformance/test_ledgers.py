@@ -18,9 +18,9 @@ import pytest
 
 import privet
 from privet.accounting.amplify import Sampled
+from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.parallel import Parallel
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import (
     BadParameter,
@@ -34,11 +34,11 @@ from privet.core.errors import (
 )
 from privet.core.event import Composed, Event, Repeated
 from privet.core.ports import Ledger
-from privet.core.receipt import Receipt
+from privet.core.records import Receipt
 from privet.ledger.chain import canonical
 from privet.ledger.codec import EVENTS, read_event, write_event
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,

@@ -17,14 +17,8 @@ import pytest
 
 from privet.accounting import Composed, Repeated, Sampled
 from privet.accounting.events import ApproximateEvent
-from privet.accounting.pld import delta_bounds, epsilon_bounds, pld_epsilon
-from privet.mechanisms import (
-    DiscreteGaussianEvent,
-    DiscreteLaplaceEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    ResponseEvent,
-)
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, pld_epsilon
+from privet.mechanisms import DiscreteGaussianEvent, DiscreteLaplaceEvent, GaussianEvent, LaplaceEvent, ResponseEvent
 
 pytest.importorskip("dp_accounting", reason="dp_accounting, the oracle, is not installed (it is in the dev extra)")
 

@@ -20,12 +20,12 @@ from privet.core.scan import Discovery, Norm, Once, Truncate
 from privet.core.schema import Contribution, Schema, category, date, integer, number, text
 from privet.core.unit import Person, Rows, Window
 from privet.mechanisms import Gaussian, Laplace
-from privet.planner.discover import other_way, people_needed
 from privet.planner.explain import cost
+from privet.planner.keys import other_way, people_needed
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
 from privet.planner.stability import keys_kept
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 COLUMNS = {
     "person": integer(),

@@ -9,15 +9,7 @@ import pytest
 
 from privet import accounting
 from privet.core.event import Repeated
-from privet.mechanisms import (
-    AboveThreshold,
-    ExponentialEvent,
-    NoisyMax,
-    NumericSparse,
-    PermuteAndFlip,
-    Sparse,
-    TopK,
-)
+from privet.mechanisms import AboveThreshold, ExponentialEvent, NoisyMax, NumericSparse, PermuteAndFlip, Sparse, TopK
 
 F = Fraction
 ZIPF = 2000 / np.arange(1, 1001) ** 0.7

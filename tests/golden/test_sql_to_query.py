@@ -6,11 +6,11 @@ import datetime
 
 import pytest
 
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, category, date, integer, number
 from privet.core.unit import Person
-from privet.query.nodes import Aggregate, Key, Order, Output, Query, Step
-from privet.query.sql import parse
+from privet.query.nodes import AggregateCall, Key, Order, Output, Query, Step
+from privet.query.sql.parse import parse
 
 VISITS = Schema(
     unit=Person("user_id"),
@@ -28,9 +28,9 @@ def f(function: str, *arguments: Expression) -> Call:
     return Call(function, arguments)
 
 
-age, cost, day, hospital = Column("age"), Column("cost"), Column("day"), Column("hospital")
-ROWS = Aggregate("count", "count_rows")
-N = Output("n", Column("count"))
+age, cost, day, hospital = ColumnRef("age"), ColumnRef("cost"), ColumnRef("day"), ColumnRef("hospital")
+ROWS = AggregateCall("count", "count_rows")
+N = Output("n", ColumnRef("count"))
 BY_HOSPITAL = Key("hospital", hospital)
 H = Output("hospital", hospital)
 
@@ -39,30 +39,34 @@ GOLDEN = {
     "SELECT hospital, AVG(cost) FROM visits WHERE age >= 18 GROUP BY hospital": Query(
         "visits",
         (BY_HOSPITAL,),
-        (Aggregate("avg_cost", "avg", cost),),
+        (AggregateCall("avg_cost", "avg", cost),),
         f("greater_equal", age, Literal(18)),
-        (Step((H, Output("avg_cost", Column("avg_cost")))),),
+        (Step((H, Output("avg_cost", ColumnRef("avg_cost")))),),
     ),
     "SELECT SUM(cost) / COUNT(*) AS r FROM visits": Query(
         "visits",
         (),
-        (Aggregate("sum_cost", "sum", cost), ROWS),
+        (AggregateCall("sum_cost", "sum", cost), ROWS),
         None,
-        (Step((Output("r", f("divide", Column("sum_cost"), Column("count"))),)),),
+        (Step((Output("r", f("divide", ColumnRef("sum_cost"), ColumnRef("count"))),)),),
     ),
     "SELECT COUNT(*) FILTER (WHERE age < 18 OR age > 65) AS n FROM visits WHERE day < '2024-07-01'": Query(
         "visits",
         (),
-        (Aggregate("count", "count_rows", None, f("or", f("less", age, Literal(18)), f("greater", age, Literal(65)))),),
+        (
+            AggregateCall(
+                "count", "count_rows", None, f("or", f("less", age, Literal(18)), f("greater", age, Literal(65)))
+            ),
+        ),
         f("less", day, Literal(datetime.date(2024, 7, 1))),
         (Step((N,)),),
     ),
     "SELECT COUNT(DISTINCT user_id) AS people, COUNT(cost) FROM visits": Query(
         "visits",
         (),
-        (Aggregate("count_units", "count_units"), Aggregate("count_cost", "count", cost)),
+        (AggregateCall("count_units", "count_units"), AggregateCall("count_cost", "count", cost)),
         None,
-        (Step((Output("people", Column("count_units")), Output("count_cost", Column("count_cost")))),),
+        (Step((Output("people", ColumnRef("count_units")), Output("count_cost", ColumnRef("count_cost")))),),
     ),
     "SELECT hospital, COUNT(*) AS n FROM visits GROUP BY 1 HAVING n > 5 ORDER BY n DESC, hospital LIMIT 2": Query(
         "visits",
@@ -72,8 +76,8 @@ GOLDEN = {
         (
             Step(
                 (H, N),
-                where=f("greater", Column("count"), Literal(5)),
-                order=(Order(Column("count"), descending=True), Order(hospital)),
+                where=f("greater", ColumnRef("count"), Literal(5)),
+                order=(Order(ColumnRef("count"), descending=True), Order(hospital)),
                 limit=2,
             ),
         ),
@@ -83,7 +87,7 @@ GOLDEN = {
         (Key("multiply_floor_divide_age", f("multiply", f("floor", f("divide", age, Literal(10))), Literal(10))),),
         (ROWS,),
         None,
-        (Step((Output("decade", Column("multiply_floor_divide_age")), N)),),
+        (Step((Output("decade", ColumnRef("multiply_floor_divide_age")), N)),),
     ),
     "SELECT HISTOGRAM(age, 4) FROM visits": Query(
         "visits",
@@ -93,14 +97,18 @@ GOLDEN = {
         (
             Step(
                 (
-                    Output("bin_low", f("add", f("multiply", Column("bucket_age"), Literal(30)), Literal(0))),
+                    Output("bin_low", f("add", f("multiply", ColumnRef("bucket_age"), Literal(30)), Literal(0))),
                     Output(
                         "bin_high",
-                        f("add", f("add", f("multiply", Column("bucket_age"), Literal(30)), Literal(0)), Literal(30)),
+                        f(
+                            "add",
+                            f("add", f("multiply", ColumnRef("bucket_age"), Literal(30)), Literal(0)),
+                            Literal(30),
+                        ),
                     ),
-                    Output("count", Column("count")),
+                    Output("count", ColumnRef("count")),
                 ),
-                order=(Order(Column("bucket_age")),),
+                order=(Order(ColumnRef("bucket_age")),),
             ),
         ),
     ),
@@ -112,8 +120,8 @@ GOLDEN = {
         (
             Step((H, N)),
             Step(
-                (Output("m", f("multiply", Column("n"), Literal(2))),),
-                where=f("greater", Column("n"), Literal(9)),
+                (Output("m", f("multiply", ColumnRef("n"), Literal(2))),),
+                where=f("greater", ColumnRef("n"), Literal(9)),
                 distinct=True,
             ),
         ),
@@ -121,9 +129,9 @@ GOLDEN = {
     "SELECT SUM(x) AS s FROM (SELECT age + 1 x, hospital FROM visits WHERE cost IS NULL) WHERE hospital = 'A'": Query(
         "visits",
         (),
-        (Aggregate("sum_add_age", "sum", f("add", age, Literal(1))),),
+        (AggregateCall("sum_add_age", "sum", f("add", age, Literal(1))),),
         f("and", f("is_null", cost), f("equal", hospital, Literal("A"))),
-        (Step((Output("s", Column("sum_add_age")),)),),
+        (Step((Output("s", ColumnRef("sum_add_age")),)),),
     ),
 }
 

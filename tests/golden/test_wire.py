@@ -16,10 +16,10 @@ from privet.aggregates.aggregate import Argument
 from privet.core.schema import Contents
 from privet.core.wire import Form, forms
 from privet.planner.plan import Pass
-from privet.query.nodes import Aggregate
+from privet.query.nodes import AggregateCall
 
 PINNED = Path(__file__).with_name("wire.json")
-WRITTEN = (Pass, Aggregate, Argument)
+WRITTEN = (Pass, AggregateCall, Argument)
 """What planners write: passes for digests, and the rest to put what is asked in an order of its own, by its text."""
 
 LEFT_OUT = {Contents}

@@ -7,8 +7,8 @@ import math
 import random
 from fractions import Fraction
 
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.schema import Column as Facts
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import category, date, integer, number, timestamp
 
 COLUMNS: dict[str, Facts] = {
@@ -74,7 +74,7 @@ class Writer:
         self.draw = draw
 
     def column(self, kind: str) -> Expression:
-        return Column(self.draw.choice([name for name, facts in COLUMNS.items() if facts.kind == kind]))
+        return ColumnRef(self.draw.choice([name for name, facts in COLUMNS.items() if facts.kind == kind]))
 
     def numeric(self, depth: int) -> Expression:
         return self.integer(depth) if self.draw.random() < 0.4 else self.number(depth)

@@ -16,9 +16,21 @@ from itertools import combinations
 from typing import Any
 
 from privet.core.links import followed
-from privet.core.schema import Column, Contents, Contribution, PublicTable, Schema
+from privet.core.schema import (
+    ColumnFacts,
+    Contents,
+    Contribution,
+    PublicTable,
+    Schema,
+    boolean,
+    category,
+    date,
+    integer,
+    number,
+    text,
+)
 
-from privet.core.schema import boolean, category, date, integer, number, text, timestamp  # isort: skip
+from privet.core.schema import timestamp  # isort: skip
 from privet.core.unit import Link, Person, Rows, Window
 
 Row = dict[str, Any]
@@ -84,7 +96,7 @@ _OPEN = {  # what public tables hold rules groups out, as it does in a session
 }
 
 
-def some_column(draw: random.Random, kind: str | None = None) -> Column:
+def some_column(draw: random.Random, kind: str | None = None) -> ColumnFacts:
     """Return the facts of a column of some kind."""
     nullable = draw.random() < 0.5
     kind = kind or draw.choice(
@@ -127,8 +139,8 @@ def some_setting(draw: random.Random) -> Setting:
         made = {"visits": Schema(unit=unit, columns=columns[0], neighbors=neighbors, units=units)}
         return Setting(unit, neighbors, made | _OPEN, followed(made | _OPEN))
     who = draw.choice([text(nullable=True), text(), integer(), integer(0, 9)])
-    own: dict[str, Column] = {"id": integer(nullable=draw.random() < 0.5), "who": who}
-    theirs: dict[str, Column] = {"who": who}
+    own: dict[str, ColumnFacts] = {"id": integer(nullable=draw.random() < 0.5), "who": who}
+    theirs: dict[str, ColumnFacts] = {"who": who}
     unit = Person("who", group)
     if kind == "windows":
         time, length = draw.choice([("day", 7), ("day", 1), ("at", datetime.timedelta(hours=36))])
@@ -146,7 +158,7 @@ def some_setting(draw: random.Random) -> Setting:
     return Setting(unit, neighbors, made | _OPEN, followed(made | _OPEN))
 
 
-def _value(draw: random.Random, column: Column) -> Any:
+def _value(draw: random.Random, column: ColumnFacts) -> Any:
     listed = [*(column.values or ()), *WILD[column.kind]] if column.values else WILD[column.kind]
     ends = [] if column.low is None else [column.low, column.high]
     ends = [float(e) if column.kind == "number" else int(e) if column.kind == "integer" else str(e) for e in ends]

@@ -13,10 +13,10 @@ import duckdb
 
 from privet.core.schema import Contribution, Schema, category, date, integer, text
 from privet.core.unit import Person, Rows, Window
-from privet.engines.sql import statement
+from privet.engines.scan_sql.statement import statement
 from privet.planner.make import make_plan
 from privet.planner.plan import Pass, Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 Row = tuple[Any, ...]
 World = list[Row]

@@ -14,15 +14,15 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Derive
 from privet.core.scan import Discovery, GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Schema, category, integer, number
 from privet.core.unit import Person, Rows
-from privet.engines import expressions
-from privet.engines.places import counting
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
+from privet.engines.scan_sql import expressions
+from privet.engines.scan_sql.counts import counting
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.statement import statement
 from privet.query import functions
 from privet.query.functions import FUNCTIONS
 from privet.query.typed import Typed
@@ -30,11 +30,11 @@ from privet.query.typed import Typed
 SECRET = 0x0123_4567_89AB_CDEF_FEDC_BA98_7654_3210
 COLUMNS = {"p": integer(), "a": integer(0, 100), "b": integer(-50, 50), "x": number(0, 1), "g": category([0, 1])}
 ROWS = [(person, person * 7 % 101, person % 101 - 50, person / 40, person % 2) for person in range(40)] * 3
-A, B, X = Column("a"), Column("b"), Column("x")
+A, B, X = ColumnRef("a"), ColumnRef("b"), ColumnRef("x")
 
 
 def call(function: str, *arguments: object) -> Call:
-    given = (one if isinstance(one, (Call, Column, Literal)) else Literal(one) for one in arguments)  # type: ignore[arg-type]
+    given = (one if isinstance(one, (Call, ColumnRef, Literal)) else Literal(one) for one in arguments)  # type: ignore[arg-type]
     return Call(function, tuple(given))
 
 
@@ -72,7 +72,7 @@ PLACES = [
     lambda one: Sum(one, 0, 5, origin=Fraction(1, 3), step=Fraction(2, 7)),
     lambda one: Sum(one, 0, 3, where=call("greater", A, 3)),
 ]
-KEYS = [(), (GroupKey(Column("g"), (0, 1), False),)]
+KEYS = [(), (GroupKey(ColumnRef("g"), (0, 1), False),)]
 BOUNDINGS = [Once(), Norm(1, 2, 20), Norm(2, 4, 20), Truncate(2, 2), Largest(2, 20)]
 
 
@@ -103,7 +103,7 @@ def scans(one: Expression) -> list[Scan]:
             if not isinstance(bounding, (Once, Largest)):
                 found.append(Scan("t", facts, None, keys, several[:2], bounding, distinct=True))
         if not isinstance(bounding, Largest):
-            unknown = (GroupKey(Column("g"), None, False),)
+            unknown = (GroupKey(ColumnRef("g"), None, False),)
             order = bounding.order if isinstance(bounding, Norm) else 0
             share = Discovery(3, order, 20 if order else 0)
             found.append(Scan("t", facts, None, unknown, (SUMS[0](one), SUMS[4](one)), bounding, share))
@@ -117,7 +117,7 @@ def largest(scan: Scan, total: Sum) -> int:
 
 
 def lying(rule: functions.Rule) -> functions.Rule:
-    def apply(name: str, arguments: functions.rules.Arguments) -> Typed:
+    def apply(name: str, arguments: functions.query.rules.Arguments) -> Typed:
         told = rule(name, arguments)
         return (
             replace(told, low=Fraction(0), high=Fraction(1), values=None)
@@ -180,7 +180,7 @@ def test_arithmetic_on_what_is_made_whole_is_checked_whatever_is_believed(lies):
 
 @pytest.mark.parametrize("one", WIDE[3:], ids=str)
 def test_computed_columns_are_held_to_their_facts_whatever_is_believed(one, lies):
-    relation = Derive("t", (("p", Column("p")), ("d", one)), None)
+    relation = Derive("t", (("p", ColumnRef("p")), ("d", one)), None)
     with connection() as made:
         found = made.execute(
             f"SELECT c1 FROM {relation_sql(relation, {'t': schema(people=True)}, {'t': 't'}, 1)}"

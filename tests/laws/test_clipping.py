@@ -19,13 +19,13 @@ from privet.core.errors import BudgetExceeded, RequestError
 from privet.core.estimate import Estimate
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit
-from privet.engines import duckdb
+from privet.engines.duckdb import engine as duckdb
+from privet.execution.clipping import bounding_of, bounding_question, clamping_question, clamps_of
 from privet.mechanisms import Laplace
 from privet.planner.batch import make_batch
-from privet.planner.clipping import bounding_of, bounding_question, clamping_question, clamps_of
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 COLUMNS = {

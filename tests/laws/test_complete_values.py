@@ -20,22 +20,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privet.audit.comparing import Seen, claims_of
+from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import BadParameter, PrivetError
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.links import followed
 from privet.core.scan import Discovery, Largest, Norm, Once, Pairs, Truncate, asks
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Link, Nobody, Person, Rows, Window
-from privet.engines import duckdb as engine_module
-from privet.engines.duckdb import DuckDB
-from privet.engines.fits import check_scan
+from privet.engines.duckdb import engine as engine_module
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.fits import check_scan
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRule, Measure, Pass, Plan, Spend
 from privet.planner.stability import sensitivity_of, shift_of
 from privet.planner.verify import verify
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import public_cells
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
@@ -258,13 +258,13 @@ def test_what_a_schema_was_made_of_can_change_and_the_schema_does_not() -> None:
 # --- what passes costs and moves no more than it says -----------------------------------------------------------------
 
 EXPRESSIONS = (
-    Column("y"),
-    Column("g"),
-    Column("u"),
-    Column("missing"),
+    ColumnRef("y"),
+    ColumnRef("g"),
+    ColumnRef("u"),
+    ColumnRef("missing"),
     Literal(1),
     Literal(None),
-    Call("negate", (Column("y"),)),
+    Call("negate", (ColumnRef("y"),)),
     Call("no such function", ()),
 )
 
@@ -298,7 +298,7 @@ def others(value: object, hint: Any) -> Iterator[object]:
         allowed = set(named_in(hint))
         swaps = [
             *EXPRESSIONS, Once(), Norm(1, 1, 20), Norm(2, 1, 0), Truncate(1, 1), Truncate(9, 9), Largest(1, 0),
-            Pairs(Column("y"), 1), Rows(), Person("u"), Person("y"), Window("u", "t", 1), Contribution(groups=9),
+            Pairs(ColumnRef("y"), 1), Rows(), Person("u"), Person("y"), Window("u", "t", 1), Contribution(groups=9),
             Laplace(sensitivity=1, epsilon=1), Laplace(sensitivity=10**9, epsilon=1), Gaussian(sensitivity=1, rho=1),
             Gaussian(sensitivity=10**9, rho=1), Gaussian(sensitivity=1, rho=1, grid="whole"), Discovery(1, 1, 20),
             Discovery(1, 0, 0), Discovery(5, 2, 0), *SAMPLES.values(),

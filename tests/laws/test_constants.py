@@ -13,16 +13,16 @@ import duckdb
 import pytest
 
 from privet import Approximate, Person, Session, Table
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, date, integer, number
 from privet.core.unit import Nobody, Rows
-from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer
+from privet.engines.scan_sql.expressions import Renderer
 from privet.query import normal
 from privet.query.frame import count, table
 from privet.query.frame import sum as total
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.query.terms import col, when
+from privet.results.evaluation import evaluate_row
 
 SCHEMA = Schema(
     unit=Rows(), columns={"x": number(-1000, 1000), "n": integer(-9, 9), "d": date(), "e": number(0, 1, nullable=True)}
@@ -188,7 +188,7 @@ def test_what_has_no_exact_constant_is_left_to_the_engine_and_means_what_it_did(
 )
 def test_dates_and_intervals_are_one_date(written: str, day: datetime.date) -> None:
     where = parse(f"SELECT COUNT(*) FROM t WHERE d < {written}", {"t": SCHEMA}).where
-    assert where == Call("less", (Column("d"), Literal(day)))
+    assert where == Call("less", (ColumnRef("d"), Literal(day)))
 
 
 def test_products_of_products_of_constants_stay_small() -> None:

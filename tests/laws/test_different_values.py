@@ -20,12 +20,12 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema, category, integer, text
 from privet.core.unit import Person, Rows
-from privet.engines.sql import statement
+from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan, Spend
 from privet.planner.stability import sensitivity_of
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 Row = tuple[Any, ...]
 World = list[Row]

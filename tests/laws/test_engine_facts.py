@@ -16,12 +16,12 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.core.expression import Expression
-from privet.core.schema import Column as Facts
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Rows
-from privet.engines.expressions import Renderer
-from privet.engines.text import TYPES
-from privet.engines.values import clamped, physical, sources
+from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.row_values import clamped, physical, sources
+from privet.engines.scan_sql.text import TYPES
 from privet.query import intervals
 from privet.query import typed as typed_module
 from privet.query.functions import typed
@@ -129,8 +129,8 @@ def test_facts_in_exact_arithmetic_are_refuted_within_seconds(monkeypatch, fault
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_is_read_within_its_facts(name):
-    from privet.core.expression import Column
+    from privet.core.expression import ColumnRef
 
     facts: Facts = COLUMNS[name]
     if facts.kind in ("integer", "number"):
-        assert broken(Table(random.Random(3), 400), [Column(name)]) == []
+        assert broken(Table(random.Random(3), 400), [ColumnRef(name)]) == []

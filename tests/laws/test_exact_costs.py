@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privet.accounting import cost, pld
+from privet.accounting import cost
 from privet.accounting.amplify import Sampled
+from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.parallel import Parallel
+from privet.accounting.pld import bounds as pld
 from privet.core.errors import RequestError
 from privet.core.event import Composed, Event, Repeated
 from privet.core.pair import NoPair

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from privet.core.schema import Table
-from privet.engines.memory import Memory
 from privet.mechanisms.frequent import Frequent
-from privet.mechanisms.selection_odds import flips
+from privet.mechanisms.selection import flips
 from privet.planner.make import make_plan
 from privet.planner.plan import Pass, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
+from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))
 

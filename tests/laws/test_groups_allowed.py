@@ -23,16 +23,16 @@ from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Norm, Once, Scan, asks
 from privet.core.schema import Contribution, Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.evaluation import evaluate_row
-from privet.engines.memory import Memory
+from privet.engines.duckdb.engine import DuckDB
 from privet.planner import allowed
 from privet.planner.make import make_plan, scan_keys
 from privet.planner.plan import Plan, Spend
 from privet.planner.verify import verify
 from privet.query.shape import schema_of
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import public_cells
+from privet.results.evaluation import evaluate_row
+from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))
 

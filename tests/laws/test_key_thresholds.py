@@ -10,7 +10,7 @@ import pytest
 
 from privet.core.scan import Discovery
 from privet.mechanisms import Gaussian, Laplace
-from privet.mechanisms.threshold import threshold_for
+from privet.mechanisms.key_selection import threshold_for
 from privet.planner.plan import Noise
 
 SHIFT = 20

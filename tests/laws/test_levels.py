@@ -18,10 +18,10 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.scan import Pairs
 from privet.core.schema import Contribution, Table, category, integer, text
 from privet.core.unit import Person, Rows, Unit
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 from privet.inference.levels import Axes, noise_of, reconcile
 from privet.mechanisms import Laplace
-from privet.planner.levels import Levels, parts_of
+from privet.planner.groupings import Levels, parts_of
 from privet.session import Session
 
 COLUMNS = {

@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 import privet
 from privet.planner.presence import EMPTY, PART, least_rows, presence_only
-from privet.reading import read_answer
 from privet.release import Released
+from privet.results.read import read_answer
 
 pa = pytest.importorskip("pyarrow")
 

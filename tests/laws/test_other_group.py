@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from privet.core.receipt import Receipt
+from privet.core.records import Receipt
 from privet.core.scan import Norm
 from privet.core.schema import Schema, Table, integer, text
 from privet.core.unit import Person
-from privet.engines.memory import Memory
 from privet.mechanisms import Laplace
+from privet.planner.keys import with_found
 from privet.planner.make import make_plan
-from privet.planner.others import with_found
 from privet.planner.plan import KeyRule, Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import found_first
+from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -21,13 +21,13 @@ from privet.core.expression import Call
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Contribution, Schema, category, integer, number, text
 from privet.core.unit import Person, Rows
-from privet.engines.sql import statement
+from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
-from privet.planner.discover import other_way
+from privet.planner.keys import other_way
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRule, Measure, Pass, Plan, Spend
 from privet.planner.stability import key_sensitivity
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 Row = tuple[Any, ...]
 World = list[Row]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ZcdpEvent
-from privet.accounting.pld import delta_bounds, epsilon_bounds, pld_delta, pld_epsilon
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, pld_delta, pld_epsilon
 from privet.core.event import Composed, Repeated
 
 weights = st.lists(st.integers(1, 20), min_size=3, max_size=3)

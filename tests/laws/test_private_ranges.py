@@ -14,21 +14,21 @@ import numpy as np
 import pytest
 
 from privet.aggregates import Span
-from privet.core.expression import Column
-from privet.core.receipt import Receipt
+from privet.core.expression import ColumnRef
+from privet.core.records import Receipt
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer
-from privet.engines.memory import Memory
-from privet.engines.rendered import Source
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.rendered import RowSource
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.planner.ranges import FALSE, threshold_in
-from privet.query.sql import parse
+from privet.planner.private_bounds import FALSE, threshold_in
+from privet.query.sql.parse import parse
 from privet.release import release
+from privet.results.evaluation import evaluate_row
+from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -80,7 +80,7 @@ def test_no_unit_moves_the_counts_of_ranges_by_more_than_the_plan_says(
 
 @pytest.mark.parametrize("kind", ["integer", "number"])
 def test_every_number_is_in_the_one_range_that_holds_it(kind: str) -> None:
-    span = Span(Column("x"), kind, None, "low")
+    span = Span(ColumnRef("x"), kind, None, "low")
     columns = {"x": integer() if kind == "integer" else number()}
     numbers = span.ranges.values
     assert numbers is not None
@@ -89,7 +89,7 @@ def test_every_number_is_in_the_one_range_that_holds_it(kind: str) -> None:
     assert ends[len(ends) // 2] == (0, 0)
     powers = [sign * 2**power + more for sign in (-1, 1) for power in range(62) for more in (-1, 0, 1)]
     some = [0, *powers] if kind == "integer" else [0.0, *map(float, powers), 2.0**-32, -(2.0**-31), 0.3, -1e-3, 1e-12]
-    sql = Renderer({"x": Source("x", columns["x"])}).render(span.ranges.expression).sql
+    sql = Renderer({"x": RowSource("x", columns["x"])}).render(span.ranges.expression).sql
     column = "BIGINT" if kind == "integer" else "DOUBLE"
     placed = duckdb.execute(f"SELECT x, {sql} FROM (SELECT unnest($1::{column}[]) AS x)", [some]).fetchall()
     assert len(placed) == len(some)

@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 from privet.core import schema
 from privet.core.links import followed
 from privet.core.unit import Person, Rows, Window
-from privet.engines.memory import Memory
-from privet.mechanisms import rank_tree
-from privet.mechanisms.joint_pieces import JointPieces
-from privet.mechanisms.quantile_joint import targets
-from privet.mechanisms.rank_joint import RankJoint
-from privet.mechanisms.rank_tree import RankTree, Spread
+from privet.mechanisms import rank_several as rank_tree
+from privet.mechanisms.quantile_several import targets
+from privet.mechanisms.rank_several import JointPieces, QuantileJoint, QuantileTree, RankSpread
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
+from privet.testing.oracle import Memory
 
 COLUMNS = {
     "who": schema.integer(),
@@ -126,7 +124,7 @@ def test_no_neighbour_moves_the_law_of_a_quantile_beyond_its_event(unit, relatio
             assert high - low <= epsilon + ROUNDING
 
 
-def tree_law(tree: RankTree, weights: list[int], bits: int) -> dict[tuple[int, ...], float]:
+def tree_law(tree: QuantileTree, weights: list[int], bits: int) -> dict[tuple[int, ...], float]:
     """The probability of every list of fine places, from the definition: each weight divided evenly over its place."""
     fine = [Fraction(weight, 2**bits) for weight in weights for _ in range(2**bits)]
 
@@ -161,7 +159,7 @@ TREES = [(Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 10), Fraction(1, 2), Fra
 def test_no_neighbour_moves_the_law_of_several_quantiles_beyond_their_event(shares, weights, moved):
     others = [max(0, weight + move) for weight, move in zip(weights, moved, strict=False)]
     norm = sum(abs(a - b) for a, b in zip(weights, others, strict=True))
-    tree = RankTree(shares, 2, Fraction(max(1, norm)), Fraction(1, 2))
+    tree = QuantileTree(shares, 2, Fraction(max(1, norm)), Fraction(1, 2))
     p, q = (tree_law(tree, one, 1) for one in (weights, others))
     losses = [math.log(p[key] / q[key]) for key in p]
     assert p.keys() == q.keys()
@@ -178,7 +176,7 @@ def test_no_neighbour_moves_the_law_of_several_quantiles_beyond_their_event(shar
 )
 def test_several_quantiles_are_drawn_with_exactly_their_law(shares, weights, epsilon, draws, monkeypatch):
     monkeypatch.setattr(rank_tree, "BITS", 1)
-    tree = RankTree(shares, 2, Fraction(1), epsilon)
+    tree = QuantileTree(shares, 2, Fraction(1), epsilon)
     expected: dict[tuple[int, ...], float] = {}
     for key, p in tree_law(tree, weights, 1).items():
         places = tuple(min(cut >> 1, 2) for cut in key)
@@ -301,7 +299,7 @@ JOINTS = [(Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 10), Fraction(1, 2), Fr
 def test_no_neighbour_moves_the_law_of_a_joint_choice_beyond_its_event(shares, weights, moved, number):
     others = [max(0, weight + move) for weight, move in zip(weights, moved, strict=False)]
     norm = Fraction(max(1, sum(abs(a - b) for a, b in zip(weights, others, strict=True))))
-    joint = RankJoint.of(shares, last=2, norm=norm, epsilon=Fraction(1))
+    joint = QuantileJoint.of(shares, last=2, norm=norm, epsilon=Fraction(1))
     p, q = (joint_law(shares, one, number, joint.kappa, 1) for one in (weights, others))
     losses = [math.log(p[key] / q[key]) for key in p]
     assert joint.event.pure() == 1
@@ -320,7 +318,7 @@ def test_a_joint_choice_is_drawn_with_exactly_its_law(shares, weights, number, k
     monkeypatch.setattr(rank_tree, "BITS", 1)
     expected = joint_law(shares, weights, number, kappa, 1)
     held = [place for place in range(3) if weights[place]]
-    found = Spread(held, [weights[place] for place in held])
+    found = RankSpread(held, [weights[place] for place in held])
     law_of = JointPieces(found, targets(shares, number), kappa, end=6)
     draws = 1500
     drawn = Counter(tuple(law_of.draw()) for _ in range(draws))
@@ -336,7 +334,7 @@ def test_a_joint_choice_has_its_law_however_coarse_the_pieces_are(edges, monkeyp
     monkeypatch.setattr(JointPieces, "_edges", lambda _: iter(edges))
     shares, weights, kappa = JOINTS[1], [4, 1, 5], Fraction(1, 2)
     expected = joint_law(shares, weights, 10, kappa, 1)
-    law_of = JointPieces(Spread([0, 1, 2], weights), targets(shares, 10), kappa, end=6)
+    law_of = JointPieces(RankSpread([0, 1, 2], weights), targets(shares, 10), kappa, end=6)
     draws = 1500
     drawn = Counter(tuple(law_of.draw()) for _ in range(draws))
     assert set(drawn) <= set(expected)
@@ -362,7 +360,7 @@ def test_a_joint_choice_keeps_proposals_often_whatever_the_data(monkeypatch):
             scale = 2**20 if weights and weights[0] == 2**20 else 1
             number = max(0, sum(weights) + more * scale)
             law_of = JointPieces(
-                Spread(places, weights), targets(shares, number), Fraction(2, 5 * scale), end=1000 << rank_tree.BITS
+                RankSpread(places, weights), targets(shares, number), Fraction(2, 5 * scale), end=1000 << rank_tree.BITS
             )
             chosen = law_of.draw()
             assert chosen == sorted(chosen)
@@ -372,11 +370,11 @@ def test_a_joint_choice_keeps_proposals_often_whatever_the_data(monkeypatch):
 def test_several_quantiles_are_chosen_in_the_way_that_is_best_for_them():
     facts = schema.Schema(unit=Rows(), columns=COLUMNS)
     for number, spend, kind in (
-        (2, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankJoint),
-        (3, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankTree),
-        (9, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankJoint),
-        (30, Spend(Fraction(1), Fraction(0), None, Fraction(0)), RankTree),
-        (9, Spend(None, Fraction(0), Fraction(1, 10), Fraction(0)), RankTree),
+        (2, Spend(Fraction(1), Fraction(0), None, Fraction(0)), QuantileJoint),
+        (3, Spend(Fraction(1), Fraction(0), None, Fraction(0)), QuantileTree),
+        (9, Spend(Fraction(1), Fraction(0), None, Fraction(0)), QuantileJoint),
+        (30, Spend(Fraction(1), Fraction(0), None, Fraction(0)), QuantileTree),
+        (9, Spend(None, Fraction(0), Fraction(1, 10), Fraction(0)), QuantileTree),
     ):
         asked = ", ".join(f"QUANTILE(age, {(at + 1) / (number + 1):.4f})" for at in range(number))
         plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=spend)

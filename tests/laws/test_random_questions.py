@@ -22,30 +22,29 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from privet.audit.comparing import Seen, claims_of
+from privet.audit.neighbours import Seen, claims_of
 from privet.core.budget import Approximate
 from privet.core.errors import RequestError
 from privet.core.scan import Scan, asks
 from privet.core.schema import Contribution, PublicTable, Table
 from privet.core.wire import canonical
-from privet.engines.links import linked_view
-from privet.engines.places import counting
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
-from privet.mechanisms.rank_tree import RankTree
+from privet.engines.scan_sql.counts import counting
+from privet.engines.scan_sql.owners import linked_view
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.statement import statement
+from privet.mechanisms.rank_several import QuantileTree
 from privet.planner.batch import make_batch
-from privet.planner.keys import to_be_found
+from privet.planner.keys import to_be_found, with_found
 from privet.planner.make import make_plan
-from privet.planner.others import with_found
+from privet.planner.modes import span_of_scores
 from privet.planner.plan import Limit, Pass, Plan, Spend, Target
+from privet.planner.quantiles import norm_of, span_of
 from privet.planner.rounds import make_rounds
-from privet.planner.selections import norm_of, span_of
 from privet.planner.stability import key_sensitivity, sensitivity_of
 from privet.planner.verify import verify
-from privet.planner.winners import span_of_scores
 from privet.query import fanout
 from privet.query.shape import schema_of
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -160,7 +159,7 @@ def check_places(one: Pass, first: Any, other: Any) -> None:
     assert change <= norm_of(one.scan)
     last = one.scan.places.high
     for draw in one.selection.draws:
-        shares = draw.shares if isinstance(draw, RankTree) else (draw.share,)
+        shares = draw.shares if isinstance(draw, QuantileTree) else (draw.share,)
         for share in shares:
             ranges = Fraction(0)
             for a, b in sides.values():

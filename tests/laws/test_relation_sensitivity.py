@@ -17,24 +17,24 @@ from typing import Any
 import duckdb
 import pytest
 
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.links import followed
-from privet.core.relation import By, Derive, Group, Join, Rank, Relation, Union, Within
+from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, Union, Within
 from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, integer, number, text
 from privet.core.unit import Link, Nobody, Person
-from privet.engines.links import linked_view
-from privet.engines.memory import Memory
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
+from privet.engines.scan_sql.owners import linked_view
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Measure, Spend
 from privet.planner.stability import sensitivity_of
+from privet.query.facts import grid_step
 from privet.query.fanout import joins_of
 from privet.query.shape import schema_of
-from privet.query.sql import parse
-from privet.query.within import grid_step
+from privet.query.sql.parse import parse
+from privet.testing.oracle import Memory
 
 SECRET = 0x1234_5678_9ABC_DEF0_0FED_CBA9_8765_4321
 PAYS = [None, math.nan, math.inf, -math.inf, -3.0, 10.0, 10.0, -1e300, 9.99, 2.26, -0.0, 0.0]
@@ -79,8 +79,8 @@ MOSTS = [None, 2, 7, 40, MANY := 10**6]
 World = dict[str, list[dict[str, Any]]]
 
 
-def col(name: str) -> Column:
-    return Column(name)
+def col(name: str) -> ColumnRef:
+    return ColumnRef(name)
 
 
 def some_person(draw: random.Random, who: str, first: int) -> World:
@@ -204,7 +204,7 @@ class Trees:
             for function in self.draw.sample(["count", "count_distinct", "sum", "avg", "min", "max"], 3):
                 step = grid_step(x, facts) if function in {"sum", "avg"} else None
                 several.append(Within(self.name(function, taken), function, x, several[0].where, step))
-        return Group(source, tuple(keys), tuple(several), self.draw.choice([None, self.condition(source)]))
+        return GroupWithin(source, tuple(keys), tuple(several), self.draw.choice([None, self.condition(source)]))
 
     def _rank(self, source: Relation, depth: int) -> Relation:
         columns = list(schema_of(source, TABLES).columns)
@@ -373,7 +373,7 @@ def test_engine_and_oracle_make_as_many_pairs_of_each_person_as_a_join_may(seed:
         relation = Join(relation, other, draw.choice(["inner", "left"]), names, on, draw.choice([1, 2, 5, 9, 30, MANY]))
         if draw.random() < 0.5:  # what a further join meets is then the number of pairs alone
             break
-        relation = Group(relation, (("who", col("who")),), (Within("n", "count_rows"),))
+        relation = GroupWithin(relation, (("who", col("who")),), (Within("n", "count_rows"),))
     scan = Scan(relation, schema_of(relation, TABLES), None, (), (Sum(None, 1, 1),), Norm(1, 10**6, 0))
     if "n" in scan.schema.columns:
         scan = replace(scan, sums=(Sum(None, 1, 1), Sum(col("n"), 0, 10**6)))

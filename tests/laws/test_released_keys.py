@@ -21,13 +21,13 @@ from privet.core.rounding import exp_down
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Contribution, Schema, Table, integer, text
 from privet.core.unit import Person, Rows
-from privet.engines import duckdb
+from privet.engines.duckdb import engine as duckdb
 from privet.mechanisms import OptimalKeys
-from privet.planner.discover import other_way
+from privet.planner.keys import other_way
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRule, Spend
 from privet.planner.verify import verify
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 SPEND = Spend(Fraction(4), Fraction(0), None, Fraction(1, 5))
 COLUMNS = {"world": integer(), "who": integer(), "key": text(nullable=True)}

@@ -19,7 +19,7 @@ from privet.core.event import Exact
 from privet.ledger.account import add, make_cap
 from privet.ledger.chain import Head
 from privet.ledger.codec import write_event
-from privet.ledger.records import (
+from privet.ledger.entries import (
     AccountOpened,
     Answered,
     Charged,
@@ -33,7 +33,7 @@ from privet.ledger.records import (
     ToppedUp,
     Written,
 )
-from privet.ledger.replay import Replay, Sum
+from privet.ledger.fold import BalanceFold, RunningSum
 from privet.ledger.state import State
 
 HALF = Fraction(1, 2)
@@ -53,7 +53,7 @@ amounts = st.one_of(
 @given(st.lists(st.sampled_from([Fraction(1, 3), Fraction(2, 7), Fraction(0), math.inf]) | amounts, max_size=60))
 def test_a_sum_that_remembers_its_amounts_is_the_sum_of_them(given_amounts: list[Exact]) -> None:
     total: Exact = Fraction(0)
-    fast = Sum(total)
+    fast = RunningSum(total)
     for amount in given_amounts:
         total = add(total, amount)
         fast.add(amount)
@@ -64,7 +64,7 @@ def test_a_sum_that_remembers_its_amounts_is_the_sum_of_them(given_amounts: list
 def test_a_sum_is_rounded_where_the_slow_one_is(count: int, first: int) -> None:
     """Hundreds of different denominators: the common one grows beyond what is kept exactly."""
     total: Exact = Fraction(0)
-    fast = Sum(total)
+    fast = RunningSum(total)
     for index in [*range(count), *range(0, count, 3)]:
         amount = Fraction(1, first + index)
         total = add(total, amount)
@@ -130,7 +130,7 @@ FAILED, ANSWERED = Failed("a", 3), Answered("a", "d", 3, [])
     ],
 )
 def test_a_replay_admits_the_charges_that_applying_each_entry_admits(history: list[Record], allowed: bool) -> None:
-    slow, fast = State(), Replay()
+    slow, fast = State(), BalanceFold()
     for number, record in enumerate([*OPENED, *history], start=1):
         head = Head(number, bytes(32))
         written = Written(number, START + datetime.timedelta(hours=number), record)
@@ -150,7 +150,7 @@ def test_a_replay_admits_the_charges_that_applying_each_entry_admits(history: li
 def test_a_replay_is_what_applying_each_entry_is(
     cap: Budget, changes: list[tuple[Record, int, bool]], opened: bool
 ) -> None:
-    slow, fast = State(), Replay()
+    slow, fast = State(), BalanceFold()
     time = START
     first: list[tuple[Record, int, bool]] = [(Opened("x", make_cap(cap, HALF), None, None), 0, False)] if opened else []
     for record, hours, misnumbered in [*first, *changes]:

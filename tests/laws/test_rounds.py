@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-import privet.road
+import privet.execution.executor
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import (
     BadParameter,
@@ -30,12 +30,12 @@ from privet.core.errors import (
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows, Unit
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import SqliteLedger
-from privet.planner.achieved import achieved
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.planner.plan import Limit, Plan
 from privet.planner.rounds import MOST_ROUNDS
+from privet.planner.target import achieved
 from privet.planner.verify import verify
 from privet.query.frame import col, count, mean
 from privet.release import Released, public_cells
@@ -209,7 +209,7 @@ def test_neighbours_of_which_the_same_is_released_take_the_same_path(
         )
         return Released(cells, sums)
 
-    monkeypatch.setattr(privet.road, "release", fixed)
+    monkeypatch.setattr(privet.execution.executor, "release", fixed)
     paths = []
     for size in (400, 400 - missing):
         with session(budget, Person("person"), size) as asked:
@@ -263,7 +263,7 @@ KILLED = """
 import os, sys
 import pyarrow as pa
 from privet import Rows, Pure, Session, SqliteLedger, Table, category, number
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 
 class Killed(DuckDB):
     scans = 0

@@ -15,11 +15,11 @@ from fractions import Fraction
 import pytest
 
 from privet.core import schema
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, GroupKey, Norm, Once, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
-from privet.engines.duckdb import DuckDB
-from privet.engines.sql import statement
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.statement import statement
 
 pa = pytest.importorskip("pyarrow")
 
@@ -41,18 +41,18 @@ UNITS = ["p1", "p2", "p3", "p4"]
 SHIFT = 20
 TABLES = 40
 
-NUMBER = GroupKey(Column("table"), tuple(range(10**4)), False)
-CITY = GroupKey(Column("city"), ("u", "v", None), True)
-SHOP = GroupKey(Column("shop"), None, True)
+NUMBER = GroupKey(ColumnRef("table"), tuple(range(10**4)), False)
+CITY = GroupKey(ColumnRef("city"), ("u", "v", None), True)
+SHOP = GroupKey(ColumnRef("shop"), None, True)
 COUNT = Sum(None, 1, 1)
-SOME = Sum(None, 1, 1, where=Call("greater", (Column("pay"), Literal(0))))
-AGE = Sum(Column("age"), 0, 9, null_as=0)
-CENTRED = Sum(Column("age"), -9, 9, origin=Fraction(9, 2), step=Fraction(1, 2), null_as=-9)
-PAY = Sum(Column("pay"), -30, 100, step=Fraction(1, 10))
-SQUARES = Sum(Column("pay"), -65, 65, origin=Fraction(7, 2), step=Fraction(1, 10), power=2, offset=65**2 // 2)
-PRODUCT = Sum(Call("multiply", (Column("age"), Column("pay"))), -27, 90)
+SOME = Sum(None, 1, 1, where=Call("greater", (ColumnRef("pay"), Literal(0))))
+AGE = Sum(ColumnRef("age"), 0, 9, null_as=0)
+CENTRED = Sum(ColumnRef("age"), -9, 9, origin=Fraction(9, 2), step=Fraction(1, 2), null_as=-9)
+PAY = Sum(ColumnRef("pay"), -30, 100, step=Fraction(1, 10))
+SQUARES = Sum(ColumnRef("pay"), -65, 65, origin=Fraction(7, 2), step=Fraction(1, 10), power=2, offset=65**2 // 2)
+PRODUCT = Sum(Call("multiply", (ColumnRef("age"), ColumnRef("pay"))), -27, 90)
 SUMS = (COUNT, SOME, AGE, CENTRED, PAY, SQUARES, PRODUCT)
-WHERE = Call("or", (Call("is_null", (Column("pay"),)), Call("less", (Column("pay"), Literal(10)))))
+WHERE = Call("or", (Call("is_null", (ColumnRef("pay"),)), Call("less", (ColumnRef("pay"), Literal(10)))))
 
 Record = dict[str, object]
 

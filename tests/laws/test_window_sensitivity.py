@@ -23,14 +23,14 @@ from privet.core.errors import RequestError
 from privet.core.links import followed
 from privet.core.schema import Contribution, Schema, Table, category, date, integer, number, text, timestamp
 from privet.core.unit import Link, Window
-from privet.engines.links import linked_view
-from privet.engines.memory import Memory
-from privet.engines.relations import relation_sql
-from privet.engines.sql import statement
+from privet.engines.scan_sql.owners import linked_view
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Measure, Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
+from privet.testing.oracle import Memory
 
 SECRET = 99
 DAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(days=day) for day in range(30)]

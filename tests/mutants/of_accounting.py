@@ -17,22 +17,22 @@ MUTANTS: list[Mutant] = [
         ("float_up(self.rate)", "self.rate"),
     ),
     *of(
-        "accounting.gather:gather",
+        "accounting.pld.gather:gather",
         "unit/accounting/test_amplify.py",
         ("EitherOrderPair(bare) if decided and not has_order(bare) else bare", "bare"),
     ),
     *of(
-        "accounting.pairs_derived:EitherOrderPair.forward",
+        "accounting.pairs.derived:EitherOrderPair.forward",
         "unit/accounting/test_amplify.py",
         ("np.maximum(self.inner.forward(epsilon), self.inner.backward(epsilon))", "self.inner.forward(epsilon)"),
     ),
     *of(
-        "accounting.pairs_discrete:_losses",
+        "accounting.pairs.discrete:_losses",
         "unit/accounting/test_pairs.py",
         ("lost + more + (np.abs(lost) + np.abs(more)) * 2.0**-50", "0 * (lost + more)"),
     ),
     *of(
-        "accounting.pairs_discrete:_summed",
+        "accounting.pairs.discrete:_summed",
         "unit/accounting/test_pairs.py",
         ("np.where((nearest[before] - epsilon) + rest[before] > 0, before, above)", "above + 0 * before"),
     ),
@@ -45,27 +45,27 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.pairs_discrete:DiscreteLaplacePair.forward",
+        "accounting.pairs.discrete:DiscreteLaplacePair.forward",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("scale / 2", "scale / 4"),
     ),
     *of(
-        "accounting.pairs_discrete:_ladder",
+        "accounting.pairs.discrete:_ladder",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("-(steps // 2) - 1", "-(steps // 2) + 1"),
     ),
     *of(
-        "accounting.pairs_continuous:LaplacePair.forward",
+        "accounting.pairs.continuous:LaplacePair.forward",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("np.minimum(epsilon - self.ratio, 0.0) / 2", "np.minimum(epsilon - self.ratio, 0.0) / 3"),
     ),
     *of(
-        "accounting.pairs_continuous:GaussianPair.forward",
+        "accounting.pairs.continuous:GaussianPair.forward",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("epsilon - 2 * self.blur", "epsilon + 0 * self.blur"),
     ),
     *of(
-        "accounting.pairs_derived:BoundedRangePair.forward",
+        "accounting.pairs.derived:BoundedRangePair.forward",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         (
             "np.expm1(np.minimum(epsilon - self.epsilon, 0.0) / 2) ** 2 / -math.expm1(-self.epsilon)",
@@ -73,7 +73,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.pairs_derived:ProfilePair.forward",
+        "accounting.pairs.derived:ProfilePair.forward",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         (
             "float(_zcdp_profile(np.array([touch]), self.rho)[0][0])",
@@ -81,12 +81,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.pairs_finite:_finite",
+        "accounting.pairs.discrete:_finite",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("infinite += one", "pass"),
     ),
     *of(
-        "accounting.pairs_finite:_atom",
+        "accounting.pairs.discrete:_atom",
         f"unit/accounting/test_pairs.py {EVENTS} golden/test_worked_examples.py",
         ("-mass * np.expm1(np.minimum(epsilon - loss, 0.0))", "-mass * np.expm1(np.minimum(epsilon - loss, 0.0)) / 2"),
     ),
@@ -152,12 +152,12 @@ MUTANTS: list[Mutant] = [
         ("float(part.epsilon) / 2", "float(part.epsilon) / 4"),
     ),
     *of(
-        "accounting.optimal:_binomial",
+        "accounting.compose:_binomial",
         "unit/accounting/test_compose.py golden/test_reference_accounting.py",
         ("-float(epsilon)", "-float(epsilon) / 2"),
     ),
     *of(
-        "accounting.optimal:_Losses.delta",
+        "accounting.compose:_Losses.delta",
         "unit/accounting/test_compose.py golden/test_reference_accounting.py",
         ("self.loss > epsilon", "self.loss > epsilon + 1"),
     ),
@@ -172,18 +172,18 @@ MUTANTS: list[Mutant] = [
         ("((size * step).exp() - 1) / (step.exp() - 1)", "Decimal(size)"),
     ),
     *of(
-        "accounting.parallel:Parallel._worst",
+        "accounting.compose:Parallel._worst",
         "unit/accounting/test_compose.py",
         ('1 if self.neighbors == "add-remove" else 2', "1"),
         ("sorted(costs, reverse=True)", "sorted(costs)"),
     ),
     *of(
-        "accounting.parts:parts",
+        "accounting.compose:parts",
         f"unit/accounting/test_compose.py golden/test_reference_accounting.py {EVENTS}",
         ("equal.get((epsilon, slack), 0) + times", "times"),
     ),
     *of(
-        "accounting.parts:delta_left",
+        "accounting.compose:delta_left",
         f"unit/accounting/test_compose.py golden/test_reference_accounting.py {EVENTS}",
         ("max(product, float_down(allowed - spent))", "float_down(allowed)"),
     ),

@@ -41,12 +41,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "several:Several.plan_all",
+        "execution.batches:Several.plan_all",
         "laws/test_accuracy_together.py",
         ("_check_alone(epsilon=epsilon, rho=rho, weights=weights)", "pass"),
     ),
     *of(
-        "several:_read",
+        "execution.batches:_read",
         "laws/test_accuracy_together.py",
         ("plan.target.confidence if plan.target else CONFIDENCE", "CONFIDENCE"),
     ),
@@ -81,7 +81,7 @@ MUTANTS: list[Mutant] = [
         ("len(names) > 1", "False"),
     ),
     *of(
-        "planner.options:heeded",
+        "execution.request:heeded",
         "unit/query/test_google_options.py",
         ("wish.delta < delta", "wish.delta < 0"),
         ("owner is None or wish.unit.casefold() != owner.casefold()", "False"),
@@ -92,19 +92,19 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.sql_wish:_without_options",
+        "query.sql.wish:_without_options",
         "unit/query/test_google_options.py",
         ("depth or found is not None", "found is not None"),
         ("name in options", "False"),
     ),
     *of(
-        "query.sql_wish:split_wish",
+        "query.sql.wish:split_wish",
         "laws/test_accuracy_first.py",
         ("raise ParseError(_FORM, line=token.line, column=token.col)", "pass"),
         ('"CONFIDENCE" in found and "WITHIN" not in found', "False"),
     ),
     *of(
-        "row_bars:RowBars.series",
+        "results.row_intervals:RowBars.series",
         "laws/test_accuracy_first.py",
         ("low, high = (low, high) if line.factor >= 0 else (high, low)", "pass"),
     ),

@@ -57,27 +57,27 @@ MUTANTS: list[Mutant] = [
         ("start + Below(int(widths[chosen])).draw()", "start"),
     ),
     *of(
-        "mechanisms.quantile_recursive:RecursiveQuantiles.__init__",
+        "mechanisms.quantile_several:RecursiveQuantiles.__init__",
         QUANTILES,
         ("sides * self.levels", "self.levels"),
     ),
     *of(
-        "mechanisms.quantile_recursive:RecursiveQuantiles.levels",
+        "mechanisms.quantile_several:RecursiveQuantiles.levels",
         QUANTILES,
         ("len(self.shares).bit_length()", "1"),
     ),
     *of(
-        "mechanisms.quantile_recursive:RecursiveQuantiles._choose",
+        "mechanisms.quantile_several:RecursiveQuantiles._choose",
         QUANTILES,
         ('self.level_epsilon / (2 * half_range(q, "add-remove"))', "2 * self.level_epsilon"),
     ),
     *of(
-        "mechanisms.joint_choice:JointRanks.draw",
+        "mechanisms.quantile_several:JointRanks.draw",
         JOINT,
         ("accepts(ratio / self._room, self._exponent(ranks), source=source)", "True"),
     ),
     *of(
-        "mechanisms.joint_choice:JointRanks._propose",
+        "mechanisms.quantile_several:JointRanks._propose",
         JOINT,
         ("Fraction(total, bound)", "1"),
         (
@@ -86,38 +86,38 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.joint_choice:_spread",
+        "mechanisms.quantile_several:_spread",
         JOINT,
         ("start < n", "start < 0"),
     ),
     *of(
-        "mechanisms.joint_choice:_pick",
+        "mechanisms.quantile_several:_pick",
         JOINT,
         ("bounds += allowed", "bounds += 0"),
     ),
     *of(
-        "mechanisms.quantile_joint:Quantiles.__init__",
+        "mechanisms.quantile_several:Quantiles.__init__",
         JOINT,
         ("total - counting", "total"),
         ("total / 4", "total / 2"),
     ),
     *of(
-        "mechanisms.quantile_joint:Quantiles.event",
+        "mechanisms.quantile_several:Quantiles.event",
         JOINT,
         ("4 * self.kappa", "2 * self.kappa"),
     ),
     *of(
-        "mechanisms.quantile_joint:Quantiles.release",
+        "mechanisms.quantile_several:Quantiles.release",
         JOINT,
         ("number = max(0, number + noise.discrete_laplace(1 / self.count_epsilon))", "pass"),
     ),
     *of(
-        "mechanisms.tally:Listed.split",
+        "mechanisms.quantile_one:Listed.split",
         QUANTILES,
         ("self.ranks(place)[1]", "self.ranks(place)[0]"),
     ),
     *of(
-        "mechanisms.tally:Listed.window",
+        "mechanisms.quantile_one:Listed.window",
         QUANTILES,
         ("start + 1", "1"),
     ),
@@ -211,22 +211,22 @@ MUTANTS: list[Mutant] = [
         ("min(math.ceil(entry / self.ruler.step), self.ruler.last)", "math.floor(entry / self.ruler.step)"),
     ),
     *of(
-        "mechanisms.smooth_quantile:best_pair.scores",
+        "mechanisms.smooth:best_pair.scores",
         SMOOTH,
         ("middle + first - i - 1", "middle + first - i"),
     ),
     *of(
-        "mechanisms.smooth_quantile:SmoothQuantile._measure",
+        "mechanisms.smooth:SmoothQuantile._measure",
         SMOOTH,
         ("[0] if low < 0 else []", "near[:1]"),
     ),
     *of(
-        "mechanisms.smooth_quantile:best_pair",
+        "mechanisms.smooth:best_pair",
         SMOOTH,
         ("first + int(near[-1])", "first"),
     ),
     *of(
-        "mechanisms.smooth_quantile:SmoothQuantile._window",
+        "mechanisms.smooth:SmoothQuantile._window",
         SMOOTH,
         ("math.log(self.smooth.ruler.last) - math.log(LEAST_SCALE)", "0.1"),
     ),
@@ -246,7 +246,7 @@ MUTANTS: list[Mutant] = [
         ("int((places >> 21).sum(dtype=np.int64)) << 21", "int((places >> 21).sum(dtype=np.int64)) << 20"),
     ),
     *of(
-        "mechanisms.local_sensitivity:local_quantile",
+        "mechanisms.propose_test:local_quantile",
         ADAPTIVE,
         ("rows[count - k - 1 : count + 1]", "rows[count - k : count + 2]"),
         ("ruler.last", "places[-1]"),
@@ -315,7 +315,7 @@ MUTANTS: list[Mutant] = [
         ("cast(SampledSensitivity, sensitivity).norm != norm", "False"),
     ),
     *of(
-        "mechanisms.ruler:Ruler.place",
+        "mechanisms.lattice:Ruler.place",
         QUANTILES,
         ("np.minimum(scaled, last, out=scaled)", "pass"),
     ),

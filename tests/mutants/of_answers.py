@@ -6,12 +6,12 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "inference.derived:derived_bars",
+        "inference.bars:derived_bars",
         "statistical/test_sparse_coverage.py",
         ("~none", "none"),
     ),
     *of(
-        "inference.derived:_reached",
+        "inference.bars:_reached",
         "statistical/test_sparse_coverage.py",
         ("1 - tail", "0.5"),
     ),
@@ -45,13 +45,13 @@ MUTANTS: list[Mutant] = [
         ('2 if scan.schema.moves == "change-one" else 1', "1"),
     ),
     *of(
-        "planner.discover:discovered",
+        "planner.keys:discovered",
         "golden/test_query_to_plan.py laws/test_plan_sensitivity.py",
         ("Discovery(most, 0, 0)", "Discovery(most, 1, 0)"),
         ("choice.share", "2 * choice.share"),
     ),
     *of(
-        "planner.discover:_rule",
+        "planner.keys:_rule",
         "golden/test_query_to_plan.py laws/test_plan_sensitivity.py",
         ("schema.unit.touches", "1"),
         ("schema.moves", '"add-remove"'),
@@ -121,7 +121,7 @@ MUTANTS: list[Mutant] = [
         ("(CountValues, Ranked, Mode, Span)", "Ranked"),
     ),
     *of(
-        "engines.sql:Writer._pairs",
+        "engines.scan_sql.statement:Writer._pairs",
         "laws/test_different_values.py",
         ("pairs.most", "pairs.most + 1"),
         ("'dense_rank() OVER (PARTITION BY u ORDER BY '", "'dense_rank() OVER (PARTITION BY u, v ORDER BY '"),
@@ -172,7 +172,7 @@ MUTANTS: list[Mutant] = [
         ("not argument.held", "False"),
     ),
     *of(
-        "row_bars:RowBars._tails",
+        "results.row_intervals:RowBars._tails",
         "statistical/test_answer_coverage.py::test_intervals_of_covariances_hold_as_often_as_they_say",
         ("known -= part * part", "pass"),
     ),
@@ -250,17 +250,17 @@ MUTANTS: list[Mutant] = [
         ("len(made) == len(plans)", "made"),
     ),
     *of(
-        "road:Road._find",
+        "execution.executor:Road._find",
         "unit/planner/test_editions.py",
         ("self._charge(made.plan, made.digests[0], key)", "pass"),
     ),
     *of(
-        "road:Road._stored",
+        "execution.executor:Road._stored",
         "unit/planner/test_editions.py",
         ("plan.digest if digest is None else digest", "plan.digest"),
     ),
     *of(
-        "rounds:InRounds._earlier_rounds",
+        "execution.run_rounds:InRounds._earlier_rounds",
         "unit/planner/test_editions.py",
         ("self._finished(now, target) is not None", "False"),
     ),

@@ -6,12 +6,12 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "ledger.balance:_balance",
+        "ledger.state:_balance",
         "unit/ledger/test_certificates.py",
         ("min(left.largest_epsilon, over.largest_epsilon)", "left.largest_epsilon"),
     ),
     *of(
-        "ledger.balance:spent_share",
+        "ledger.state:spent_share",
         "unit/ledger/test_certificates.py",
         ("max(charged, _share(delta, one.keys_delta))", "charged"),
     ),
@@ -33,23 +33,23 @@ MUTANTS: list[Mutant] = [
         ("ctx.exit(wrong.exit_status)", "pass"),
     ),
     *of(
-        "cli.answers:_up",
+        "cli.screen:_up",
         "unit/cli/test_answer_tables.py",
         ("math.ceil(value * scale - 1e-9)", "round(value * scale)"),
     ),
     *of(
-        "cli.answers:figures",
+        "cli.screen:figures",
         "unit/cli/test_answer_tables.py",
         ("-_up(-bottom, decimals)", "_up(bottom, decimals)"),
         ("_up(max(top - value, value - bottom), decimals)", "_up(top - value, decimals)"),
     ),
     *of(
-        "cli.budget:round_down",
+        "cli.budgets:round_down",
         "unit/cli/test_answer_tables.py",
         ("decimal.ROUND_FLOOR", "decimal.ROUND_CEILING"),
     ),
     *of(
-        "cli.budget:percent",
+        "cli.budgets:percent",
         "unit/cli/test_answer_tables.py",
         ("math.ceil", "math.floor"),
     ),

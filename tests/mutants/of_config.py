@@ -64,22 +64,22 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.accounts:read_budget",
+        "config.reading:read_budget",
         "unit/config/test_reading.py",
         ("epsilon is not None and delta is not None", "epsilon is not None and delta is not None and not needed"),
     ),
     *of(
-        "config.accounts:read_rules",
+        "config.reading:read_rules",
         "unit/config/test_reading.py",
         ("type(most) is not type(budget)", "False"),
     ),
     *of(
-        "config.accounts:_fits_under",
+        "config.reading:_fits_under",
         "unit/config/test_reading.py",
         ("isinstance(budget, Approximate)", "True"),
     ),
     *of(
-        "config.accounts:_names.read",
+        "config.reading:_names.read",
         "unit/config/test_reading.py",
         ("name not in known", "False"),
     ),
@@ -99,12 +99,12 @@ MUTANTS: list[Mutant] = [
         ("name.casefold() in folded", "False"),
     ),
     *of(
-        "config.links:_owner",
+        "config.tables:_owner",
         "unit/config/test_reading.py",
         ("return None", "return name"),
     ),
     *of(
-        "config.links:_wrong",
+        "config.tables:_wrong",
         "unit/config/test_reading.py",
         ("columns[link.via].kind != others[link.column].kind", "False"),
     ),
@@ -177,33 +177,33 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.fake:Fake.rows",
+        "config.practice:Fake.rows",
         "unit/config/test_practice.py",
         ("min(wanted, _ROWS, schema.rows, *ends)", "min(wanted, _ROWS, *ends)"),
     ),
     *of(
-        "config.fake:_drawn",
+        "config.practice:_drawn",
         "unit/config/test_practice.py",
         ("int(high - low) + 1", "int(high - low) + 2"),
     ),
     *of(
-        "config.fake:Fake._value",
+        "config.practice:Fake._value",
         "unit/config/test_practice.py",
         ("column in self._unique[name]", "False"),
     ),
     *of(
-        "config.fake:Fake._units",
+        "config.practice:Fake._units",
         "unit/config/test_practice.py",
         ("min(schema.units or _UNITS, _UNITS, schema.rows)", "_UNITS"),
     ),
     *of(
-        "config.fingerprint:fingerprint",
+        "config.checking:fingerprint",
         "unit/config/test_fingerprint.py",
         ('code.update(os.fstat(file.fileno()).st_size.to_bytes(8, "big"))', "pass"),
         ("hmac.new(key, _DOMAIN, hashlib.sha256)", "hmac.new(b'', _DOMAIN, hashlib.sha256)"),
     ),
     *of(
-        "config.fingerprint:_create",
+        "config.checking:_create",
         "unit/config/test_fingerprint.py",
         (
             "os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)",
@@ -211,60 +211,60 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.fingerprint:compare",
+        "config.checking:compare",
         "unit/config/test_fingerprint.py",
         ("hmac.compare_digest(held, found)", "held"),
     ),
     *of(
-        "config.fingerprint:read_key",
+        "config.checking:read_key",
         "unit/config/test_fingerprint.py",
         ("mode & 0o077", "mode & 0"),
     ),
     *of(
-        "config.words:promise_in_words",
+        "config.checking:promise_in_words",
         "unit/config/test_checking.py",
         ('"change-one" if changed else "add-remove"', '"change-one"'),
     ),
     *of(
-        "config.words:_notes",
+        "config.checking:_notes",
         "unit/config/test_checking.py",
         ("budget.delta > _LARGE_DELTA", "False"),
     ),
     *of(
-        "accounting.promise:promise",
+        "accounting.summaries:promise",
         "unit/accounting/test_promise.py",
         ("2 * epsilon", "epsilon"),
         ("float(delta) * (1 + _exp(epsilon))", "float(delta)"),
     ),
     *of(
-        "accounting.promise:_up",
+        "accounting.summaries:_up",
         "unit/accounting/test_promise.py",
         ("Context(prec=3, rounding=ROUND_CEILING)", 'Context(prec=3, rounding="ROUND_FLOOR")'),
     ),
     *of(
-        "accounting.promise:_percent",
+        "accounting.summaries:_percent",
         "unit/accounting/test_promise.py",
         ("math.ceil", "math.floor"),
     ),
     *of(
-        "engines.inspection:_counted",
+        "engines.duckdb.inspection:_counted",
         "unit/config/test_checking.py",
         ("count > schema.rows", "count > 2 * schema.rows"),
         ("count != schema.units", "count > schema.units"),
         ("units > schema.units", "False"),
     ),
     *of(
-        "engines.sources:_whole",
+        "engines.duckdb.sources:_whole",
         "adversarial/test_person_columns.py",
         ("plain in _DOUBLES", "plain in _REAL"),
     ),
     *of(
-        "engines.sources:view_of",
+        "engines.duckdb.sources:view_of",
         "adversarial/test_person_columns.py",
         ("column == person_column(schema.unit)", "False"),
     ),
     *of(
-        "engines.sources:files_of",
+        "engines.duckdb.sources:files_of",
         "adversarial/test_exhaustion.py",
         (
             "'}, null_padding = true, strict_mode = false, ignore_errors = true, max_line_size = '",
@@ -272,7 +272,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.sources:_open_text",
+        "engines.duckdb.sources:_open_text",
         "adversarial/test_exhaustion.py",
         (
             'open(path, encoding="utf-8-sig", errors="surrogateescape", newline="")',
@@ -285,12 +285,12 @@ MUTANTS: list[Mutant] = [
         ('kinds[0] == "number"', "False"),
     ),
     *of(
-        "engines.sources:_header",
+        "engines.duckdb.sources:_header",
         "adversarial/test_hostile_config.py",
         ("contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error)", "contextlib.suppress(OSError)"),
     ),
     *of(
-        "cli.init_tables:_table",
+        "cli.init:_table",
         "unit/cli/test_init.py",
         ("if plain:\n    ...", "if False:\n    ..."),
         ("None if plain else kind", "kind"),

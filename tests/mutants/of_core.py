@@ -7,7 +7,7 @@ from mutant import Mutant, of
 EVENTS = "conformance/test_events.py"
 MUTANTS: list[Mutant] = [
     *of(
-        "core.exact:_foreign",
+        "core.numbers:_foreign",
         "unit/core/test_exact.py",
         (
             'isinstance(value, bool) or hasattr(value, "__len__") or type(value).__name__ in _NOT_NUMBERS',
@@ -15,22 +15,22 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "core.exact:positive",
+        "core.numbers:positive",
         "unit/core/test_exact.py",
         ("fraction <= 0", "fraction < 0"),
     ),
     *of(
-        "core.exact:failure_probability",
+        "core.numbers:failure_probability",
         "unit/core/test_exact.py",
         ("0 <= fraction < 1", "0 <= fraction <= 1"),
     ),
     *of(
-        "core.exact:_exact",
+        "core.numbers:_exact",
         "unit/core/test_exact.py",
         ("Fraction(value) if math.isfinite(value) else None", "Fraction(value).limit_denominator(10**9)"),
     ),
     *of(
-        "core.exact:whole",
+        "core.numbers:whole",
         "unit/core/test_exact.py",
         (
             "integer is None or integer < least or (most is not None and integer > most)",

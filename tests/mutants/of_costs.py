@@ -25,19 +25,19 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.convolve:compose",
+        "accounting.pld.convolve:compose",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("above = math.exp(min(0.0, reached))", "above = 0.0"),
         ("below = math.exp(min(0.0, reached))", "below = 0.0"),
         ("part.times * log_mass", "log_mass"),
     ),
     *of(
-        "accounting.convolve:_multiplied",
+        "accounting.pld.convolve:_multiplied",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("factor.times * (error / magnitude + 3 * _UNIT)", "0.0"),
     ),
     *of(
-        "accounting.convolve:_joined",
+        "accounting.pld.convolve:_joined",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("lost * math.sqrt(size)", "0.0"),
     ),
@@ -53,45 +53,45 @@ MUTANTS: list[Mutant] = [
         ("float_up(slack)", "0.0"),
     ),
     *of(
-        "accounting.discretise:_upper_side",
+        "accounting.pld.discretise:_upper_side",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("np.maximum.accumulate(drops[::-1])[::-1]", "drops"),
         ("(rest, 0.0) if ended else (0.0, rest)", "(0.0, 0.0)"),
     ),
     *of(
-        "accounting.discretise:_join_upper",
+        "accounting.pld.discretise:_join_upper",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("max(0.0, 1 - total) + _ROUNDING", "0.0"),
     ),
     *of(
-        "accounting.discretise:_lower_side",
+        "accounting.pld.discretise:_lower_side",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("float(values[-1]) * (1 - _NOISE) if far >= reach else 0.0", "float(values[-1])"),
         ("np.where(alone, last - late_dip, last - short)", "last"),
     ),
     *of(
-        "accounting.distribution:LossDistribution.delta",
+        "accounting.pld.distribution:LossDistribution.delta",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("self.seen(epsilon) + (self.aliasing + self.rounding) * self._factor(epsilon)", "self.seen(epsilon)"),
         ("finite + self.infinite + self.truncation", "finite"),
     ),
     *of(
-        "accounting.distribution:LossDistribution.epsilon",
+        "accounting.pld.distribution:LossDistribution.epsilon",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("return high", "return low * (1 - 1e-6)"),
     ),
     *of(
-        "accounting.distribution:compose_upper",
+        "accounting.pld.distribution:compose_upper",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("sum(part.times * part.lattice.truncated for part in parts) * excess", "0.0"),
     ),
     *of(
-        "accounting.distribution:OptimisticLoss.delta",
+        "accounting.pld.distribution:OptimisticLoss.delta",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("self.seen(epsilon) - (self.aliasing + self.rounding) * self._factor(epsilon)", "self.seen(epsilon)"),
     ),
     *of(
-        "accounting.gather:gather",
+        "accounting.pld.gather:gather",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py unit/accounting/test_pld_failure.py",
         (
             "times * (math.log1p(-failure) if failure < 1 else -math.inf)",
@@ -101,37 +101,37 @@ MUTANTS: list[Mutant] = [
         ("pair.repeated(times)", "pair"),
     ),
     *of(
-        "accounting.gather:remaining",
+        "accounting.pld.gather:remaining",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py unit/accounting/test_pld_failure.py",
         ("-(delta - lost) / (1 - lost)", "-delta"),
     ),
     *of(
-        "accounting.odometer:Odometer.epsilon",
+        "accounting.filters:Odometer.epsilon",
         "unit/accounting/test_filters.py",
         ("self.delta / len(self.orders)", "self.delta"),
     ),
     *of(
-        "accounting.odometer:Odometer.spend",
+        "accounting.filters:Odometer.spend",
         "unit/accounting/test_filters.py",
         ("add_exact(self.pure, event.pure())", "event.pure()"),
     ),
     *of(
-        "accounting.odometer:Odometer.failure",
+        "accounting.filters:Odometer.failure",
         "unit/accounting/test_filters.py",
         ("self.delta + self.slack", "self.delta"),
     ),
     *of(
-        "accounting.pld:_epsilon",
+        "accounting.pld.bounds:_epsilon",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         ("allowed < Fraction(gathered.failure)", "False"),
     ),
     *of(
-        "accounting.pld:LossBracket.delta",
+        "accounting.pld.bounds:LossBracket.delta",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         ("max(high.delta(at) for _, high in sides)", "min(high.delta(at) for _, high in sides)"),
     ),
     *of(
-        "accounting.pld:LossBracket.epsilon",
+        "accounting.pld.bounds:LossBracket.epsilon",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         (
             "max(self.forward[1].epsilon(allowed), self.backward[1].epsilon(allowed))",
@@ -139,17 +139,17 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.pld:_delta",
+        "accounting.pld.bounds:_delta",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         ("min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper", "found.upper"),
     ),
     *of(
-        "accounting.pld:_lattices",
+        "accounting.pld.bounds:_lattices",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
-        ("Part(ahead, copies.times)", "Part(ahead, 1)"),
+        ("LossPart(ahead, copies.times)", "LossPart(ahead, 1)"),
     ),
     *of(
-        "accounting.pld:_both.curve",
+        "accounting.pld.bounds:_both.curve",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
         (
             "max(float(pair.forward(at)[0]), float(pair.backward(at)[0]))",
@@ -157,17 +157,17 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.report:_zcdp",
+        "accounting.summaries:_zcdp",
         "unit/accounting/test_calibrate.py unit/accounting/test_compose.py",
         ("allowed - event.slack()", "allowed"),
     ),
     *of(
-        "accounting.report:_renyi",
+        "accounting.summaries:_renyi",
         "unit/accounting/test_calibrate.py unit/accounting/test_compose.py",
         ("allowed - event.slack()", "allowed"),
     ),
     *of(
-        "accounting.report:calibrate_by_theorem.proves",
+        "accounting.summaries:calibrate_by_theorem.proves",
         "unit/accounting/test_calibrate.py unit/accounting/test_compose.py",
         ("Repeated(event_made(made, noise), count)", "event_made(made, noise)"),
     ),
@@ -182,7 +182,7 @@ MUTANTS: list[Mutant] = [
         ("min(epsilon, float_up(self.rho() * Fraction(order)))", "epsilon / 2"),
     ),
     *of(
-        "mechanisms.sparse_answers:improve",
+        "mechanisms.sparse_vector:improve",
         "unit/mechanisms/test_sparse_vector.py",
         ("Fraction(_share(measured_variance / k, shown_variance / k + offset_variance))", "weight"),
     ),
@@ -198,7 +198,7 @@ MUTANTS: list[Mutant] = [
         ("outside(center) | (count <= 0)", "count <= 0"),
     ),
     *of(
-        "noise.draws:Laplace.__init__",
+        "noise.draws:LaplaceSampler.__init__",
         "statistical/test_noise_draws.py",
         ("geometric.fill_signed", "geometric.fill"),
         ("geometric.draw_signed", "geometric.draw"),

@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "engines.values:_double_grid",
+        "engines.scan_sql.row_values:_double_grid",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
             'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
@@ -22,28 +22,28 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.values:_clamps_alone",
+        "engines.scan_sql.row_values:_clamps_alone",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
         ("scale.place(float(low)) <= total.low and total.high <= scale.place(float(high))", "True"),
     ),
     *of(
-        "engines.values:_whole_grid",
+        "engines.scan_sql.row_values:_whole_grid",
         "laws/test_clamps.py",
         ("between(x, whole(bottom), whole(top))", "x"),
         ("between(y, whole(total.low), whole(total.high))", "y"),
     ),
     *of(
-        "engines.values:_clamps_whole",
+        "engines.scan_sql.row_values:_clamps_whole",
         "conformance/test_engines.py",
         ("form.apply(int(low)) <= total.low and total.high <= form.apply(int(high))", "True"),
     ),
     *of(
-        "engines.relations:_Writer._derive",
+        "engines.scan_sql.relations:_Writer._derive",
         "laws/test_clamps.py",
         ("clamped(f'c{index}', made.columns[name])", "f'c{index}'"),
     ),
     *of(
-        "engines.values:grid_of",
+        "engines.scan_sql.row_values:grid_of",
         "unit/engines/test_shared_grids.py",
         (
             "replace(total, where=None, null_as=None, power=1, offset=0)",
@@ -51,32 +51,32 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.values:given",
+        "engines.scan_sql.row_values:given",
         "unit/engines/test_shared_grids.py",
         ('None if found.condition is None else f"b{index}"', "found.condition"),
     ),
     *of(
-        "engines.sql:Writer._norm_of_rows",
+        "engines.scan_sql.statement:Writer._norm_of_rows",
         "laws/test_scan_sensitivity.py",
         ("'SELECT u, sum('", "'SELECT u, max('"),
     ),
     *of(
-        "engines.deadline:Deadline.running",
+        "engines.duckdb.engine:Deadline.running",
         "unit/engines/test_deadline.py",
         ("with self._changing: self._until = None", "pass"),
     ),
     *of(
-        "engines.deadline:Deadline.left",
+        "engines.duckdb.engine:Deadline.left",
         "unit/engines/test_deadline.py",
         ("self._stop()", "pass"),
     ),
     *of(
-        "engines.weights:with_weight",
+        "engines.scan_sql.row_values:with_weight",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         ("limit + 1", "limit"),
     ),
     *of(
-        "engines.weights:_with_root",
+        "engines.scan_sql.row_values:_with_root",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
             'f"SELECT * EXCLUDE (e, {of}), e - {low} + {high} AS {name} FROM ({guess})"',
@@ -84,7 +84,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.weights:with_share",
+        "engines.scan_sql.row_values:with_share",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         ('f"least(c, {whole(discovery.most)})"', '"1"'),
     ),

@@ -11,7 +11,7 @@ MUTANTS: list[Mutant] = [
         "planner.allowed:_Groups._values",
         _LAW,
         ("(*values, None)", "tuple(values)"),
-        ("over == Column(name) and key.values is not None", "False"),
+        ("over == ColumnRef(name) and key.values is not None", "False"),
         ("facts = replace(facts, values=None, low=Fraction(min(ends)), high=Fraction(max(ends)))", "pass"),
     ),
     *of(
@@ -34,7 +34,7 @@ MUTANTS: list[Mutant] = [
         ('(*sorted(compared, key=str), "".join(map(str, compared)) + "?", None)', "(*sorted(compared, key=str),)"),
     ),
     *of(
-        "planner.narrowed:_ends",
+        "planner.allowed:_ends",
         _LAW,
         ("_beyond(facts, value, up=below)", "_beyond(facts, _beyond(facts, value, up=below), up=below)"),
         ("max(values)", "min(values)"),
@@ -52,7 +52,7 @@ MUTANTS: list[Mutant] = [
             "        ...\n"
             "    case Join():\n"
             "        ...\n"
-            "    case Group():\n"
+            "    case GroupWithin():\n"
             "        ...\n"
             "    case Rank():\n"
             "        ...\n"
@@ -67,7 +67,7 @@ MUTANTS: list[Mutant] = [
             "        ...\n"
             "    case Join():\n"
             "        ...\n"
-            "    case Group():\n"
+            "    case GroupWithin():\n"
             "        ...\n"
             "    case Rank():\n"
             "        ...\n"
@@ -102,22 +102,22 @@ MUTANTS: list[Mutant] = [
         ("n if null else passed", '"false"'),
     ),
     *of(
-        "engines.sql:Writer._allowed",
+        "engines.scan_sql.statement:Writer._allowed",
         f"{_LAW}::test_an_engine_drops_rows_of_combinations_that_are_no_groups",
         ("[] if self.scan.cells is None else [self._in_cells(self.scan.cells)]", "[]"),
     ),
     *of(
-        "engines.memory:_counted",
+        "testing.oracle:_counted",
         f"{_LAW}::test_an_engine_drops_rows_of_combinations_that_are_no_groups",
         ("scan.cells is not None and cell[: len(scan.cells[0])] not in cells", "False"),
     ),
     *of(
-        "engines.memory:Memory.public_rows",
+        "testing.oracle:Memory.public_rows",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
         ("not isinstance(schema.unit, Nobody)", "False"),
     ),
     *of(
-        "engines.duckdb:DuckDB.public_rows",
+        "engines.duckdb.engine:DuckDB.public_rows",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
         ("not isinstance(schema.unit, Nobody)", "False"),
     ),
@@ -127,7 +127,7 @@ MUTANTS: list[Mutant] = [
         ("self.contents is not None and not isinstance(self.unit, Nobody)", "False"),
     ),
     *of(
-        "asked:with_contents",
+        "execution.request:with_contents",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
         ("isinstance(schema.unit, Nobody)", "True"),
     ),

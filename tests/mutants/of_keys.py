@@ -49,38 +49,38 @@ MUTANTS: list[Mutant] = [
         ("max(_LEAST_BLOCK, 2 * self.keys * self.group)", "max(1, counts.size)"),
     ),
     *of(
-        "mechanisms.threshold:threshold_for",
+        "mechanisms.key_selection:threshold_for",
         "laws/test_key_thresholds.py unit/mechanisms/test_key_selection.py",
         ("return group * one + _quantile(noise, _tail(delta, group * most))", "group = 1"),
         ("_tail(delta, last)", "_tail(delta, 1)"),
     ),
     *of(
-        "mechanisms.threshold:_tail",
+        "mechanisms.key_selection:_tail",
         "laws/test_key_thresholds.py unit/mechanisms/test_key_selection.py",
         ("-math.expm1(math.log1p(-float(delta)) / keys) * (1 - 2.0**-30)", "float(delta)"),
     ),
     *of(
-        "mechanisms.threshold:_quantile",
+        "mechanisms.key_selection:_quantile",
         "laws/test_key_thresholds.py unit/mechanisms/test_key_selection.py",
         ("2 * tail", "4 * tail"),
     ),
     *of(
-        "mechanisms.threshold:_gaussian_quantile",
+        "mechanisms.key_selection:_gaussian_quantile",
         "laws/test_key_thresholds.py unit/mechanisms/test_key_selection.py",
         ("tail * (1 - 2.0**-20)", "2 * tail"),
     ),
     *of(
-        "mechanisms.laplace_threshold:LaplaceThreshold.__init__",
+        "mechanisms.key_selection:LaplaceThreshold.__init__",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ('1 if relation == "add-remove" else 2', "1"),
     ),
     *of(
-        "mechanisms.laplace_threshold:LaplaceThreshold.event",
+        "mechanisms.key_selection:LaplaceThreshold.event",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("self.delta", "self.delta / 2"),
     ),
     *of(
-        "mechanisms.gaussian_threshold:GaussianThreshold.__init__",
+        "mechanisms.key_selection:GaussianThreshold.__init__",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("together**2", "together"),
         (

@@ -162,22 +162,22 @@ MUTANTS: list[Mutant] = [
         ("charge[0] != account", "False"),
     ),
     *of(
-        "ledger.rules:check_query",
+        "ledger.limits:check_query",
         RULES,
         ("cost > cap", "False"),
     ),
     *of(
-        "ledger.rules:next_time",
+        "ledger.limits:next_time",
         RULES,
         ("state.time - now > LARGEST_STEP_BACK", "False"),
     ),
     *of(
-        "ledger.rules:read_expiry",
+        "ledger.limits:read_expiry",
         RULES,
         ('moment(expires, "expires")', "expires"),
     ),
     *of(
-        "ledger.rules:read_name",
+        "ledger.limits:read_name",
         RULES,
         (
             "not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME or "
@@ -186,7 +186,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.rules:read_text",
+        "ledger.limits:read_text",
         RULES,
         ("not isinstance(value, str) or _NO_CHARACTER.search(value)", "not isinstance(value, str)"),
     ),
@@ -250,12 +250,12 @@ MUTANTS: list[Mutant] = [
         ('data.keys() != _FIELDS.get((data["v"], kind))', "False"),
     ),
     *of(
-        "ledger.entries_rules:read_time",
+        "ledger.entries:read_time",
         f"{ACCOUNTS} {RULES} {FILES}",
         ("not isinstance(text, str) or not _TIME.fullmatch(text)", "not isinstance(text, str)"),
     ),
     *of(
-        "ledger.entries_rules:",
+        "ledger.entries:",
         f"{ACCOUNTS} {RULES} {FILES}",
         ('_read_most(data["per_query"])', "None"),
         ('maybe_text(data["account"])', "None"),
@@ -280,7 +280,7 @@ MUTANTS: list[Mutant] = [
         ("_DOMAIN + previous", "_DOMAIN"),
     ),
     *of(
-        "ledger.pages:Pages.__init__",
+        "ledger.sqlite.pages:Pages.__init__",
         f"{TAMPERING} {FILES}",
         (
             "state.head.number and head_at(connection, state.head.number) != state.head",
@@ -288,7 +288,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.pages:verify_pages",
+        "ledger.sqlite.pages:verify_pages",
         f"{TAMPERING} {FILES}",
         ("checks.add(written, replay.rules)", ""),
         ("state.check_spent()", ""),
@@ -299,43 +299,43 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.pages:_restored",
+        "ledger.sqlite.pages:_restored",
         f"{TAMPERING} {FILES}",
         ("_checksum(text, body, *bodies) != checksum", "False"),
     ),
     *of(
-        "ledger.pages:write_cache",
+        "ledger.sqlite.pages:write_cache",
         f"{TAMPERING} {FILES}",
         ("_checksum(head, body, *rules_up_to(connection, state.head.number))", "b''"),
     ),
     *of(
-        "ledger.pages:Pages.add_lines",
+        "ledger.sqlite.pages:Pages.add_lines",
         f"{TAMPERING} {FILES}",
         ("met or head == pinned", "True"),
     ),
     *of(
-        "ledger.pages:Pages.read",
+        "ledger.sqlite.pages:Pages.read",
         f"{TAMPERING} {FILES}",
         ("follow(head, *row)", "Head(number, row[2])"),
     ),
     *of(
-        "ledger.schema:read_version",
+        "ledger.sqlite.pages:read_version",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("application != APPLICATION", "False"),
         ("version > VERSION", "False"),
     ),
     *of(
-        "ledger.schema:check_guards",
+        "ledger.sqlite.pages:check_guards",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("_tables(connection) != _expected()", "False"),
     ),
     *of(
-        "ledger.schema:check_tables",
+        "ledger.sqlite.pages:check_tables",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ('sound != "ok"', "False"),
     ),
     *of(
-        "ledger.schema:",
+        "ledger.sqlite.pages:",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         (
             '"CREATE TRIGGER entries_are_never_changed BEFORE UPDATE ON entries\\nBEGIN SELECT '
@@ -356,17 +356,17 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.schema:migrate",
+        "ledger.sqlite.pages:migrate",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("range(read_version(connection), VERSION)", "()"),
     ),
     *of(
-        "ledger.files:connect",
+        "ledger.sqlite.place:connect",
         f"{FAULTS} {FILES}",
         ('"PRAGMA synchronous = FULL"', '"PRAGMA synchronous = NORMAL"'),
     ),
     *of(
-        "ledger.files:new_file",
+        "ledger.sqlite.place:new_file",
         f"{FAULTS} {FILES}",
         (
             "os.open(inside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)",
@@ -374,70 +374,70 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.files:create",
+        "ledger.sqlite.place:create",
         f"{FAULTS} {FILES}",
         ("if busy:\n    ...", "if False:\n    ..."),
     ),
     *of(
-        "ledger.place:check_place",
+        "ledger.sqlite.place:check_place",
         FAULTS,
         ("_NETWORK.fullmatch(kind) or _NETWORK_OVER_FUSE.fullmatch(kind)", "False"),
     ),
     *of(
-        "ledger.place:check_file",
+        "ledger.sqlite.place:check_file",
         FAULTS,
         ("found.st_mode & 0o077", "found.st_mode & 0o007"),
         ("names > 1", "False"),
     ),
     *of(
-        "ledger.place:check_same",
+        "ledger.sqlite.place:check_same",
         FAULTS,
         ("found != known", "False"),
     ),
     *of(
-        "ledger.place:mount_kind",
+        "ledger.sqlite.place:mount_kind",
         FAULTS,
         ("len(point) >= len(best)", "not best"),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._check_head",
+        "ledger.sqlite.durable:SqliteLedger._check_head",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("not proof.holds(pinned)", "False"),
         ("remember(file, proof)", ""),
         ("Pages(connection, self._clock, proof.state, hashes)", "Pages(connection, self._clock, None)"),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger.verify",
+        "ledger.sqlite.durable:SqliteLedger.verify",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("schema.check_tables(connection)", ""),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._opened",
+        "ledger.sqlite.durable:SqliteLedger._opened",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("schema.check_guards(connection)", ""),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._transaction",
+        "ledger.sqlite.durable:SqliteLedger._transaction",
         IDENTITY,
         ("check_same(self.path, self._identity)", ""),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._writing",
+        "ledger.sqlite.durable:SqliteLedger._writing",
         IDENTITY,
         ("write_back(connection, self._timeout)", ""),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._let_go",
+        "ledger.sqlite.durable:SqliteLedger._let_go",
         IDENTITY,
         ("abandon(connection)", "connection.close()"),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._tidied",
+        "ledger.sqlite.durable:SqliteLedger._tidied",
         IDENTITY,
         ("time.monotonic() - began > LONG_LOOK", "False"),
     ),
     *of(
-        "ledger.place:check_same",
+        "ledger.sqlite.place:check_same",
         SPENT_TWICE,
         (
             'tuple(_plain_file(Path(f"{path}{suffix}")) for suffix in ("", *LOGS)[: len(known)])',
@@ -445,12 +445,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.place:_plain_file",
+        "ledger.sqlite.place:_plain_file",
         SPENT_TWICE,
         ("os.lstat", "os.stat"),
     ),
     *of(
-        "ledger.folder:check_folder",
+        "ledger.sqlite.place:check_folder",
         f"{FOLDER} {FAULTS}",
         ("found.st_mode & stat.S_IWOTH", "False"),
         ("found.st_mode & stat.S_IWGRP and _shared(place, found)", "False"),
@@ -458,7 +458,7 @@ MUTANTS: list[Mutant] = [
         ("not own and found.st_mode & stat.S_ISVTX", "found.st_mode & stat.S_ISVTX"),
     ),
     *of(
-        "ledger.folder:_shared",
+        "ledger.sqlite.place:_shared",
         f"{FOLDER} {FAULTS}",
         ("try:\n    ...\nexcept KeyError:\n    return True", "try:\n    ...\nexcept KeyError:\n    return False"),
         (
@@ -469,32 +469,32 @@ MUTANTS: list[Mutant] = [
         ("user.pw_gid == found.st_gid", "False"),
     ),
     *of(
-        "ledger.folder:locate",
+        "ledger.sqlite.place:locate",
         f"{FOLDER} {FAULTS}",
         ("os.path.realpath(path)", "os.path.abspath(path)"),
     ),
     *of(
-        "ledger.folder:charging_alone",
+        "ledger.sqlite.place:charging_alone",
         IN_THE_MIDDLE,
         ("fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass"),
     ),
     *of(
-        "ledger.sqlite:SqliteLedger._writing",
+        "ledger.sqlite.durable:SqliteLedger._writing",
         IN_THE_MIDDLE,
         ("alone.enter_context(charging_alone(self.path.parent, self._timeout))", ""),
     ),
     *of(
-        "ledger.pages:Pages._is_proven",
+        "ledger.sqlite.pages:Pages._is_proven",
         TAMPERING,
         ("self._proven[32 * (head.number - 1) : 32 * head.number] == head.hash", "True"),
     ),
     *of(
-        "ledger.proof:Proof.holds",
+        "ledger.sqlite.proof:Proof.holds",
         TAMPERING,
         ("self.hashes[32 * (head.number - 1) : 32 * head.number] == head.hash", "self.hashes[:32] != b''"),
     ),
     *of(
-        "ledger.proof:prove",
+        "ledger.sqlite.proof:prove",
         TAMPERING,
         (
             "known is not None and last is not None and head_at(connection, last.number) == last",
@@ -513,7 +513,7 @@ MUTANTS: list[Mutant] = [
         ("_LEAST <= amount <= _MOST", "True"),
     ),
     *of(
-        "ledger.review:_found",
+        "ledger.certificate:_found",
         "unit/ledger/test_review.py",
         ("any(conditions)", "False"),
         ("if names:\n    ...", "if False:\n    ..."),
@@ -523,39 +523,39 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.review:_mended",
+        "ledger.certificate:_mended",
         "unit/ledger/test_review.py",
         ("int(rules[:9]) >= MENDED", "True"),
     ),
     *of(
-        "ledger.review:_suspects",
+        "ledger.certificate:_suspects",
         "unit/ledger/test_review.py",
         ("found is None and written.number in failed and not _mended(charge)", "False and not _mended(charge)"),
     ),
     *of(
-        "ledger.replay:Sum.add",
+        "ledger.fold:RunningSum.add",
         f"laws/test_replay.py {TAMPERING}",
         ("below.bit_length() > _LONGEST", "False"),
     ),
     *of(
-        "ledger.replay:Replay._charge",
+        "ledger.fold:BalanceFold._charge",
         f"laws/test_replay.py {TAMPERING}",
         ("state.check_open(charge.account, time)", ""),
         ("self._pay(None, state.whole, charge.by_dataset)", "pass"),
         ("self._pay(charge.account, own, charge.by_account)", "pass"),
     ),
     *of(
-        "ledger.replay:Replay._check_order",
+        "ledger.fold:BalanceFold._check_order",
         f"laws/test_replay.py {TAMPERING}",
         ("self._time is not None and written.time < self._time", "False"),
     ),
     *of(
-        "ledger.replay:Replay.add",
+        "ledger.fold:BalanceFold.add",
         f"laws/test_replay.py {TAMPERING}",
         ("not self._state.failures", "True"),
     ),
     *of(
-        "ledger.agreement:check_rules",
+        "ledger.limits:check_rules",
         FILES,
         (
             "make_cap(budget, rules.cap.keys_share).budget not in held",
@@ -564,12 +564,12 @@ MUTANTS: list[Mutant] = [
         ("limit != rules.per_query", "False"),
     ),
     *of(
-        "ledger.agreement:check_account",
+        "ledger.limits:check_account",
         FILES,
         ("cap not in (opened_with, now)", "False"),
     ),
     *of(
-        "ledger.forking:_before_fork",
+        "ledger.sqlite.durable:_before_fork",
         FILES,
         ("holder._let_go()", ""),
     ),
@@ -592,18 +592,18 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "road:Road._release",
+        "execution.executor:Road._release",
         f"{SESSIONS} adversarial/test_session_road.py",
         ("return stored", "pass"),
         ("self._stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
-        "road:Road._read_scans",
+        "execution.executor:Road._read_scans",
         f"{SESSIONS} adversarial/test_session_road.py",
         ("self._ledger.fail(receipt)", ""),
     ),
     *of(
-        "several:Several.run_all",
+        "execution.batches:Several.run_all",
         "adversarial/test_batches.py",
         ("verify(plan, self._schemas)", "pass"),
     ),

@@ -24,12 +24,12 @@ MUTANTS: list[Mutant] = [
         ("np.reshape(components[inner], shape) / _cells(axes, inner, sizes)", "np.reshape(components[inner], shape)"),
     ),
     *of(
-        "inference.mixed:_table",
+        "inference.levels:_table",
         "unit/inference/test_mixed.py",
         ("times * np.log1p((scale * t) ** 2)", "np.log1p((scale * t) ** 2)"),
     ),
     *of(
-        "inference.mixed:Mixed.reach",
+        "inference.levels:Mixed.reach",
         "unit/inference/test_mixed.py",
         ("self.scale * -math.log(tail)", "self.scale"),
     ),
@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
         ("noise / n", "1e-9"),
     ),
     *of(
-        "planner.levels:additive",
+        "planner.groupings:additive",
         LAWS,
         (
             "people or isinstance(reading.aggregate, (CountValues, Ranked))",
@@ -48,7 +48,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "planner.levels:levels_of",
+        "planner.groupings:levels_of",
         LAWS,
         ("place not in level", "place < 0"),
     ),
@@ -70,17 +70,17 @@ MUTANTS: list[Mutant] = [
         ("levels_of(query, tables)", "levels_of(query, tables)[:1]"),
     ),
     *of(
-        "reading_levels:agreed",
+        "results.rollup:agreed",
         "statistical/test_level_coverage.py",
         ("_law(noise[axes], released)", "released[axes].times(0.5)"),
     ),
     *of(
-        "reading_levels:_law",
+        "results.rollup:_law",
         "statistical/test_level_coverage.py",
         ("(law.scale * factor) ** 2 * times", "(law.scale * factor) ** 2"),
     ),
     *of(
-        "query.levels:crossed",
+        "query.several:crossed",
         FORMS,
         ("amount > MOST_LEVELS", "False"),
         ("len({frozenset(level) for level in made}) < len(made)", "False"),

@@ -22,12 +22,12 @@ MUTANTS: list[Mutant] = [
         ("steps.dtype == np.int64 and abs(exponent) < 900", "steps.dtype == np.int64"),
     ),
     *of(
-        "mechanisms.reading:_exact",
+        "mechanisms.private_numbers:_exact",
         "unit/mechanisms/test_lattice.py adversarial/test_bad_input.py",
         ('f"a {type(value).__name__} that is not one"', "repr(value)"),
     ),
     *of(
-        "mechanisms.reading:_read_array",
+        "mechanisms.private_numbers:_read_array",
         "unit/mechanisms/test_lattice.py adversarial/test_bad_input.py",
         ("isinstance(value, np.ma.MaskedArray)", "False"),
     ),
@@ -93,12 +93,12 @@ MUTANTS: list[Mutant] = [
         ("noise.discrete_gaussian(variance, numbers.shape)", "noise.discrete_gaussian(variance / 2, numbers.shape)"),
     ),
     *of(
-        "mechanisms.gaussian_event:_rho",
+        "mechanisms.gaussian:_rho",
         f"unit/mechanisms/test_gaussian.py {EVENTS}",
         ("2 * variance", "4 * variance"),
     ),
     *of(
-        "mechanisms.gaussian_event:GaussianEvent.pair",
+        "mechanisms.gaussian:GaussianEvent.pair",
         f"unit/mechanisms/test_gaussian.py {EVENTS}",
         ("float_up(self.blur)", "0.0"),
     ),
@@ -108,12 +108,12 @@ MUTANTS: list[Mutant] = [
         ("self.epsilon**2 / 8", "self.epsilon**2 / 9"),
     ),
     *of(
-        "mechanisms.selection:Selection.cost",
+        "mechanisms.selection:SelectionMechanism.cost",
         "unit/mechanisms/test_exponential.py",
         ("self.rate * self.sensitivity * (1 if self.monotone else 2)", "self.rate * self.sensitivity"),
     ),
     *of(
-        "mechanisms.selection:Selection.__init__",
+        "mechanisms.selection:SelectionMechanism.__init__",
         "unit/mechanisms/test_exponential.py",
         ("(1 if monotone else 2) * distance", "distance"),
     ),
@@ -133,17 +133,17 @@ MUTANTS: list[Mutant] = [
         ('self.law == "gumbel"', "self.law"),
     ),
     *of(
-        "mechanisms.selection_odds:flip_depth",
+        "mechanisms.selection:flip_depth",
         "unit/mechanisms/test_selection.py",
         ("best + 1", "best + 2"),
     ),
     *of(
-        "mechanisms.selection_odds:laplace_depth",
+        "mechanisms.selection:laplace_depth",
         "unit/mechanisms/test_selection.py",
         ("math.log(2 + x) - x", "-x"),
     ),
     *of(
-        "mechanisms.selection_odds:flips",
+        "mechanisms.selection:flips",
         "unit/mechanisms/test_selection.py",
         ("found * p", "p"),
     ),
@@ -304,17 +304,17 @@ MUTANTS: list[Mutant] = [
         ("run.left", "True"),
     ),
     *of(
-        "mechanisms.sparse_budget:epsilon_each.holds",
+        "mechanisms.sparse_run:epsilon_each.holds",
         "unit/mechanisms/test_sparse_vector.py",
         ("optimal(Repeated(PureEvent(Fraction(each)), times), delta) <= aim", "each <= aim / 2"),
     ),
     *of(
-        "mechanisms.sparse_budget:_failure",
+        "mechanisms.sparse_run:_failure",
         "unit/mechanisms/test_sparse_vector.py",
         ("queries / 2 * (log_far + log_near)", "log_far + log_near"),
     ),
     *of(
-        "mechanisms.sparse_budget:printed_scale",
+        "mechanisms.sparse_run:printed_scale",
         "unit/mechanisms/test_sparse_vector.py",
         ("32 * limit", "16 * limit"),
     ),
@@ -334,7 +334,7 @@ MUTANTS: list[Mutant] = [
         ("0.0 if self.refresh else bar", "0.0"),
     ),
     *of(
-        "mechanisms.sparse_answers:improve",
+        "mechanisms.sparse_vector:improve",
         "unit/mechanisms/test_sparse_vector.py",
         ("mean + along * (other - mean)", "other"),
     ),

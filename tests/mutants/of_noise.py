@@ -6,13 +6,13 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "noise.stock:Stocked.draw",
+        "noise.draws:Stocked.draw",
         "adversarial/test_noise_times.py",
         ("taken: _One = draws.pop()", "taken: _One = draws[-1]"),
         ("draws = self._shelf.draws", "return self.sampler.draw()\ndraws = self._shelf.draws"),
     ),
     *of(
-        "noise.stock:_forget",
+        "noise.draws:_forget",
         "adversarial/test_noise_times.py",
         ("stocked.forget()", "pass"),
     ),
@@ -32,43 +32,43 @@ MUTANTS: list[Mutant] = [
         ("excess > 0.0", "excess < 0.0"),
     ),
     *of(
-        "noise.exponential:floors",
+        "noise.logs:floors",
         "unit/noise/test_noise_band.py unit/noise/test_noise_slow_path.py",
         ("distance > factor * BAND", "distance >= 0"),
     ),
     *of(
-        "noise.exponential:reach",
+        "noise.logs:reach",
         "unit/noise/test_noise_band.py unit/noise/test_noise_slow_path.py",
         ("BAND + slack", "slack - 1"),
     ),
     *of(
-        "noise.laplace:Geometric.draw_signed",
+        "noise.samplers:Geometric.draw_signed",
         "statistical/test_noise_draws.py unit/noise/test_noise_slow_path.py",
         ("if value: return -value", "return -value"),
     ),
     *of(
-        "noise.laplace:Geometric.sign_block",
+        "noise.samplers:Geometric.sign_block",
         "statistical/test_noise_draws.py unit/noise/test_noise_slow_path.py",
         ("sign[zeros] < 0", "sign[zeros] < -1"),
         ("whole.view(np.int64) == _NEGATIVE_ZERO", "whole > 1e300"),
     ),
     *of(
-        "noise.gaussian:Gaussian.__init__",
+        "noise.samplers:GaussianSampler.__init__",
         "statistical/test_noise_draws.py unit/noise/test_noise_slow_path.py",
         ("0.5 / self._ratio", "0.6 / self._ratio"),
     ),
     *of(
-        "noise.gaussian:Gaussian.exponent",
+        "noise.samplers:GaussianSampler.exponent",
         "statistical/test_noise_draws.py unit/noise/test_noise_slow_path.py",
         ("2 * self.sigma_squared", "self.sigma_squared"),
     ),
     *of(
-        "noise.lazy:LazyUniform.reaches",
+        "noise.source:LazyUniform.reaches",
         "unit/noise/test_noise_slow_path.py unit/noise/test_noise_band.py",
         ("Fraction(least) >= x", "most is not None and Fraction(most) >= x"),
     ),
     *of(
-        "noise.lazy:LazyUniform.refine",
+        "noise.source:LazyUniform.refine",
         "unit/noise/test_noise_slow_path.py unit/noise/test_noise_band.py",
         ("self.numerator << WORD_BITS | self.source.word()", "self.numerator << WORD_BITS"),
     ),

@@ -26,37 +26,37 @@ MUTANTS: list[Mutant] = [
         ("part = part_of(share, 1 - PART)", ""),
     ),
     *of(
-        "planner.averaging:averaged_sums",
+        "results.read:averaged_sums",
         "laws/test_no_rows.py laws/test_rounds.py",
         ("ranked and plan.passes[place[0]].selection is not None", "ranked"),
     ),
     *of(
-        "planner.mean_words:_limit",
+        "planner.explain:_limit",
         "laws/test_what_means_are.py",
         ("limit if order == 1 else math.isqrt(limit)", "1"),
     ),
     *of(
-        "planner.mean_words:mean_notes",
+        "planner.explain:mean_notes",
         "laws/test_what_means_are.py",
         ("if reading.aggregate.typical is None: continue", "continue"),
     ),
     *of(
-        "mechanisms.joint_pieces:JointPieces._room",
+        "mechanisms.rank_several:JointPieces._room",
         "conformance/test_every_draw_ends.py",
         ("(self._m + 2) * (_FAR + 8 * excess)", "1e13 * (self._m + 2) * (_FAR + 8 * excess)"),
     ),
     *of(
-        "mechanisms.joint_pieces:JointPieces._edges",
+        "mechanisms.rank_several:JointPieces._edges",
         "conformance/test_every_draw_ends.py",
         ("max(_NEAR, _NEAR_EACH * min(self._m, _PARTS))", "_NEAR"),
     ),
     *of(
-        "mechanisms.rank_tree:Spread.cuts",
+        "mechanisms.rank_several:RankSpread.cuts",
         "conformance/test_every_draw_ends.py",
         ("found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))", ""),
     ),
     *of(
-        "planner.selections:span_of",
+        "planner.quantiles:span_of",
         "laws/test_quantile_privacy.py",
         ("2 * max(share, 1 - share)", "max(share, 1 - share)"),
         ("2 * max(share, 1 - share) * norm", "2 * min(share, 1 - share) * norm + norm / 4"),
@@ -64,17 +64,17 @@ MUTANTS: list[Mutant] = [
         ("sensitivity_of(Sum(None, 1, 1), scan).l1", "Fraction(1)"),
     ),
     *of(
-        "planner.selections:_unit",
+        "planner.quantiles:_unit",
         "laws/test_quantile_privacy.py",
         ("sum(want.size * want.times for want in wants)", "max(want.size * want.times for want in wants)"),
     ),
     *of(
-        "mechanisms.rank_choice:RankChoice.event",
+        "mechanisms.rank_choice:QuantileChoice.event",
         "unit/mechanisms/test_rank_choice.py",
         ("self.rate * self.span", "self.rate"),
     ),
     *of(
-        "mechanisms.rank_choice:RankChoice.near",
+        "mechanisms.rank_choice:QuantileChoice.near",
         "unit/mechanisms/test_rank_choice.py",
         (
             "Near(self.share, self.reach - self.offset, self.reach + self.offset, bits)",
@@ -82,12 +82,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.rank_choice:RankChoice._choose",
+        "mechanisms.rank_choice:QuantileChoice._choose",
         "unit/mechanisms/test_rank_choice.py",
         ("held.padded(pad, self.last)", "held.padded(1, self.last)"),
     ),
     *of(
-        "mechanisms.rank_groups:choose_ranks",
+        "mechanisms.rank_choice:choose_ranks",
         "unit/mechanisms/test_rank_choice.py",
         ("np.minimum(off, reach * aims.denominator, out=off)", ""),
         ("np.maximum(np.maximum(low, -high), 0)", "np.abs(high)"),
@@ -96,62 +96,62 @@ MUTANTS: list[Mutant] = [
         ("lefts[chosen] + noise.below_each(widths[chosen])", "lefts[chosen]"),
     ),
     *of(
-        "mechanisms.rank_groups:Grouped.coarser",
+        "mechanisms.rank_choice:Grouped.coarser",
         "unit/mechanisms/test_rank_choice.py",
         ("np.add.reduceat(self.weights, kept)", "self.weights[kept]"),
         ("first[_starts(self.sizes)[self.sizes > 0]] = True", "pass"),
     ),
     *of(
-        "mechanisms.rank_groups:Grouped.padded",
+        "mechanisms.rank_choice:Grouped.padded",
         "unit/mechanisms/test_rank_choice.py",
         ("self.places + 1", "self.places"),
     ),
     *of(
-        "noise.choosing_each:envelopes",
+        "noise.choosing:envelopes",
         "unit/noise/test_noise_choose_each.py",
         ("bounds += present", "bounds += 0"),
         ("np.ldexp(ROUND_UP, units)", "np.ldexp(1.0 - 2.0**-40, units)"),
     ),
     *of(
-        "noise.choosing_each:choose_each_from",
+        "noise.choosing:choose_each_from",
         "unit/noise/test_noise_choose_each.py",
         ("chosen[left[kept]] = index[kept]\nleft = left[~kept]", "chosen[left] = index\nleft = left[:0]"),
     ),
     *of(
-        "noise.choosing_each:accepts_each",
+        "noise.choosing:accepts_each",
         "unit/noise/test_noise_choose_each.py",
         ("excess > 0.0", "excess > 1e-9"),
         ("(uniform > 2.0**-20) & (x < FAR) & (np.abs(excess) > slack)", "np.abs(excess) > 0"),
     ),
     *of(
-        "noise.choosing_each:below_each_from",
+        "noise.choosing:below_each_from",
         "unit/noise/test_noise_choose_each.py",
         ("words > last", "words > _LAST_WORD"),
     ),
     *of(
-        "mechanisms.rank_tree:RankTree._choose",
+        "mechanisms.rank_several:QuantileTree._choose",
         "laws/test_quantile_privacy.py",
         ("2 * max(q, 1 - q) * self.norm", "self.norm"),
         ("(start, cut)", "(start, end)"),
     ),
     *of(
-        "mechanisms.rank_tree:RankTree.event",
+        "mechanisms.rank_several:QuantileTree.event",
         "laws/test_quantile_privacy.py",
         ("self.levels", "1"),
     ),
     *of(
-        "mechanisms.rank_tree:choose_spread",
+        "mechanisms.rank_several:choose_spread",
         "laws/test_quantile_privacy.py",
         ("noise.bernoulli_exp(further)", "True"),
     ),
     *of(
-        "mechanisms.joint_pieces:JointPieces.draw",
+        "mechanisms.rank_several:JointPieces.draw",
         "laws/test_quantile_privacy.py",
         ("accepts(ratio / self._most, self._exponent(places), source=source)", "True"),
         ("Fraction(width**k, math.factorial(k))", "Fraction(width**k)"),
     ),
     *of(
-        "mechanisms.joint_pieces:JointPieces._exponent",
+        "mechanisms.rank_several:JointPieces._exponent",
         "laws/test_quantile_privacy.py",
         (
             "[0, *(self._found.before(place) for place in places), self._total]",
@@ -159,17 +159,17 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.rank_joint:RankJoint.of",
+        "mechanisms.rank_several:QuantileJoint.of",
         "laws/test_quantile_privacy.py",
         ("2 * norm", "norm"),
     ),
     *of(
-        "mechanisms.rank_joint:RankJoint.event",
+        "mechanisms.rank_several:QuantileJoint.event",
         "laws/test_quantile_privacy.py",
         ("2 * self.kappa", "self.kappa"),
     ),
     *of(
-        "mechanisms.rank_joint:RankJoint.counting",
+        "mechanisms.rank_several:QuantileJoint.counting",
         "laws/test_quantile_privacy.py",
         (
             "Laplace(sensitivity=self.norm, scale=self.norm / self.count_epsilon)",
@@ -202,17 +202,17 @@ MUTANTS: list[Mutant] = [
         ("return False", "return True"),
     ),
     *of(
-        "engines.places:_Counting.write",
+        "engines.scan_sql.counts:_Counting.write",
         "conformance/test_engines.py",
         ('" JOIN w USING (u)", "sum(w)"', '" JOIN w USING (u)", "count(*)"'),
     ),
     *of(
-        "engines.places:_Counting._placed",
+        "engines.scan_sql.counts:_Counting._placed",
         "conformance/test_engines.py",
         ("') WHERE p IS NOT NULL'", "') '"),
     ),
     *of(
-        "engines.places:_Counting._near",
+        "engines.scan_sql.counts:_Counting._near",
         "conformance/test_engines.py",
         (
             'f"(t - n) * {one} < a * {share} + {whole(near.above * near.share.denominator)}"',
@@ -229,7 +229,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.places:_Counting._codes",
+        "engines.scan_sql.counts:_Counting._codes",
         "conformance/test_engines.py",
         (
             'f"d{name} AS MATERIALIZED (SELECT v, min(c) AS c FROM (SELECT '

@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "engines.strings:_concat",
+        "engines.scan_sql.strings:_concat",
         "adversarial/test_exhaustion.py",
         (
             '_cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))',
@@ -14,7 +14,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.evaluation:",
+        "results.evaluation:",
         "adversarial/test_exhaustion.py",
         ('"".join(value[:LONGEST] for value in values)[:LONGEST]', '"".join(value[:LONGEST] for value in values)'),
     ),
@@ -62,7 +62,7 @@ MUTANTS: list[Mutant] = [
         ("low = high = Fraction(0)", "pass"),
     ),
     *of(
-        "engines.fits:check_scan",
+        "engines.scan_sql.fits:check_scan",
         "adversarial/test_session_road.py",
         ("(statement if scan.places is None else counting)(scan, relation, 0)", "return"),
         (
@@ -71,12 +71,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "road:Road._release",
+        "execution.executor:Road._release",
         "adversarial/test_session_road.py",
         ("self._check_scans([plan])", ""),
     ),
     *of(
-        "road:Road._release_all",
+        "execution.executor:Road._release_all",
         "adversarial/test_session_road.py",
         ("self._check_scans(batch.releases)", ""),
     ),
@@ -117,7 +117,7 @@ MUTANTS: list[Mutant] = [
         ("int(last) + 1", "int(last)"),
     ),
     *of(
-        "query.within:group_facts",
+        "query.facts:group_facts",
         "unit/query/test_expression_facts.py",
         ("(most * min(low, Fraction(0)), most * max(high, Fraction(0)))", "(min(low, 0), max(high, 0))"),
         ("1 if one.where is None else 0", "1"),
@@ -132,7 +132,7 @@ MUTANTS: list[Mutant] = [
         "query.resolve:check_argument",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("not typed(one, source.typical).bounded", "False"),
-        ('one == Column(person or "")', "False"),
+        ('one == ColumnRef(person or "")', "False"),
     ),
     *of(
         "query.build:narrowed",
@@ -150,107 +150,108 @@ MUTANTS: list[Mutant] = [
         ("with_cuts(source.table, source.tables, used)", "source.table"),
     ),
     *of(
-        "query.sql:_check_tokens",
+        "query.sql.parse:_check_tokens",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("depth + run > MOST_NESTED", "False"),
     ),
     *of(
-        "query.sql:_one_statement",
+        "query.sql.parse:_one_statement",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ('any(token.token_type.name == "SEMICOLON" for token in kept)', "False"),
     ),
     *of(
-        "query.sql:_read",
+        "query.sql.parse:_read",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("check_tree(tree, NAMES)", ""),
     ),
     *of(
-        "query.sql:_tree",
+        "query.sql.parse:_tree",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("_check_arguments(tokens)", ""),
     ),
     *of(
-        "query.sql_clauses:check_tree",
+        "query.sql.clauses:check_tree",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ('value and name.rstrip("_") not in understood', "False"),
     ),
     *of(
-        "query.sql_clauses:check_depth",
+        "query.sql.clauses:check_depth",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("depth > most", "False"),
     ),
     *of(
-        "query.sql_from:_kind",
+        "query.sql.select:_kind",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
         ('side not in {"", "LEFT", "RIGHT"} or kind not in {"", "INNER", "OUTER", "CROSS"}', "False"),
         ('"left" if side == "LEFT" else "right" if side == "RIGHT" else "inner"', '"inner"'),
     ),
     *of(
-        "query.sql_select:_kept",
+        "query.sql.select:_kept",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
         (
-            'isinstance(relation, Private) and isinstance(others, Private) and person == Column(relation.owner or "")',
-            "isinstance(relation, Private) and isinstance(others, Private)",
+            "isinstance(relation, PrivateRows) and isinstance(others, PrivateRows) and person == "
+            'ColumnRef(relation.owner or "")',
+            "isinstance(relation, PrivateRows) and isinstance(others, PrivateRows)",
         ),
     ),
     *of(
-        "query.sql_select:_union",
+        "query.sql.select:_union",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
         ('node.args.get("distinct")', "False"),
     ),
     *of(
-        "query.sql_select:_select",
+        "query.sql.select:_select",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
         ("not outermost and stays_within(relation, asked)", "not outermost"),
     ),
     *of(
-        "query.sql_expressions:_count",
+        "query.sql.translate:_count",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("len(of) != 1", "False"),
-        ("scope.owner is not None and of == [Column(scope.owner)]", "scope.owner is not None"),
+        ("scope.owner is not None and of == [ColumnRef(scope.owner)]", "scope.owner is not None"),
     ),
     *of(
-        "engines.expressions:Renderer.render",
+        "engines.scan_sql.expressions:Renderer.render",
         "unit/engines/test_expression_contracts.py",
         ("held and not rule(expression.function, full).nullable", "True"),
     ),
     *of(
-        "engines.expressions:",
+        "engines.scan_sql.expressions:",
         "unit/engines/test_expression_contracts.py",
         ('_chain("AND")', '_chain("OR")'),
     ),
     *of(
-        "engines.expressions:Renderer.render",
+        "engines.scan_sql.expressions:Renderer.render",
         "laws/test_clamps.py",
         ("all(rendered.held for rendered in several)", "True"),
     ),
     *of(
-        "engines.arithmetic:_arithmetic.method",
+        "engines.scan_sql.arithmetic:_arithmetic.method",
         "unit/engines/test_expression_contracts.py",
         ('fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")', 'f"({x} {operator} {y})"'),
     ),
     *of(
-        "engines.arithmetic:_divide",
+        "engines.scan_sql.arithmetic:_divide",
         "unit/engines/test_expression_contracts.py",
         ('f"({x} / {y})" if safe else finite(bind, f"({x} / {y})")', 'f"({x} / {y})"'),
     ),
     *of(
-        "engines.rendered:finite",
+        "engines.scan_sql.rendered:finite",
         "unit/engines/test_expression_contracts.py",
         ('bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")', "sql"),
     ),
     *of(
-        "engines.rendered:fit",
+        "engines.scan_sql.rendered:fit",
         "unit/engines/test_expression_contracts.py",
         ("'TRY_CAST('", "'CAST('"),
     ),
     *of(
-        "engines.strings:_to_integer",
+        "engines.scan_sql.strings:_to_integer",
         "unit/engines/test_expression_contracts.py",
         ('fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")', 'f"CAST({x} AS BIGINT)"'),
     ),
     *of(
-        "engines.strings:_to_number",
+        "engines.scan_sql.strings:_to_number",
         "unit/engines/test_expression_contracts.py",
         (
             'finite(bind, f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")',
@@ -258,12 +259,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.moments:_shift.method",
+        "engines.scan_sql.moments:_shift.method",
         "unit/engines/test_expression_contracts.py",
         ('f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved.format(x=x)} END"', "moved.format(x=x)"),
     ),
     *of(
-        "engines.moments:_to_date",
+        "engines.scan_sql.moments:_to_date",
         "unit/engines/test_expression_contracts.py",
         ("f\"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}$')}) AS DATE)\"", 'f"CAST({sql} AS DATE)"'),
     ),
@@ -274,18 +275,18 @@ MUTANTS: list[Mutant] = [
         ("total.low - 1", "total.low + 1"),
     ),
     *of(
-        "engines.duckdb:DuckDB._lock_down",
+        "engines.duckdb.engine:DuckDB._lock_down",
         "adversarial/test_engine_safety.py",
         ('self._fetch("SET enable_external_access = false")', ""),
         ('self._fetch("SET lock_configuration = true")', ""),
     ),
     *of(
-        "engines.duckdb:DuckDB._run",
+        "engines.duckdb.engine:DuckDB._run",
         "adversarial/test_engine_safety.py",
         ("raise_alone(EngineError())", "raise"),
     ),
     *of(
-        "engines.text:quoted",
+        "engines.scan_sql.text:quoted",
         "adversarial/test_engine_safety.py",
         ('text.replace("\'", "\'\'")', "text"),
         ("text.encode()", "pass"),
@@ -316,7 +317,7 @@ MUTANTS: list[Mutant] = [
         ('self.neighbors != "change-one"', "False"),
     ),
     *of(
-        "several:Several._read_plain",
+        "execution.batches:Several._read_plain",
         "adversarial/test_batches.py",
         ("replace(wish, within=None, confidence=None, find=False) != Wish()", "False"),
     ),

@@ -24,7 +24,7 @@ MUTANTS: list[Mutant] = [
         ("narrowest > wanted * (1 + 1e-9)", "False"),
     ),
     *of(
-        "rounds:InRounds._run_rounds",
+        "execution.run_rounds:InRounds._run_rounds",
         "laws/test_rounds.py",
         ("self._admit(plan, index)", "pass"),
         ("answer.accuracy is not None and answer.accuracy.reached", "index == 2"),
@@ -32,7 +32,7 @@ MUTANTS: list[Mutant] = [
         ('f"{key}, round {index + 1}"', "key"),
     ),
     *of(
-        "rounds:InRounds._admit",
+        "execution.run_rounds:InRounds._admit",
         "laws/test_rounds.py",
         (
             "self._fits([one for one in waiting if one.digest not in paid]) or not self._fits(waiting[:1])",
@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "rounds:_target",
+        "execution.run_rounds:_target",
         "laws/test_rounds.py",
         (
             'open_probability(confidence, "confidence") != plan.target.confidence',
@@ -48,7 +48,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "rounds:InRounds._admit",
+        "execution.run_rounds:InRounds._admit",
         "statistical/test_round_coverage.py laws/test_rounds.py",
         ("[one for one in waiting if self._stored(one) is None]", "waiting[:1]"),
     ),
@@ -58,19 +58,19 @@ MUTANTS: list[Mutant] = [
         ("self.passes[place * size : (place + 1) * size]", "self.passes[:size]"),
     ),
     *of(
-        "planner.averaging:averaged_sums",
+        "results.read:averaged_sums",
         "statistical/test_round_coverage.py",
         ("weight * one", "0 * weight + 0.2 * one"),
         ("np.max(several[1], axis=0), np.min(several[2], axis=0)", "several[0][0], several[0][0]"),
     ),
     *of(
-        "planner.achieved:_width",
+        "planner.target:_width",
         "laws/test_rounds.py",
         ("min(abs(bottom), abs(top))", "max(abs(bottom), abs(top))"),
         ("max(top - value, value - bottom)", "min(top - value, value - bottom)"),
     ),
     *of(
-        "planner.achieved:Accuracy.reached",
+        "planner.target:Accuracy.reached",
         "laws/test_rounds.py",
         ("all(one.reached and one.rows for one in self.columns)", "any(one.reached for one in self.columns)"),
     ),
@@ -99,28 +99,28 @@ MUTANTS: list[Mutant] = [
         ("check_reachable(plan, target)", ""),
     ),
     *of(
-        "planner.clipping:bounding_question",
+        "execution.clipping:bounding_question",
         "laws/test_clipping.py",
         ("bounding.rows if isinstance(bounding, Truncate) else _rows_of(bounding)", "1"),
         ("count_units(where=beyond)", "count_units()"),
     ),
     *of(
-        "planner.clipping:clamping_question",
+        "execution.clipping:clamping_question",
         "laws/test_clipping.py",
         ('f"{relation}_equal" if clamp.at_ends else relation', 'f"{relation}_equal"'),
     ),
     *of(
-        "planner.clipping:_peeled",
+        "execution.clipping:_peeled",
         "laws/test_clipping.py",
         ("end if low is None else max(low, end)", "None"),
     ),
     *of(
-        "clipping:Clipped.clipping",
+        "execution.clipping:Clipped.clipping",
         "laws/test_clipping.py",
         ("self.plan_all(questions, epsilon=epsilon, rho=rho, **options)", "self.plan_all(questions, **options)"),
     ),
     *of(
-        "clipping:_share",
+        "execution.clipping:_share",
         "laws/test_clipping.py",
         ("low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)", "pass"),
     ),

@@ -22,7 +22,7 @@ MUTANTS: list[Mutant] = [
         ("isinstance(target.unit, Rows)", "False"),
     ),
     *of(
-        "engines.links:linked_view",
+        "engines.scan_sql.owners:linked_view",
         "unit/engines/test_links.py",
         (
             'f"SELECT r.*, {owners} FROM ({own}) AS r JOIN {relations[link.to]} AS o ON r.{via} = '
@@ -32,7 +32,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.links:check_public",
+        "engines.scan_sql.owners:check_public",
         "unit/engines/test_links.py",
         ("schema.key is not None", "False"),
         (
@@ -65,7 +65,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.shape:_check_partition",
         "unit/query/test_several_tables.py",
-        ("Column(name) not in by", "False"),
+        ("ColumnRef(name) not in by", "False"),
     ),
     *of(
         "query.join:join",
@@ -78,12 +78,12 @@ MUTANTS: list[Mutant] = [
         ('if kind == "left": right = settled(right)', "pass"),
     ),
     *of(
-        "query.origin:equalities",
+        "query.shape:equalities",
         "unit/query/test_several_tables.py",
         ("mine in left.columns and other in theirs", "other in theirs or mine in theirs"),
     ),
     *of(
-        "query.origin:same_owner",
+        "query.shape:same_owner",
         "unit/query/test_several_tables.py",
         (
             "place in targets and place == _anchor(origin(join.right, theirs), tables)",
@@ -91,24 +91,24 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.origin:conjuncts",
+        "query.shape:conjuncts",
         "unit/query/test_several_tables.py",
         ('on.function == "and"', 'on.function in ("and", "or")'),
     ),
     *of(
         "query.inside:stays_within",
         "unit/query/test_several_tables.py",
-        ("bool(units) and all(Column(name) in asked.keys for name in units)", "bool(units)"),
+        ("bool(units) and all(ColumnRef(name) in asked.keys for name in units)", "bool(units)"),
     ),
     *of(
         "query.inside:deduplicated",
         "unit/query/test_several_tables.py",
-        ("Column(name) not in source.columns.values()", "False"),
+        ("ColumnRef(name) not in source.columns.values()", "False"),
     ),
     *of(
         "query.inside:named_columns",
         "unit/query/test_several_tables.py",
-        ('(name or "").casefold() == owner.casefold() and one != Column(owner)', "False"),
+        ('(name or "").casefold() == owner.casefold() and one != ColumnRef(owner)', "False"),
     ),
     *of(
         "query.inside:with_ranks",
@@ -116,13 +116,13 @@ MUTANTS: list[Mutant] = [
         ("where is not None", "False"),
     ),
     *of(
-        "engines.relations:_Writer._join",
+        "engines.scan_sql.relations:_Writer._join",
         "laws/test_relation_sensitivity.py",
         ('["u = v"] if both else []', "[]"),
         ('"JOIN" if join.kind == "inner" else "LEFT JOIN"', '"LEFT JOIN"'),
     ),
     *of(
-        "engines.relations:_Writer._stored",
+        "engines.scan_sql.relations:_Writer._stored",
         "laws/test_relation_sensitivity.py",
         (
             "f\"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r WHERE {known}\"",
@@ -131,18 +131,18 @@ MUTANTS: list[Mutant] = [
         ("clamped(f'r.{c}', schema.columns[n])", "f'r.{c}'"),
     ),
     *of(
-        "engines.within:group_sql",
+        "engines.scan_sql.relations:group_sql",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         ("[*owner, *keys]", "[*owner, *keys[1:]]"),
     ),
     *of(
-        "engines.within:rank_sql",
+        "engines.scan_sql.relations:rank_sql",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         ("[*owner, *parts]", 'parts[1:] or ["1"]'),
         ("order += own", "pass"),
     ),
     *of(
-        "engines.within:_Part._sum",
+        "engines.scan_sql.relations:_Part._sum",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         (
             'f"sum({found.value}){kept} AS t{index}, count({found.value}){kept} AS n{index}"',
@@ -150,17 +150,17 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.owners:owner_of",
+        "engines.scan_sql.owners:owner_of",
         "laws/test_relation_sensitivity.py laws/test_scan_sensitivity.py",
         ('f"{owner} IS NOT NULL"', '"true"'),
     ),
     *of(
-        "engines.owners:owner_of",
+        "engines.scan_sql.owners:owner_of",
         "laws/test_window_sensitivity.py",
         ('f"struct_pack(p := {owner}, b := {bucket})"', 'f"{bucket}"'),
     ),
     *of(
-        "engines.owners:_bucket",
+        "engines.scan_sql.owners:_bucket",
         "laws/test_window_sensitivity.py",
         ("-start % size", "0"),
     ),
@@ -202,13 +202,13 @@ MUTANTS: list[Mutant] = [
         ("WORK // effort(relation, tables, expressions)", "WORK"),
     ),
     *of(
-        "query.effort:_own",
+        "query.fanout:_own",
         "unit/query/test_several_tables.py",
         ("LONGEST * (1 + again)", "LONGEST"),
         ('_READS if call.function.startswith("to_") else 1', "0"),
     ),
     *of(
-        "query.origin:equal_sides",
+        "query.shape:equal_sides",
         "adversarial/test_one_person_slows_nothing.py::test_joins_that_make_too_many_rows_of_any_row_are_refused_whoever_is_there",
         (
             "all(sides) and sides[0] <= left.columns.keys() and sides[1] <= theirs",
@@ -221,7 +221,7 @@ MUTANTS: list[Mutant] = [
         ("len(expression.value) > LONGEST", "False"),
     ),
     *of(
-        "engines.pairs:join_sql",
+        "engines.scan_sql.relations:join_sql",
         "unit/engines/test_relations.py",
         ("') WHERE t < '", "') WHERE t <= '"),
         ("f'i <= {most} - t'", "'true'"),
@@ -232,7 +232,7 @@ MUTANTS: list[Mutant] = [
         ("' OR m = 0' if kind == 'left' else ''", "''"),
     ),
     *of(
-        "engines.pairs:_large",
+        "engines.scan_sql.relations:_large",
         "unit/engines/test_relations.py",
         (
             'f"{met} GROUP BY {unit} HAVING count(*) > {most} // min(m)"',
@@ -240,7 +240,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.pairs:Side.order",
+        "engines.scan_sql.relations:Side.order",
         "unit/engines/test_relations.py",
         (
             "[keyed_hash([*owner, *self.columns], secret), *self.columns, *signs]",
@@ -249,7 +249,7 @@ MUTANTS: list[Mutant] = [
         ("[*owner, *self.columns]", "[*owner]"),
     ),
     *of(
-        "engines.pairs:join_sql",
+        "engines.scan_sql.relations:join_sql",
         "adversarial/test_one_person_slows_nothing.py::test_a_person_with_a_thousand_rows_in_a_join_of_three_takes_no_longer_than_others_do",
         (
             'f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN (SELECT {u} AS x FROM s) ON {u} = x"',
@@ -257,7 +257,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.values:clamped",
+        "engines.scan_sql.row_values:clamped",
         "unit/engines/test_relations.py",
         (
             'f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"',
@@ -265,7 +265,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.owners:owner_of",
+        "engines.scan_sql.owners:owner_of",
         "unit/engines/test_relations.py",
         (
             'f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"',
@@ -273,28 +273,28 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.owners:owner_of",
+        "engines.scan_sql.owners:owner_of",
         "adversarial/test_person_columns.py",
         ("f\"rpad(sha256({owner}), {LONGEST + 1}, '.')\"", 'f"sha256({owner})"'),
     ),
     *of(
-        "engines.owners:owner_of",
+        "engines.scan_sql.owners:owner_of",
         "laws/test_window_sensitivity.py",
         ("between(time, constant(first), constant(last))", "clamped(time, schema.columns[unit.time])"),
     ),
     *of(
-        "pace:Pace.asking",
+        "execution.pace:Pace.asking",
         "unit/test_pace.py",
         ("self._wait(self.step)\nraise", "raise"),
     ),
     *of(
-        "pace:Pace._wait",
+        "execution.pace:Pace._wait",
         "unit/test_pace.py",
         ("max(1, -(-passed // step))", "passed // step"),
         ("if not self._asked.fresh: return", ""),
     ),
     *of(
-        "road:Road._one_at_a_time",
+        "execution.executor:Road._one_at_a_time",
         "unit/test_pace.py",
         ("self._pace.fresh()", ""),
     ),

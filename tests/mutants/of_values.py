@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.winners:span_of_scores",
+        "planner.modes:span_of_scores",
         "laws/test_frequent_values.py",
         ('2 if scan.schema.moves == "change-one" else 1', '1 if scan.schema.moves == "change-one" else 1'),
         ("most * double * scan.schema.unit.touches", "most * double"),
@@ -14,12 +14,12 @@ MUTANTS: list[Mutant] = [
         ("limit * 2**shift", "2**shift"),
     ),
     *of(
-        "planner.winners:_each",
+        "planner.modes:_each",
         "laws/test_frequent_values.py",
         ("part.epsilon / choices", "part.epsilon"),
     ),
     *of(
-        "planner.winners:winners_pass",
+        "planner.modes:winners_pass",
         "unit/test_frequent_road.py",
         ("Fraction(1, 2)", "Fraction(1, 1)"),
         ("min(mode.k, len(option.values))", "mode.k"),
@@ -49,12 +49,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.sql:Writer._largest",
+        "engines.scan_sql.statement:Writer._largest",
         "laws/test_frequent_values.py",
         ("'max(n) AS m'", "'min(n) AS m'"),
     ),
     *of(
-        "engines.sql:Writer._largest",
+        "engines.scan_sql.statement:Writer._largest",
         "conformance/test_engines.py",
         ("self.k[:-1]", "self.k"),
     ),
@@ -65,18 +65,18 @@ MUTANTS: list[Mutant] = [
         ("spend.keys / max(1, discovers + sum(key.values is None for key in options))", "spend.keys"),
     ),
     *of(
-        "planner.others:_mapped",
+        "planner.keys:_mapped",
         "laws/test_other_group.py",
         ("GroupKey(rest, (*kept, *nulls, label), bool(nulls))", "GroupKey(key.expression, None, True)"),
         ("Literal(label)", "key.expression"),
     ),
     *of(
-        "planner.others:_writable",
+        "planner.keys:_writable",
         "adversarial/test_own_hostile_sql.py",
         ('"\\0" not in label and is_unicode(label)', '"\\0" not in label'),
     ),
     *of(
-        "planner.others:_mapped",
+        "planner.keys:_mapped",
         "unit/test_other_road.py",
         ("value is not None and value != label", "value is not None"),
     ),
@@ -91,12 +91,12 @@ MUTANTS: list[Mutant] = [
         ("receipt.digest != charged.digest", "False"),
     ),
     *of(
-        "planner.ranges:span_pass",
+        "planner.private_bounds:span_pass",
         "laws/test_private_ranges.py",
         ("sensitivity_of(total, scan)", "sensitivity_of(total, replace(scan, keys=()))"),
     ),
     *of(
-        "planner.ranges:threshold_in",
+        "planner.private_bounds:threshold_in",
         "laws/test_private_ranges.py",
         ("2 * FALSE / len(ranges)", "2 * FALSE"),
     ),

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 from privet.answer import Answer, Series
-from privet.core.expression import Column, Expression
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.expression import ColumnRef, Expression
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer, number
 from privet.core.unit import Person, Rows, Unit
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan, Spend
-from privet.query.sql import parse
-from privet.reading import read_answer
+from privet.query.sql.parse import parse
 from privet.release import Released, release
+from privet.results.read import read_answer
 
 FALSE_ALARMS = 5.7
 """So many standard deviations are exceeded once in 1.6e8 times on one side."""
@@ -106,7 +106,7 @@ def exact_sums(plan: Plan, case: Case) -> list[tuple[int, ...]]:
 
 def valued(expression: Expression, values: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Return a column, or the product of two that are moved."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return values[expression.name]
     moved = [values[part.arguments[0].name] - float(part.arguments[1].value) for part in expression.arguments]
     return moved[0] * moved[1]
@@ -118,7 +118,7 @@ def coverage(case: Case, columns: str, groups: int) -> dict[str, float]:
     sums = exact_sums(plan, case)
     receipt = Receipt(1, plan.digest, "test")
     truth = read(Released(((0,),), tuple(tuple((value,) for value in row) for row in sums)), plan, receipt)
-    exacts = [Exact({(group,): row for group in range(groups)}) for row in sums]
+    exacts = [SealedSums({(group,): row for group in range(groups)}) for row in sums]
     answer = read(release(exacts, plan, receipt), plan, receipt)
     return {series.name: held(series, truth[series.name].values[0]) for series in answer.series if series.noisy}
 
@@ -187,6 +187,6 @@ def test_intervals_hold_where_whole_noise_is_smaller_than_a_step(epsilon: int, f
         sums = tuple(
             2 * yes - rows if total.origin else given[total.expression is None] for total in plan.passes[0].scan.sums
         )
-        answer = read(release([Exact({(group,): sums for group in range(groups)})], plan, receipt), plan, receipt)
+        answer = read(release([SealedSums({(group,): sums for group in range(groups)})], plan, receipt), plan, receipt)
         found = {name: held(answer[name], value) for name, value in (("share", yes / rows), ("yes", yes), ("n", rows))}
         check(found, groups, whole=set(found), ends=1.0)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person
 from privet.mechanisms import GaussianThreshold, LaplaceThreshold, OptimalKeys, optimal_keys
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import release
 
 ALARM = 1e-8
@@ -65,7 +65,7 @@ def test_a_plan_shows_each_set_of_keys_as_often_as_the_rule_says() -> None:
     plan = make_plan(parse("SELECT key, COUNT(*) FROM t GROUP BY key", {"t": schema}), {"t": schema}, spend=spend)
     rule = plan.passes[0].keys.mechanism
     people = {"a": 1, "b": 2, "c": 1}
-    exact = Exact({(key,): (count << 20, count) for key, count in people.items()})
+    exact = SealedSums({(key,): (count << 20, count) for key, count in people.items()})
     receipt = Receipt(1, plan.digest, "test")
     draws = 3000
     found = Counter(release([exact], plan, receipt).keys for _ in range(draws))

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer
 from privet.core.unit import Person, Rows, Unit
 from privet.planner.batch import make_batch
-from privet.planner.levels import Levels
+from privet.planner.groupings import Levels
 from privet.planner.plan import Plan, Spend
-from privet.query.sql import parse
-from privet.reading_levels import read_levels
+from privet.query.sql.parse import parse
 from privet.release import release_all
+from privet.results.rollup import read_levels
 
 FALSE_ALARMS = 5.7
 """So many standard deviations are exceeded once in 1.6e8 times on one side."""
@@ -51,7 +51,7 @@ CASES = [
 ]
 
 
-def exact_of(plan: Plan) -> list[Exact]:
+def exact_of(plan: Plan) -> list[SealedSums]:
     """Return the sums of the level: of every finest group the same, and so many of them in each of its own."""
     found = []
     for one in plan.passes:
@@ -64,7 +64,7 @@ def exact_of(plan: Plan) -> list[Exact]:
         for measure in one.measures:
             each = 20 - measure.sum.origin if measure.sum.expression is not None else Fraction(1)
             sums.append(int(rows * each / measure.sum.step) << measure.shift)
-        found.append(Exact({cell: tuple(sums) for cell in cells}))
+        found.append(SealedSums({cell: tuple(sums) for cell in cells}))
     return found
 
 
@@ -117,7 +117,7 @@ def test_levels_that_agree_are_more_accurate_than_each_alone() -> None:
     batch = make_batch([query], tables, spend=CASES[0].spend, weights=[1])
     (plan,) = batch.plans
     assert isinstance(plan, Levels)
-    exacts = [Exact({}) for _ in batch.releases]
+    exacts = [SealedSums({}) for _ in batch.releases]
     receipt = Receipt(1, batch.digest, "session")
     released = dict(
         zip((one.digest for one in batch.releases), release_all([[one] for one in exacts], batch, receipt), strict=True)

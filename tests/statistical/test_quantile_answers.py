@@ -12,15 +12,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Schema, integer, number
 from privet.core.unit import Person, Rows
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.query.sql import parse
-from privet.reading import read_answer
+from privet.query.sql.parse import parse
 from privet.release import release
+from privet.results.read import read_answer
 
 GROUPS = 150
 FALSE_ALARMS = 5.7
@@ -44,8 +44,8 @@ def answered(values: list[int], asked: str, spend: Spend, unit, groups: int = GR
     where, counts = np.unique(np.array(values, dtype=np.int64), return_counts=True)
     weights = counts * (1 if isinstance(unit, Rows) else 2**20)
     cell = (where.tolist(), weights.tolist())
-    counted = Exact({(g,): (int(weights.sum()), 0) for g in range(groups)}, {})
-    exacts = [Exact({}, {(g,): cell for g in range(groups)}) if one.selection else counted for one in plan.passes]
+    counted = SealedSums({(g,): (int(weights.sum()), 0) for g in range(groups)}, {})
+    exacts = [SealedSums({}, {(g,): cell for g in range(groups)}) if one.selection else counted for one in plan.passes]
     receipt = Receipt(1, plan.digest, "test")
     return read_answer(release(exacts, plan, receipt), plan, receipt, confidence=confidence)
 
@@ -137,7 +137,7 @@ def test_an_interval_holds_values_that_a_coarse_grid_rounds():
     receipt = Receipt(1, plan.digest, "test")
     for inside in (-0.49, 0.49):
         value = (1000 + inside) / 65536
-        exacts = [Exact({}, {(): ([1000], [900])}), Exact({(): (900, 0)}, {})]
+        exacts = [SealedSums({}, {(): ([1000], [900])}), SealedSums({(): (900, 0)}, {})]
         answer = read_answer(release(exacts, plan, receipt), plan, receipt, confidence=0.95)
         for name in "mab":
             assert answer[name].low[0] <= value <= answer[name].high[0]

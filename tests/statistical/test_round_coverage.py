@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer, number
 from privet.core.unit import Person, Rows, Unit
 from privet.planner.plan import Plan, Spend
 from privet.planner.rounds import make_rounds
 from privet.planner.target import read_target
-from privet.query.sql import parse
-from privet.reading import read_answer
+from privet.query.sql.parse import parse
 from privet.release import Released, release
+from privet.results.read import read_answer
 
 FALSE_ALARMS = 5.7
 COLUMNS = (
@@ -47,7 +47,7 @@ def plan_of(spend: Spend, unit: Unit, columns: str, groups: int, within: object)
     return make_rounds(query, tables, spend=spend, target=read_target(within, Fraction(19, 20)))
 
 
-def exacts_of(plan: Plan, rows: int, groups: int) -> list[Exact]:
+def exacts_of(plan: Plan, rows: int, groups: int) -> list[SealedSums]:
     """Return the sums of groups that are all alike: values spread evenly from 20 to 70."""
     values = 20 + 50 * (np.arange(rows) + 0.5) / rows
     found = []
@@ -58,7 +58,7 @@ def exacts_of(plan: Plan, rows: int, groups: int) -> list[Exact]:
             if total.expression is not None:
                 given = np.floor((values - float(total.origin)) / float(total.step) + 0.5)
             sums.append(sum(int(y) ** total.power - total.offset for y in given) * 2**measure.shift)
-        found.append(Exact({(group,): tuple(sums) for group in range(groups)}))
+        found.append(SealedSums({(group,): tuple(sums) for group in range(groups)}))
     return found
 
 
@@ -115,7 +115,7 @@ def test_what_all_rounds_intervals_of_a_median_have_in_common_holds_it(spend: Sp
     plan = plan_of(spend, Rows(), "MEDIAN(i) AS m", groups, 1)
     receipt = Receipt(1, plan.digest, "test")
     counts = (tuple(range(21)), tuple(5 + 30 * (place == 9) for place in range(21)))
-    exacts = [Exact({}, {(group,): counts for group in range(groups)}) for _ in plan.passes]
+    exacts = [SealedSums({}, {(group,): counts for group in range(groups)}) for _ in plan.passes]
     released = release(exacts, plan, receipt)
     missed = np.zeros(groups, dtype=bool)
     widths = []

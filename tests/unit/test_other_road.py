@@ -9,10 +9,10 @@ import pytest
 
 import privet
 from privet.core.errors import BudgetExceeded, EngineError, InvariantError, RequestError
-from privet.core.expression import Column
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
-from privet.engines.duckdb import DuckDB
+from privet.core.expression import ColumnRef
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
+from privet.engines.duckdb.engine import DuckDB
 from privet.query.frame import count
 from privet.release import found_first
 
@@ -168,7 +168,7 @@ def test_what_is_found_is_drawn_against_a_receipt_for_this_very_plan():
     with session() as s:
         plan, another = (s.plan(SQL, epsilon=1, other=name) for name in ("other", "rest"))
         with pytest.raises(InvariantError, match="another plan"):
-            found_first(Exact({}), plan, Receipt(1, another.digest, "somebody"), plan)
+            found_first(SealedSums({}), plan, Receipt(1, another.digest, "somebody"), plan)
 
 
 @pytest.mark.parametrize("change", ["unmarked", "unfound", "rule", "values", "another"])
@@ -181,7 +181,7 @@ def test_a_plan_that_reads_by_other_values_than_it_finds_is_not_run(change):
             "unmarked": (first, replace(second, scan=replace(second.scan, keys=(replace(key, other=None),)))),
             "unfound": (second,),
             "another": (
-                replace(first, scan=replace(first.scan, keys=(replace(key, expression=Column("city")),))),
+                replace(first, scan=replace(first.scan, keys=(replace(key, expression=ColumnRef("city")),))),
                 second,
             ),
             "rule": (replace(first, keys=None, scan=replace(first.scan, discovery=None)), second),

@@ -14,11 +14,11 @@ import pytest
 
 import privet
 from privet.core.errors import BudgetError, EngineError, RequestError
-from privet.core.scan import Exact, Scan
+from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Table, integer
 from privet.core.unit import Person
-from privet.engines.duckdb import DuckDB
-from privet.pace import Pace, read_step
+from privet.engines.duckdb.engine import DuckDB
+from privet.execution.pace import Pace, read_step
 from privet.session import Session
 
 STEP = Fraction(2, 5)
@@ -88,7 +88,7 @@ class Slow(DuckDB):
     took = 0.0
     fails = False
 
-    def scan(self, scan: Scan) -> Exact:
+    def scan(self, scan: Scan) -> SealedSums:
         time.sleep(self.took)
         if self.fails:
             raise ValueError("a row's value")

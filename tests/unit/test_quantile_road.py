@@ -9,9 +9,9 @@ import pytest
 
 import privet
 from privet.core.errors import InvariantError, RequestError
-from privet.mechanisms.rank_choice import RankChoice
-from privet.planner.choice_words import far_notes
-from privet.planner.plan import Selection
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.planner.plan import QuantileDraws
+from privet.planner.quantiles import far_notes
 
 pa = pytest.importorskip("pyarrow")
 
@@ -152,8 +152,10 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
         (one,) = plan.passes
         draws = one.selection.draws
         tampered = {
-            "span": lambda: replace(one, selection=Selection((replace(draws[0], span=draws[0].span / 2), *draws[1:]))),
-            "last": lambda: replace(one, selection=Selection((replace(draws[0], last=7), *draws[1:]))),
+            "span": lambda: replace(
+                one, selection=QuantileDraws((replace(draws[0], span=draws[0].span / 2), *draws[1:]))
+            ),
+            "last": lambda: replace(one, selection=QuantileDraws((replace(draws[0], last=7), *draws[1:]))),
             "places": lambda: replace(one, scan=replace(one.scan, places=replace(one.scan.places, null_as=3))),
             "order": lambda: replace(one, scan=replace(one.scan, bounding=replace(one.scan.bounding, order=2))),
             "none": lambda: replace(one, selection=None),
@@ -179,7 +181,7 @@ def test_a_plan_whose_tree_is_for_less_than_a_unit_weighs_is_not_run():
         plan = s.plan("SELECT MEDIAN(age), QUANTILE(age, 0.9) FROM t", epsilon=1)
         (one,) = plan.passes
         tree, *ends = one.selection.draws
-        tampered = replace(one, selection=Selection((replace(tree, norm=tree.norm / 2), *ends)))
+        tampered = replace(one, selection=QuantileDraws((replace(tree, norm=tree.norm / 2), *ends)))
         with pytest.raises(InvariantError):
             s.run(replace(plan, passes=(tampered,)))
 
@@ -195,7 +197,7 @@ def test_a_plan_whose_scan_tells_too_little_apart_is_not_run(change):
             s.run(replace(plan, passes=(tampered,)))
         several = s.plan("SELECT MEDIAN(pay), QUANTILE(pay, 0.9) FROM t", epsilon=1).passes[0]
         jointly = replace(several.selection, draws=several.selection.draws[:1])
-        assert not isinstance(jointly.draws[0], RankChoice)
+        assert not isinstance(jointly.draws[0], QuantileChoice)
         tampered = replace(several, selection=jointly, scan=replace(several.scan, near=one.scan.near))
         with pytest.raises(InvariantError, match="tell apart"):
             s.run(replace(plan, passes=(tampered,)))

@@ -12,15 +12,15 @@ import pytest
 
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter
-from privet.core.receipt import Receipt
-from privet.core.scan import Exact
+from privet.core.records import Receipt
+from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, boolean, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace, OptimalKeys
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.release import Released, release
 
 COLUMNS = {
@@ -80,7 +80,7 @@ class Unpriced(Plan):
     digest = "fixed"  # type: ignore[assignment]
 
 
-def released(plan: Plan, *exacts: Exact) -> Released:
+def released(plan: Plan, *exacts: SealedSums) -> Released:
     quiet, _ = silenced(plan)
     made = Unpriced(quiet.query, quiet.passes, quiet.readings, quiet.spend)
     return release(exacts, made, Receipt(1, "fixed", "test"))
@@ -88,14 +88,14 @@ def released(plan: Plan, *exacts: Exact) -> Released:
 
 def test_public_groups_come_out_whether_anyone_is_in_them_or_not() -> None:
     plan = planned("SELECT ward, sick, COUNT(*) FROM t GROUP BY ward, sick")
-    found = released(plan, Exact({(None, "a"): (5,), (True, "b"): (7,)}))  # keys have an order of their own
+    found = released(plan, SealedSums({(None, "a"): (5,), (True, "b"): (7,)}))  # keys have an order of their own
     assert found.keys == tuple((sick, ward) for sick in (False, True, None) for ward in "ab")
     assert found.sums == (((0, 0, 0, 7, 5, 0),),)
 
 
 def test_a_group_that_is_not_public_never_comes_out() -> None:
     plan = planned("SELECT ward, COUNT(*) FROM t GROUP BY ward")
-    found = released(plan, Exact({("a",): (5,), ("secret",): (10**9,)}))
+    found = released(plan, SealedSums({("a",): (5,), ("secret",): (10**9,)}))
     assert found.keys == (("a",), ("b",))
 
 
@@ -103,7 +103,7 @@ def test_unknown_keys_come_out_strictly_above_the_threshold_in_order_with_null_l
     plan = planned("SELECT name, COUNT(*), SUM(x) FROM t GROUP BY name")
     threshold = plan.passes[0].keys.threshold
     weights = {"zoe": threshold + 1, "bob": threshold, None: threshold + 2, "ann": threshold + 5, "cat": 1}
-    found = released(plan, Exact({(name,): (10, 20, weight) for name, weight in weights.items()}))
+    found = released(plan, SealedSums({(name,): (10, 20, weight) for name, weight in weights.items()}))
     assert found.keys == (("ann",), ("zoe",), (None,))
     assert found.sums == (((10, 10, 10), (20, 20, 20)),)
 
@@ -112,7 +112,7 @@ def test_a_second_pass_is_read_for_the_keys_of_the_first() -> None:
     plan = planned("SELECT name, COUNT(*), COUNT(DISTINCT person) FROM t GROUP BY name")
     assert [one.keys is None for one in plan.passes] == [False, True]
     high = plan.passes[0].keys.threshold + 1
-    found = released(plan, Exact({("ann",): (4, high), ("bob",): (9, 0)}), Exact({("bob",): (9,)}))
+    found = released(plan, SealedSums({("ann",): (4, high), ("bob",): (9, 0)}), SealedSums({("bob",): (9,)}))
     assert found.keys == (("ann",),)
     assert found.sums == (((4,),), ((0,),))
 
@@ -124,7 +124,7 @@ def test_noise_on_keys_is_drawn_in_lengths_that_do_not_tell_how_many_there_are(
 ) -> None:
     plan, silent = silenced(planned("SELECT name, COUNT(*) FROM t GROUP BY name", groups))
     made = Unpriced(plan.query, plan.passes, plan.readings, plan.spend)
-    release([Exact({(str(key),): (1, 1) for key in range(held)})], made, Receipt(1, "fixed", "test"))
+    release([SealedSums({(str(key),): (1, 1) for key in range(held)})], made, Receipt(1, "fixed", "test"))
     assert silent.lengths == [block] * -(-held // block)
 
 
@@ -134,7 +134,7 @@ def test_by_the_rule_certain_keys_come_out_in_order_and_keys_of_nobody_never() -
     assert isinstance(rule, OptimalKeys)
     people = {"zoe": rule.certain, "bob": 0, None: rule.certain + 9, "ann": 10**12}
     receipt = Receipt(1, plan.digest, "test")
-    exact = Exact({(name,): (0, count) for name, count in people.items()})
+    exact = SealedSums({(name,): (0, count) for name, count in people.items()})
     for _ in range(20):
         assert release([exact], plan, receipt).keys == (("ann",), ("zoe",), (None,))
 
@@ -146,7 +146,7 @@ def test_the_rule_is_asked_in_lengths_that_do_not_tell_how_many_keys_there_are(
     plan, lengths = planned("SELECT name, COUNT(*) FROM t GROUP BY name", 1), []
     ask = OptimalKeys.release
     monkeypatch.setattr(OptimalKeys, "release", lambda self, counts: lengths.append(len(counts)) or ask(self, counts))
-    exact = Exact({(str(key),): (1, 1) for key in range(held)})
+    exact = SealedSums({(str(key),): (1, 1) for key in range(held)})
     release([exact], plan, Receipt(1, plan.digest, "test"))
     assert lengths == [256] * -(-held // 256)
 
@@ -154,7 +154,7 @@ def test_the_rule_is_asked_in_lengths_that_do_not_tell_how_many_keys_there_are(
 def test_noise_is_really_added() -> None:
     plan = planned("SELECT ward, COUNT(*) FROM t GROUP BY ward")
     receipt = Receipt(1, plan.digest, "test")
-    exact = Exact({("a",): (100 * ONE,), ("b",): (100 * ONE,)})
+    exact = SealedSums({("a",): (100 * ONE,), ("b",): (100 * ONE,)})
     drawn = {release([exact], plan, receipt).sums for _ in range(5)}
     assert len(drawn) == 5
     assert all(isinstance(value, int) for sums in drawn for value in sums[0][0])

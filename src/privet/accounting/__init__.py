@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution
 from privet.core.event import Composed, Event, Repeated
 
 from .amplify import Sampled
 from .calibrate import calibrate, fits
-from .compose import advanced, advanced_kov, basic, optimal, optimal_bounds, optimal_delta
+from .compose import Parallel, advanced, advanced_kov, basic, optimal, optimal_bounds, optimal_delta, parallel
 from .convert import rdp_delta, rdp_epsilon, rho_delta, rho_epsilon, rho_from
 from .cost import delta, epsilon, rdp
 from .events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
-from .filters import Filter, Remaining, open_filter
+from .filters import Filter, Odometer, Remaining, open_filter, open_odometer
 from .gdp import analytic_gaussian_sigma, compose_mu, gaussian_delta, gaussian_epsilon, gaussian_mu
 from .groups import Group
 from .loss import privacy_loss
-from .odometer import Odometer, open_odometer
-from .parallel import Parallel, parallel
-from .pld import delta_bounds, epsilon_bounds, loss_distribution
-from .report import by_theorem, calibrate_by_theorem
+from .summaries import by_theorem, calibrate_by_theorem
 from .tradeoff import best_accuracy, in_words, posterior, region, tradeoff
 
 __all__ = [

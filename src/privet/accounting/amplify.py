@@ -14,7 +14,7 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.exact import probability, read_order
+from privet.core.numbers import probability, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up, inflate
 

@@ -12,8 +12,8 @@ from typing import Literal, Protocol, TypeVar, cast
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.event import Event, Repeated, read_event
-from privet.core.exact import failure_probability, positive, whole
 from privet.core.given import called, choice, function, instance, is_a
+from privet.core.numbers import failure_probability, positive, whole
 
 from .cost import within
 from .search import least, most

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 
 from privet.core.event import Event, read_event
-from privet.core.exact import Number, failure_probability, nonnegative, read_order
+from privet.core.numbers import Number, failure_probability, nonnegative, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up
 
-from . import convert, gdp, pld
+from . import convert, gdp
 from .pairs import FailedPair, ProfilePair
+from .pld import bounds as pld
 
 _FEW = 64
 """Up to so many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""

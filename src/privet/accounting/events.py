@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.exact import failure_probability, nonnegative, probability, read_order
 from privet.core.given import listed
+from privet.core.numbers import failure_probability, nonnegative, probability, read_order
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 

@@ -17,8 +17,8 @@ from functools import lru_cache
 
 from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.exact import Number, failure_probability, nonnegative, positive
 from privet.core.given import listed
+from privet.core.numbers import Number, failure_probability, nonnegative, positive
 from privet.core.pair import NoPair
 from privet.core.rounding import exp_up, float_down, float_up, inflate, sqrt_up
 

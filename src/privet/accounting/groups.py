@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Exact, add_up, read_event
-from privet.core.exact import Number, failure_probability, nonnegative, read_order, whole
+from privet.core.numbers import Number, failure_probability, nonnegative, read_order, whole
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import exp_up, float_up
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privet.accounting.pld.bounds import loss_distribution
+from privet.accounting.pld.gather import gather
 from privet.core.event import Event
-from privet.core.exact import rational
 from privet.core.given import truth
+from privet.core.numbers import rational
 from privet.core.rounding import float_near
-
-from .gather import gather
-from .pld import loss_distribution
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats

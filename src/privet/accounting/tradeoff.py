@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privet.accounting.pld.bounds import loss_distribution, pld_delta
+from privet.accounting.pld.discretise import extent
+from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.exact import failure_probability, nonnegative, open_probability, probability, rational
 from privet.core.given import is_a, listed, read_fields
+from privet.core.numbers import failure_probability, nonnegative, open_probability, probability, rational
 from privet.core.rounding import float_down, float_up
 
-from .discretise import extent
-from .gather import gather
 from .gdp import log_down
-from .pld import loss_distribution, pld_delta
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats

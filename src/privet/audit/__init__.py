@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from privet.core.sensitivity import sensitivity_by_enumeration
 
-from .bits import audit_bits, low_bits
-from .blackbox import audit
-from .bounds import Counts, power, rate_high, rate_low
+from .blackbox import audit, audit_bits, low_bits
 from .exact import Curve, exact_curve, exact_delta, exact_epsilon
 from .replay import Moved, Replay, replay
-from .report import Report
+from .report import Counts, Report, power, rate_high, rate_low
 
 __all__ = [
     "Counts",

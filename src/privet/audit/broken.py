@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .bits import audit_bits
-from .blackbox import audit
+from .blackbox import audit, audit_bits
 from .report import Report
 from .unsafe import careless_sparse, float_gaussian, float_laplace, laplace_many
 

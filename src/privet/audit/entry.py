@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.event import Event
-from privet.core.exact import whole
+from privet.core.numbers import whole
 from privet.mechanisms import Mechanism
 
-from .bits import audit_bits
-from .blackbox import DELTAS, audit
-from .drawing import Draw
+from .blackbox import DELTAS, audit, audit_bits
 from .exact import Curve, Law, exact_curve
+from .releases import Draw
 from .report import Report
 
 TENTH = Fraction(11, 10)
@@ -28,7 +27,7 @@ _STEP, _GROWTH, _MOST_LEAK = Fraction(1, 128), Fraction(21, 20), 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class AuditEntry:
     """A mechanism, neighbours that come close to its claim, and how to draw many releases.
 
     `make(leak)` returns the draws of a mechanism made for `leak` times the epsilon that is claimed: 1 for the honest
@@ -61,7 +60,7 @@ class Entry:
 class Verdict:
     """What became of an entry: the audit of the mechanism, that of the planted fault, and that of the low bits."""
 
-    entry: Entry
+    entry: AuditEntry
     report: Report
     planted: Report
     bits: Report | None
@@ -112,7 +111,7 @@ def known(
     look: Callable[[Any], Any] | None = None,
     samples: int = 1_000_000,
     room: float = _INTEGRATED,
-) -> Entry:
+) -> AuditEntry:
     """Return the entry of a mechanism whose exact law is known: the claim is the exact curve of this pair.
 
     `law` computes it from epsilon and the published definition alone, never from the mechanism: a scale that is wrong
@@ -127,7 +126,7 @@ def known(
     honest = make(Fraction(1))
     least = float(honest.event.slack())  # nothing is stated at smaller deltas
     exact = curve(Fraction(1), (least, *(delta for delta in DELTAS if delta > least)))
-    return Entry(
+    return AuditEntry(
         name=name,
         mechanism=type(honest),
         make=simulated(make, look),
@@ -142,7 +141,7 @@ def known(
     )
 
 
-def planted(entry: Entry, fault: Fraction) -> Fraction:
+def planted(entry: AuditEntry, fault: Fraction) -> Fraction:
     """Return how many times the epsilon makes the pair leak `fault` times what it should: the exact loss, if known."""
     if entry.loss is None:
         return fault
@@ -156,7 +155,7 @@ def planted(entry: Entry, fault: Fraction) -> Fraction:
     return high
 
 
-def judge(entry: Entry, *, samples: int | None = None, fault: Fraction | None = None) -> Verdict:
+def judge(entry: AuditEntry, *, samples: int | None = None, fault: Fraction | None = None) -> Verdict:
     """Return the verdict on an entry, with as many releases as it asks for, or fewer, and its fault or a larger one."""
     size = entry.samples if samples is None else min(entry.samples, whole(samples, "samples", least=100, most=10**9))
     claimed = entry.claimed() if callable(entry.claimed) else entry.claimed

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from privet.core.errors import BadParameter
-from privet.core.exact import failure_probability, nonnegative, read_rational
 from privet.core.given import listed, read_fields
+from privet.core.numbers import failure_probability, nonnegative, read_rational
 from privet.core.rounding import exp_down, float_up, log_up
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
 
 _TOLERANCE = Fraction(1, 10**9)
 _ALLOWED = "the probabilities of all outputs: a list, or a mapping from outputs, that sum to one (to 1e-9)"
@@ -97,3 +104,194 @@ def _read(law: Law, parameter: str) -> dict[Hashable, Fraction]:
     if len(exact) < len(read) or abs(total - 1) > _TOLERANCE:
         raise BadParameter(parameter, "something else", _ALLOWED)
     return {label: chance / total for label, chance in exact.items()}
+
+
+# Exact laws of what some mechanisms release, written from their definitions: what an audit compares counts with.
+#
+# They share no code with the samplers. Sums over integer noise stop where less than 1e-20 of it is left.
+
+
+Pattern = tuple[int | None, ...]
+"""The answers of a sparse vector: None below, a number above (0, or the gap or the value that is shown)."""
+
+_SCALES = 50
+
+
+def integers(scale: float) -> dict[int, float]:
+    """Return the law of discrete Laplace noise; a scale of 0 is no noise."""
+    reach = math.ceil(_SCALES * scale)
+    return {k: float(mass(k, scale)) for k in range(-reach, reach + 1)}
+
+
+def mass(k: Any, scale: float) -> Floats:
+    """Return P[noise = k] for discrete Laplace noise; a scale of 0 is no noise."""
+    places = np.asarray(k)
+    if scale == 0:
+        return np.asarray(places == 0, dtype=np.float64)
+    a = math.exp(-1 / scale)
+    return np.asarray((1 - a) / (1 + a) * np.exp(-np.abs(places) / scale))
+
+
+def tail(k: Any, scale: float) -> Floats:
+    """Return P[noise >= k] for discrete Laplace noise."""
+    places = np.asarray(k)
+    if scale == 0:
+        return np.asarray(places <= 0, dtype=np.float64)
+    a = math.exp(-1 / scale)
+    with np.errstate(over="ignore"):
+        return np.where(places > 0, np.exp(-places / scale) / (1 + a), 1 - np.exp((places - 1) / scale) / (1 + a))
+
+
+def clamped_cauchy(centre: int, scale: float, last: int) -> list[float]:
+    """Return the law of round(centre + scale Z) on the places 0 to last, for a Cauchy Z, clamped at both ends."""
+    edges = np.concatenate([[-np.inf], np.arange(last) + 0.5, [np.inf]])
+    below = 0.5 + np.arctan((edges - centre) / scale) / math.pi
+    return [float(part) for part in np.diff(below)]
+
+
+def quantile_law(values: Any, last: int, *, q: float, rate: float) -> list[float]:
+    """Return the law of a place from 0 to last that is chosen with probability proportional to exp(-rate ranks off).
+
+    With L values below a place and T at or below it, it is off by max(0, L - q n, q n - T).
+
+    Cites: [Smi11, Alg. 2].
+    """
+    places, rows = np.arange(last + 1), np.sort(np.asarray(values, dtype=np.float64))
+    below, through = (np.searchsorted(rows, places, side=side) for side in ("left", "right"))
+    target = q * rows.size
+    off = np.maximum(np.maximum(below - target, target - through), 0.0)
+    weights = np.exp(-rate * (off - off.min()))
+    return [float(part) for part in weights / weights.sum()]
+
+
+@dataclass(frozen=True)
+class SparseLaw:
+    """A sparse vector on whole numbers: scales of the threshold's and the queries' noise, when it stops, what it shows.
+
+    `shows` is "crossing", "gap" (the noisy query less the noisy threshold) or "value" (the noisy query itself, whose
+    noise has decided the comparison). `limit` None never stops.
+
+    Guarantee: `chance` is the probability of the pattern under the definition, whether the variant is private or not.
+    Cites: [LSL17, six variants].
+    """
+
+    threshold_scale: float
+    query_scale: float
+    limit: int | None = 1
+    refresh: bool = False
+    shows: str = "crossing"
+
+    def law(self, queries: tuple[int, ...], *, threshold: int = 0, shown: tuple[int, ...] = (0,)) -> dict[Any, float]:
+        """Return the chance of each pattern whose crossings show one of these numbers; of all others under None."""
+        found = {pattern: self.chance(queries, pattern, threshold) for pattern in self.patterns(len(queries), shown)}
+        rest = 1 - math.fsum(found.values())
+        return {**found, None: rest} if rest > 1e-12 else found
+
+    def chance(self, queries: tuple[int, ...], pattern: Pattern, threshold: int = 0) -> float:
+        """Return the probability of this pattern of answers."""
+        queries = queries[: len(pattern)]
+        if not self.refresh:
+            return float((self._bars() * self._given(queries, pattern, threshold)).sum())
+        total, start = 1.0, 0
+        for place, answer in enumerate(pattern):
+            if answer is not None or place == len(pattern) - 1:
+                part = slice(start, place + 1)
+                total *= float((self._bars() * self._given(queries[part], pattern[part], threshold)).sum())
+                start = place + 1
+        return total
+
+    def patterns(self, length: int, shown: tuple[int, ...] = (0,)) -> Iterator[Pattern]:
+        """Yield every pattern of answers to that many queries, crossings showing one of these numbers."""
+        waiting: list[Pattern] = [()]
+        while waiting:
+            answers = waiting.pop()
+            crossings = sum(answer is not None for answer in answers)
+            if len(answers) == length or crossings == self.limit:
+                yield answers
+            else:
+                waiting += [(*answers, answer) for answer in (None, *shown)]
+
+    def _reach(self) -> Any:
+        reach = math.ceil(_SCALES * self.threshold_scale)
+        return np.arange(-reach, reach + 1)
+
+    def _bars(self) -> Floats:
+        return mass(self._reach(), self.threshold_scale)
+
+    def _given(self, queries: tuple[int, ...], pattern: Pattern, threshold: int) -> Floats:
+        """Return the chance of the pattern given each value of the threshold's noise."""
+        bars = self._reach() + threshold
+        chance = np.ones(bars.size)
+        for query, answer in zip(queries, pattern, strict=True):
+            if answer is None:
+                chance *= 1 - tail(bars - query, self.query_scale)
+            elif self.shows == "crossing":
+                chance *= tail(bars - query, self.query_scale)
+            elif self.shows == "gap":
+                chance *= mass(bars + answer - query, self.query_scale) * (answer >= 0)
+            else:
+                chance *= mass(answer - query, self.query_scale) * (answer >= bars)
+        return chance
+
+
+# What Gaussian noise must be and may tell, from the analytic condition alone: shares no code with the mechanism.
+#
+# The noise of a release is the least that keeps (epsilon, delta), and what it tells at other deltas follows from it.
+
+
+_HALVINGS = 80
+
+
+def least_sigma(epsilon: float, delta: float) -> float:
+    """Return the least sigma, in units of the sensitivity, that keeps (epsilon, delta).
+
+    Cites: [BW18, Thm 8].
+    """
+    return _least(lambda sigma: gaussian_delta(epsilon, sigma) <= delta, 1e-3, 1e6)
+
+
+def gaussian_delta(epsilon: float, sigma: float) -> float:
+    """Return Phi(1 / (2 s) - epsilon s) - e^epsilon Phi(-1 / (2 s) - epsilon s) for s = sigma.
+
+    Cites: [BW18, Thm 8].
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    half = 1 / (2 * sigma)
+    beyond = math.exp(epsilon + float(log_ndtr(-half - epsilon * sigma)))
+    return float(ndtr(half - epsilon * sigma)) - beyond
+
+
+def gaussian_curve(epsilon: float, delta: float, deltas: Iterable[float]) -> Curve:
+    """Return what the least noise for (epsilon, delta) tells at other deltas."""
+    sigma = least_sigma(epsilon, delta)
+    found = [(_least(lambda x: gaussian_delta(x, sigma) <= at, 0.0, 1e3), at) for at in deltas]  # noqa: B023
+    return Curve(tuple(found))
+
+
+@lru_cache(maxsize=64)
+def least_whole_sigma(epsilon: float, delta: float, moves: int) -> float:
+    """Return the least sigma of noise on the whole numbers that keeps (epsilon, delta) for so many moves.
+
+    Cites: [CKS20, Def. 1].
+    """
+
+    def kept(sigma: float) -> bool:
+        here, there = whole_gaussian(sigma, 0), whole_gaussian(sigma, moves)
+        return float(np.maximum(here - math.exp(epsilon) * there, 0.0).sum()) <= delta
+
+    return _least(kept, moves / 100, 1e3)
+
+
+def whole_gaussian(sigma: float, centre: int, reach: int = 400) -> Floats:
+    """Return the law of noise on the whole numbers from -reach to reach around a centre."""
+    weights = np.exp(-((np.arange(-reach, reach + 1) - centre) ** 2) / (2 * sigma**2))
+    return np.asarray(weights / weights.sum())
+
+
+def _least(holds: Callable[[Any], bool], low: float, high: float) -> float:
+    """Return where a condition begins to hold that holds from some number on."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -13,20 +13,19 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.exact import whole
 from privet.core.given import read_fields
 from privet.core.links import followed
+from privet.core.numbers import whole
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, asks
 from privet.core.schema import Table
 from privet.core.wire import canonical
 from privet.planner.batch import Batch
-from privet.planner.levels import Levels
-from privet.planner.others import with_found
+from privet.planner.groupings import Levels
+from privet.planner.keys import with_found
 from privet.planner.plan import Pass, Plan
 
-from .comparing import Claim, Norm, Seen, claims_of
-from .neighbours import Bench
+from .neighbours import Bench, Claim, Norm, Seen, claims_of
 
 _WORDS: Mapping[Norm, str] = {
     "L1": "moved by {} of {} in L1",

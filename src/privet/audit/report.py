@@ -2,11 +2,139 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from privet.core.given import read_fields
+import numpy as np
+from scipy.special import betainccinv, betaincinv
+from scipy.stats import binom
 
-from .bounds import Counts
+from privet.core.errors import BadParameter, raise_alone
+from privet.core.given import instance, read_fields
+from privet.core.numbers import failure_probability, nonnegative, open_probability, whole
+from privet.core.rounding import float_down, float_near
+from privet.mechanisms.private_numbers import read_floats
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from privet.core.pair import Floats
+
+
+# What counts of an event under two neighbouring inputs prove about epsilon, and how likely they were to prove it.
+
+
+_MOST_TRIALS = 2**53
+_POINTS = 200
+"""Counts of equal chance over which power is averaged."""
+
+
+def rate_low(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
+    """Return a bound below the chance of an event, wrong with probability at most `alarm`.
+
+    Guarantee: one-sided Clopper-Pearson: the true chance is smaller with probability at most `alarm`, whatever it is.
+    Cites: [CP34].
+    """
+    seen, tried, wrong = _counted(hits, trials, alarm)
+    found = betaincinv(np.maximum(seen, 1), tried - np.maximum(seen, 1) + 1, wrong)
+    return np.where(seen > 0, found, 0.0)
+
+
+def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
+    """Return a bound above the chance of an event, wrong with probability at most `alarm`.
+
+    Guarantee: one-sided Clopper-Pearson: the true chance is larger with probability at most `alarm`, whatever it is.
+    Cites: [CP34].
+    """
+    seen, tried, wrong = _counted(hits, trials, alarm)
+    found = betainccinv(seen + 1, np.maximum(tried - seen, 1), wrong)
+    return np.where(seen < tried, found, 1.0)
+
+
+def _counted(hits: object, trials: object, alarm: object) -> tuple[Floats, Floats, float]:
+    """Return counts of hits and of trials as doubles, and the chance of a false alarm, or refuse them by name."""
+    seen, tried = read_floats(hits, "hits"), read_floats(trials, "trials")
+    wrong = float(open_probability(alarm, "alarm"))
+    if not 1e-300 <= wrong < 1:
+        raise BadParameter("alarm", alarm, "from 1e-300 to below 1")
+    if (tried < 1).any() or (tried > _MOST_TRIALS).any():
+        raise BadParameter("trials", trials, "numbers of releases from 1 to 2**53")
+    try:
+        outside = bool(((seen < 0) | (seen > tried)).any())
+    except ValueError:
+        raise_alone(BadParameter("hits", hits, "as many numbers as there are of trials, or one"))
+    if outside:
+        raise BadParameter("hits", hits, "from 0 to the number of trials")
+    return seen, tried, wrong
+
+
+def epsilon_low(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> Floats:
+    """Return log((p - delta) / q), or 0: the least epsilon at this delta that leaves an event these chances."""
+    p_low, q_high = np.asarray(p_low, dtype=np.float64), np.asarray(q_high, dtype=np.float64)
+    over = np.maximum(p_low - delta, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.maximum(0.0, np.where(over > 0, np.log(over / np.maximum(q_high, 5e-324)), 0.0))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often an event was seen in `trials` releases of each of two neighbours."""
+
+    one: int
+    other: int
+    trials: int
+
+    def __post_init__(self) -> None:
+        read_fields(self)
+        whole(self.trials, "trials", least=1, most=_MOST_TRIALS)
+        for name in ("one", "other"):
+            if not 0 <= getattr(self, name) <= self.trials:
+                raise BadParameter(name, getattr(self, name), f"from 0 to the number of trials, {self.trials}")
+
+    def epsilon(self, delta: float, alarm: float) -> float:
+        """Return a lower bound on epsilon at delta, above the truth with probability at most `alarm`.
+
+        Guarantee: if the mechanism is (epsilon, delta)-DP then P <= e^epsilon Q + delta for the event, which was
+        chosen without these counts. Each of the two bounds is wrong with probability at most alarm / 2.
+        Cites: [JUO20, bounds from samples].
+        """
+        allowed, wrong = float(failure_probability(delta)), float(open_probability(alarm, "alarm")) / 2
+        low = rate_low(self.one, self.trials, wrong)
+        return float(epsilon_low(low, rate_high(self.other, self.trials, wrong), allowed))
+
+
+def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: float = 0.1) -> float:
+    """Return how likely such counts refute a claim where the mechanism leaks this part more than it was seen to.
+
+    The event keeps its chance under one neighbour, and its loss log((P - delta) / Q) grows by the part. Where the
+    event shows all that is claimed, this is the chance to catch an epsilon that is understated by the part.
+    """
+    trials = instance(counts, Counts, "counts", "Counts of an event").trials
+    infinite = isinstance(epsilon, float) and epsilon == math.inf
+    claim = math.inf if infinite else float_down(nonnegative(epsilon, "epsilon"))
+    delta = float(failure_probability(delta))
+    alarm, more = float(open_probability(alarm, "alarm")), float_near(nonnegative(more, "more"))
+    chance, other = counts.one / trials, max(counts.other, 1) / trials
+    if chance <= delta:
+        return 0.0
+    leaked = other * (other / (chance - delta)) ** more
+    if leaked >= 1:
+        return 0.0
+    first = binom.ppf((np.arange(_POINTS) + 0.5) / _POINTS, trials, chance)
+    # the most hits under the other neighbour with which each count under the one still refutes the claim
+    limit = np.maximum(rate_low(first, trials, alarm / 2) - delta, 0.0) * math.exp(-claim)
+    return float(np.mean(binom.cdf(_most_below(limit, trials, alarm / 2), trials, leaked)))
+
+
+def _most_below(limit: Floats, trials: int, alarm: float) -> Floats:
+    """Return for each limit below 1 the most hits whose upper bound stays below it; -1 for none."""
+    low, high = np.full(limit.shape, -1), np.full(limit.shape, trials)
+    while np.any(open_ := high - low > 1):
+        middle = np.where(open_, (low + high) // 2, 0)
+        below = rate_high(middle, trials, alarm) < limit
+        low, high = np.where(open_ & below, middle, low), np.where(open_ & ~below, middle, high)
+    return low.astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from .entry import Entry, Verdict, judge
-from .registry.doubles import Doubles
+from privet.audit.registry.end_to_end import DoublesCheck
+
+from .entry import AuditEntry, Verdict, judge
 from .report import Report
 
 _FEW = 3
 """As few audits are run where they are: a process takes a second to start."""
 
 
-def judge_all(entries: Sequence[Entry], *, samples: int | None, processes: int) -> Iterator[Verdict]:
+def judge_all(entries: Sequence[AuditEntry], *, samples: int | None, processes: int) -> Iterator[Verdict]:
     """Yield the verdicts on entries of the registry, in their order."""
     if processes == 1 or len(entries) <= _FEW:
         yield from (judge(entry, samples=samples) for entry in entries)
@@ -25,7 +26,7 @@ def judge_all(entries: Sequence[Entry], *, samples: int | None, processes: int) 
             yield Verdict(entry, *reports)
 
 
-def look_at_bits(roads: Sequence[Doubles], *, processes: int) -> Iterator[tuple[Doubles, Report]]:
+def look_at_bits(roads: Sequence[DoublesCheck], *, processes: int) -> Iterator[tuple[DoublesCheck, Report]]:
     """Yield what the low bits of each road tell, in their order."""
     if processes == 1 or len(roads) <= _FEW:
         yield from ((road, road.judge()) for road in roads)
@@ -47,6 +48,6 @@ def _judge(name: str, samples: int | None) -> tuple[Report, Report, Report | Non
 
 
 def _look(name: str) -> Report:
-    from .registry.doubles import DOUBLES
+    from privet.audit.registry.end_to_end import DOUBLES
 
     return next(road for road in DOUBLES if road.name == name).judge()

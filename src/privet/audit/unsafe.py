@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.core.exact import positive, rational, whole
+from privet.core.numbers import positive, rational, whole
 from privet.core.rounding import float_near
 
 if TYPE_CHECKING:

@@ -18,8 +18,6 @@ import click
 from privet import PrivetError, __version__
 from privet.core.errors import without_passwords
 
-from .output import wants_json
-
 COMMANDS = {
     "ask": "Ask a question, charged to the ledger first.",
     "audit": "Try to refute the guarantees, and show the attacks that break careless programs.",
@@ -35,7 +33,19 @@ COMMANDS = {
     "plan": "Tell what a question would cost and how wide its answer would be.",
     "practice": "Ask made-up rows that fit a privet.toml, at no cost.",
 }
-"""Each command's name and its line in `privet --help`; its file has the same name."""
+"""Each command's name and its line in `privet --help`."""
+
+_HOMES = {
+    "ask": "asking:ask_command",
+    "budget": "budgets:command",
+    "calibrate": "costs:calibrate_command",
+    "certificate": "ledger:certificate_command",
+    "clipping": "asking:clipping_command",
+    "epsilon": "costs:epsilon_command",
+    "plan": "asking:plan_command",
+    "practice": "asking:practice_command",
+}
+"""Where a command is, unless it is `command` in the file of its name."""
 
 
 class _Door(click.Group):
@@ -55,7 +65,8 @@ class _Door(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        module, _, name = _HOMES.get(cmd_name, f"{cmd_name}:command").partition(":")
+        command: click.Command = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -70,6 +81,8 @@ class _Door(click.Group):
         try:
             return super().invoke(ctx)
         except PrivetError as error:
+            from .screen import wants_json
+
             self._tell(error, as_json=as_json or wants_json(ctx))
             ctx.exit(error.exit_status)
         except click.UsageError as error:

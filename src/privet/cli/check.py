@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import json_option, print_json
-from .places import config_option
-from .screen import print_facts, print_text, printable, working
+from .screen import json_option, print_facts, print_json, print_text, printable, working
+from .targets import config_option
 
 if TYPE_CHECKING:
-    from privet.config.fingerprint import Compared
-    from privet.config.values import Config
+    from privet.config.checking import Compared
+    from privet.config.declared import Config
 
 
 @click.command()
@@ -57,7 +56,7 @@ def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: boo
 
 
 def _compare(declared: Config, key_file: Path | None) -> Compared:
-    from privet.config.fingerprint import compare
+    from privet.config.checking import compare
     from privet.core.errors import RequestError
 
     key = key_file or declared.key_file
@@ -74,7 +73,7 @@ def _compare(declared: Config, key_file: Path | None) -> Compared:
 
 
 def _print(declared: Config, config: Path, undeclared: Any) -> None:
-    from privet.config.words import notes, promise_in_words, tables_in_words
+    from privet.config.checking import notes, promise_in_words, tables_in_words
 
     for name, words in tables_in_words(declared).items():
         print_text(printable(name), style="bold")
@@ -129,7 +128,7 @@ def _print_compared(compared: Compared | None) -> None:
 
 
 def _facts(declared: Config, compared: Compared | None) -> dict[str, Any]:
-    from privet.config.words import notes, promise_in_words, tables_in_words
+    from privet.config.checking import notes, promise_in_words, tables_in_words
 
     words_of_budget = [*promise_in_words(declared), *_rules(declared)]
     return {

@@ -15,21 +15,57 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .demo_questions import QUESTIONS, Question
-from .numbers import show_cost
-from .output import json_option, print_json
-from .questions import Opened, opened
-from .screen import print_text, screen, working
+from privet.demo.questions import QUESTIONS, Question
+
+from .asking import OpenedSession, opened
+from .screen import json_option, print_json, print_text, screen, show_cost, working
 
 if TYPE_CHECKING:
     from privet.answer import Answer
     from privet.core.errors import PrivetError
 
+
+# The demo's picture: what was released, with its intervals, over the truth that only made-up data may show.
+
+
+def draw(answer: Answer, truth: Mapping[tuple[Any, ...], tuple[Any, ...]], path: Path) -> None:
+    """Write the picture of an answer by day; raise `RequestError` where it cannot be drawn or written."""
+    from privet.core.errors import RequestError
+    from privet.plots.canvas import COLOURS, canvas, finish
+
+    (days,) = (series for series in answer.series if not series.noisy)
+    (counts,) = (series for series in answer.series if series.noisy)
+    right = [truth.get((day,), (0,))[0] for day in days.values]
+    figure, axes = canvas("", "", f"{counts.name} visits per day", width=8.0)
+    from matplotlib.dates import ConciseDateFormatter
+
+    low, high = list(counts.low or ()), list(counts.high or ())
+    colour, other = COLOURS[0], COLOURS[1]
+    axes.fill_between(days.values, low, high, color=colour, alpha=0.22, lw=0, label=f"{answer.confidence:.0%} interval")
+    axes.plot(days.values, counts.values, ".", color=colour, ms=4, label="released")
+    axes.plot(days.values, right, color=other, lw=1.2, label="truth")
+    inside = sum(bottom <= value <= top for bottom, value, top in zip(low, right, high, strict=True))
+    axes.set_title(
+        f"A year of flu, released day by day: {inside} of {len(right)} intervals hold the truth",
+        loc="left",
+        fontsize=11,
+    )
+    axes.set_ylim(bottom=min(0, *low))
+    formatter: Any = ConciseDateFormatter
+    axes.xaxis.set_major_formatter(formatter(axes.xaxis.get_major_locator()))
+    axes.legend(frameon=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        finish(figure, path)
+    except (OSError, ValueError):
+        raise RequestError(f"the picture cannot be written to {str(path)!r}; give a file such as demo.png") from None
+
+
 Truth = Mapping[tuple[Any, ...], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DemoOutcome:
     """What became of a question: an answer with the truth beside it, or an error; whether it was charged; how long."""
 
     question: Question
@@ -62,7 +98,7 @@ def command(folder: Path | None, picture: Path, as_json: bool) -> None:
       privet demo
       privet demo --folder hospital
     """
-    from .hospital import make_hospital
+    from privet.demo.hospital import make_hospital
 
     with _place(folder) as place:
         with working("making a hospital"):
@@ -106,28 +142,25 @@ def _place(folder: Path | None) -> Iterator[Path]:
     yield folder
 
 
-def _ask(question: Question, hospital: Opened, place: Path) -> Outcome:
+def _ask(question: Question, hospital: OpenedSession, place: Path) -> DemoOutcome:
     from privet.core.errors import PrivetError
-
-    from .hospital import true_rows
+    from privet.demo.hospital import true_rows
 
     before, started = hospital.ledger.head(), time.perf_counter()
     try:
         with working("asking"):
             answer = hospital.session.ask(question.sql, epsilon=question.epsilon, at_most=question.at_most)
     except PrivetError as error:
-        return Outcome(question, None, {}, error, False, time.perf_counter() - started)
+        return DemoOutcome(question, None, {}, error, False, time.perf_counter() - started)
     seconds = time.perf_counter() - started
     keys = sum(not series.noisy for series in answer.series)
     truth = {row[:keys]: row[keys:] for row in true_rows(place, question.truth)}
-    return Outcome(question, answer, truth, None, hospital.ledger.head() != before, seconds)
+    return DemoOutcome(question, answer, truth, None, hospital.ledger.head() != before, seconds)
 
 
-def _draw(outcomes: list[Outcome], picture: Path) -> str | None:
+def _draw(outcomes: list[DemoOutcome], picture: Path) -> str | None:
     """Return where the picture went; None where there is no Matplotlib to draw it."""
     from importlib.util import find_spec
-
-    from .demo_picture import draw
 
     if find_spec("matplotlib") is None:
         return None
@@ -138,7 +171,7 @@ def _draw(outcomes: list[Outcome], picture: Path) -> str | None:
 
 
 def _print_start(seconds: float) -> None:
-    from .hospital import PATIENTS, PRESCRIPTIONS, ROWS, VISITS
+    from privet.demo.hospital import PATIENTS, PRESCRIPTIONS, ROWS, VISITS
 
     print_text(
         f"A made-up hospital: {PATIENTS:,} patients, {VISITS:,} visits, {PRESCRIPTIONS:,} prescriptions; {ROWS:,} rows "
@@ -148,8 +181,8 @@ def _print_start(seconds: float) -> None:
     )
 
 
-def _print(outcome: Outcome) -> None:
-    from .answers import print_answer
+def _print(outcome: DemoOutcome) -> None:
+    from .screen import print_answer
 
     question, answer = outcome.question, outcome.answer
     print_text("")
@@ -173,7 +206,7 @@ def _print(outcome: Outcome) -> None:
 
 def _beside(answer: Answer, truth: Truth) -> list[Any]:
     """Return the truth as a column for each noisy one."""
-    from .answers import Figures, number_like
+    from .screen import Figures, number_like
 
     keys = [series for series in answer.series if not series.noisy]
     rows = [truth.get(tuple(series.values[row] for series in keys)) for row in range(len(answer))]
@@ -196,7 +229,7 @@ def _print_end(head: str, drawn: str | None, folder: Path | None) -> None:
     screen().print("")
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _told(outcome: DemoOutcome) -> dict[str, Any]:
     answer, question = outcome.answer, outcome.question
     told: dict[str, Any] = {"shows": question.shows, "sql": question.sql, "charged": outcome.charged}
     if answer is None:

@@ -3,18 +3,249 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import json_option, print_json
-from .screen import print_facts, print_text, printable
+from privet.config.columns import budget_from_spec, column_from_spec, contribution_from_spec
+from privet.config.draft import Draft, DraftColumn, DraftTable
+from privet.config.problems import nearest
+from privet.core.errors import RequestError
+from privet.engines.duckdb.inspection import columns_at
+from privet.engines.duckdb.sources import paths_at
+
+from .screen import json_option, print_facts, print_json, print_text, printable
 
 if TYPE_CHECKING:
     from privet.config.problems import Problem
+
+
+# The questions of `privet init`: who is protected, what may be known of each column, what all answers may tell.
+
+
+_KINDS = ("integer", "number", "boolean", "category", "date", "timestamp", "text")
+_ENDS = {"integer": "0:120", "number": "0:2000", "date": "2025-01-01:2025-12-31", "timestamp": "2025-01-01..2026-01-01"}
+
+
+def ask_for_rest(draft: Draft) -> Draft:
+    """Return the draft with what the custodian answers; an empty answer leaves a note, or what is usual."""
+    click.echo("All that you answer becomes public. Do not look it up in the data: say what is known anyway.")
+    tables = tuple(_ask_table(table) for table in draft.tables)
+    budget = draft.budget
+    if budget is None:
+        budget = _until_read("What may all answers together tell? such as epsilon=1,delta=1e-6", budget_from_spec)
+    return replace(draft, tables=tables, budget=budget)
+
+
+def _ask_table(table: DraftTable) -> DraftTable:
+    click.echo("")
+    click.echo(f"Table {printable(table.name)}, columns: {', '.join(printable(one.name) for one in table.columns)}")
+    names = {one.name for one in table.columns}
+    if not table.public and table.unit is None and table.link is None:
+
+        def owner(text: str) -> str:
+            if "->" not in text and text != "rows" and text not in names:
+                raise RequestError(f"there is no column {text!r}; say one of the columns, rows, or a link")
+            return text
+
+        question = "Whose is a row? a column; or rows (each by itself); or a link such as visit_id -> visits.id"
+        whose = _until_read(question, owner)
+        linked = whose is not None and "->" in whose
+        table = replace(table, unit=None if linked else whose, link=whose if linked else None)
+    for column in table.columns:
+        if column.declared is None:
+            table = _ask_column(table, column, bounds=column.name != table.unit)
+    if (table.link or table.unit not in (None, "rows")) and table.contribution is None:
+        question = "What does one person typically give? such as groups=3,rows=2"
+        table = replace(table, contribution=_until_read(question, contribution_from_spec))
+    return table
+
+
+def _ask_column(table: DraftTable, column: DraftColumn, *, bounds: bool) -> DraftTable:
+    """Return the table with a column declared; who is protected needs no bounds, and its kind only if unknown."""
+    name = printable(column.name)
+    if not bounds and column.kind is not None:
+        return table
+    kind = click.prompt(f"  {name}: kind", type=click.Choice(_KINDS), default=column.kind or "text", err=True)
+    while True:
+        spec = kind
+        if kind in _ENDS and bounds:
+            ends = _answer(f"  {name}: lowest and highest, such as {_ENDS[kind]}; empty for none")
+            spec = f"{kind}:{ends}" if ends else kind
+        if kind in ("category", "text") and bounds:
+            values = _answer(f"  {name}: its public values, with commas between them; empty for none")
+            spec = f"category:{values}" if values else "text"
+        try:
+            made = with_column(table, column.name, spec)
+        except RequestError as error:
+            click.echo(f"  {error}", err=True)
+            continue
+        if bounds and click.confirm(f"  {name}: may it be missing (NULL)?", default=False, err=True):
+            made = with_column(table, column.name, f"{spec}:nullable")
+        return made
+
+
+def _until_read(question: str, reader: Callable[[str], str]) -> str | None:
+    while True:
+        text = _answer(f"  {question}; empty to fill in later")
+        if not text:
+            return None
+        try:
+            return reader(text)
+        except RequestError as error:
+            click.echo(f"  {error}", err=True)
+
+
+def _answer(question: str) -> str:
+    return str(click.prompt(question, default="", show_default=False, err=True)).strip()
+
+
+# From the options of `privet init` to a draft: which tables there are, their columns, and what was said about them.
+
+
+_VALUE = re.compile(r"[\d\s.,:;+\-/%$€£eE]*|.*@.*|true|false|null|none|na|nan", re.IGNORECASE)
+_LONGEST_NAME = 80
+
+
+def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
+    """Return a draft of what the options say; refuse an option that is about nothing."""
+    sources = _sources(said["files"], said["tables"])
+    draft = {name: _table(name, patterns, output) for name, patterns in sources.items()}
+    for name in said["public"]:
+        draft[_known(name, draft)] = replace(draft[_known(name, draft)], public=True)
+    for option in said["links"]:
+        name, link = _named(option, "--link", "drugs='visit_id -> visits.id'")
+        draft[_known(name, draft)] = replace(draft[_known(name, draft)], link=link)
+    for option in said["units"]:
+        _say_unit(option, draft)
+    for option in said["columns"]:
+        _say_column(option, draft)
+    for option in said["gifts"]:
+        _say_contribution(option, draft)
+    analysts = tuple(_named(option, "--analyst", "alice=epsilon=1,delta=1e-7") for option in said["analysts"])
+    return Draft(
+        tables=tuple(draft.values()),
+        budget=None if said["budget"] is None else budget_from_spec(said["budget"]),
+        analysts=tuple((name, budget_from_spec(budget)) for name, budget in analysts),
+    )
+
+
+def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    pairs = [_named(option, "--table", "visits='data/visits-*.parquet'") for option in tables]
+    for file in files:
+        paths = paths_at(file)
+        if not paths:
+            raise RequestError(f"there is no file {file!r}")
+        pairs += [(_name_of(path), path) for path in paths]
+    for name, pattern in pairs:
+        if name in found:
+            raise RequestError(f"two tables would be called {name!r}; name them: --table NAME={pattern!r}")
+        found[name] = [pattern]
+    if not found:
+        raise RequestError("give the files that hold the tables, such as: privet init data/*.parquet")
+    return found
+
+
+def _name_of(path: str) -> str:
+    stem = os.path.basename(path).split(".")[0]
+    return re.sub(r"\W+", "_", stem).strip("_") or "table"
+
+
+def _table(name: str, patterns: list[str], output: Path) -> DraftTable:
+    described = columns_at(name, patterns)
+    plain = any(path.lower().split(".")[-1] not in ("parquet", "pq") for one in patterns for path in paths_at(one))
+    if plain:
+        _check_header(name, [column for column, _ in described])
+    folder = os.path.dirname(os.path.abspath(output))
+    written = tuple(_relative(os.path.abspath(pattern), folder) for pattern in patterns)
+    return DraftTable(
+        name=name,
+        source=written[0] if len(written) == 1 else written,
+        columns=tuple(DraftColumn(one, None if plain else kind) for one, kind in described if kind is not None),
+        unread=tuple(one for one, kind in described if kind is None),
+    )
+
+
+def _check_header(name: str, columns: list[str]) -> None:
+    """Refuse a first line that looks like a row: its values would be written into a file that is public."""
+    for column in columns:
+        if not column.strip() or len(column) > _LONGEST_NAME or _VALUE.fullmatch(column.strip()):
+            raise RequestError(
+                f"the first line of table {name!r} does not look like names of columns, and is not shown since it may "
+                "be a row; put a line of names above it, or use Parquet"
+            )
+
+
+def _relative(path: str, folder: str) -> str:
+    inside = os.path.relpath(path, folder)
+    return (path if inside.startswith("..") else inside).replace(os.sep, "/")
+
+
+def _say_unit(option: str, draft: dict[str, DraftTable]) -> None:
+    name, _, column = option.rpartition("=")
+    tables = (
+        [_known(name, draft)] if name else [table for table, one in draft.items() if not one.public and not one.link]
+    )
+    holding = [table for table in tables if column == "rows" or column in _names(draft[table])]
+    if not holding:
+        known = sorted({one for table in tables for one in _names(draft[table])})
+        raise RequestError(f"no table has a column {column!r} for --unit; {nearest(column, known)}")
+    for table in holding:
+        draft[table] = replace(draft[table], unit=column)
+
+
+def _say_column(option: str, draft: dict[str, DraftTable]) -> None:
+    left, spec = _named(option, "--column", "age=integer:0:120")
+    table, _, inner = left.partition(".")
+    pairs = [(name, left) for name, one in draft.items() if left in _names(one)]
+    if table in draft and inner in _names(draft[table]):
+        pairs = [(table, inner)]
+    if not pairs:
+        known = sorted({column for one in draft.values() for column in _names(one)})
+        raise RequestError(f"no table has a column {left!r} for --column; {nearest(left, known)}")
+    for name, column in pairs:
+        draft[name] = with_column(draft[name], column, spec)
+
+
+def with_column(table: DraftTable, name: str, spec: str) -> DraftTable:
+    """Return a table with one of its columns declared as a few signs say."""
+    columns = tuple(
+        replace(one, declared=column_from_spec(spec, stored=one.kind)) if one.name == name else one
+        for one in table.columns
+    )
+    return replace(table, columns=columns)
+
+
+def _say_contribution(option: str, draft: dict[str, DraftTable]) -> None:
+    name, found, spec = option.partition(":")
+    people = [one for one in draft if not draft[one].public and draft[one].unit != "rows"]
+    tables = [_known(name, draft)] if found else people
+    for table in tables:
+        draft[table] = replace(draft[table], contribution=contribution_from_spec(spec if found else option))
+
+
+def _names(table: DraftTable) -> list[str]:
+    return [column.name for column in table.columns]
+
+
+def _known(name: str, draft: Mapping[str, DraftTable]) -> str:
+    if name not in draft:
+        raise RequestError(f"there is no table {name!r}; {nearest(name, draft)}")
+    return name
+
+
+def _named(option: str, flag: str, example: str) -> tuple[str, str]:
+    name, found, rest = option.partition("=")
+    if not found or not name.strip() or not rest.strip():
+        raise RequestError(f"{flag} {option!r} is not understood; write {flag} {example}")
+    return name.strip(), rest.strip()
 
 
 @click.command()
@@ -52,9 +283,6 @@ def command(**said: Any) -> None:
     from privet.config.draft import write_draft
     from privet.config.problems import BadConfig
     from privet.core.errors import RequestError
-
-    from .init_questions import ask_for_rest
-    from .init_tables import make_draft
 
     output, as_json = Path(said["output"]), bool(said["as_json"])
     if _is_there(output) and not said["force"]:

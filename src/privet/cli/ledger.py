@@ -2,11 +2,557 @@
 
 from __future__ import annotations
 
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from .ledger_changes import clear, limit, reschedule, top_up
-from .ledger_copies import backup, export, restore
-from .ledger_reading import list_entries, review, show, verify
+from .screen import (
+    counting_number,
+    json_option,
+    number,
+    print_facts,
+    print_json,
+    print_table,
+    print_text,
+    printable,
+    show_cost,
+    whole_number,
+    working,
+)
+from .targets import config_option, existing_ledger, ledger_command, ledger_option
+
+if TYPE_CHECKING:
+    from privet.core.budget import Budget
+    from privet.ledger.entries import Written
+
+
+# An entry of a ledger in a few words.
+
+
+def listed(one: Written) -> dict[str, Any]:
+    """Return an entry as a list of entries shows it."""
+    from privet.ledger.entries import kind_of, write_time
+
+    return {
+        "entry": one.number,
+        "time": write_time(one.time),
+        "kind": kind_of(one.record),
+        "account": getattr(one.record, "account", None),
+        "what": _what(one),
+    }
+
+
+def _what(one: Written) -> str:
+    """Return in a few words what an entry is about."""
+    from privet.ledger.entries import (
+        AccountOpened,
+        Answered,
+        Charged,
+        Cleared,
+        Failed,
+        Limited,
+        Opened,
+        Rescheduled,
+        ToppedUp,
+        write_time,
+    )
+
+    match one.record:
+        case Opened(cap=cap) | AccountOpened(cap=cap):
+            return cap.budget.describe()
+        case ToppedUp(cap=cap, reason=reason):
+            return f"adds {cap.budget.describe()}: {reason}"
+        case Limited(per_query=most, reason=reason):
+            return f"one query may cost {'anything' if most is None else most.describe()}: {reason}"
+        case Rescheduled(expires=until, reason=reason):
+            return f"spending ends {'never' if until is None else write_time(until)}: {reason}"
+        case Charged(shared=int(shared)):
+            return f"repeats the answer that entry {shared} paid for"
+        case Charged() as charge:
+            try:
+                return _asked(charge.facts)
+            except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+                return "a charge that tells of its plan in other words than Privet's"
+        case Answered(charge=charge):
+            return f"to entry {charge}"
+        case Failed(charge=charge):
+            return f"of the database, after entry {charge}"
+        case Cleared(reason=reason):
+            return reason
+    return ""
+
+
+def _asked(facts: dict[str, Any]) -> str:
+    cost = cost_words(facts.get("cost") or {})
+    sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
+    by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
+    where = f" where {plain_sql(facts['where'])}" if facts.get("where") else ""
+    return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge that tells no more"
+
+
+def cost_words(cost: dict[str, float]) -> str:
+    """Return what an answer costs by itself, rounded up; amounts of nothing are left out."""
+    return ", ".join(f"{name} {show_cost(cost[name])}" for name in ("epsilon", "rho", "delta") if cost.get(name))
+
+
+def plain_sql(text: str) -> str:
+    """Return SQL as people write it: plain names without quotes, and no brackets around the whole."""
+    text = re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", text)
+    inner, depth = text[1:-1], 0
+    if not (text.startswith("(") and text.endswith(")")) or "'" in text:
+        return text
+    for letter in inner:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth < 0:
+            return text
+    return inner
+
+
+def _sum(told: str) -> str:
+    return told.replace(" in each group", "").removeprefix("the ").removeprefix("a ")
+
+
+# What a custodian may change: `privet ledger top-up`, `limit`, `reschedule`, `clear`, each an entry with a reason.
+
+
+@ledger_command("top-up")
+@click.option("--epsilon", type=number, help="How much epsilon is added.")
+@click.option("--delta", type=number, help="How much delta is added, for an (epsilon, delta) budget.")
+@click.option("--rho", type=number, help="How much rho is added, for a budget that counts rho.")
+@click.option("--account", help="Whose budget; the data set's if left out.")
+@click.option("--reason", required=True, help="Why: it is recorded.")
+def top_up(
+    config: Path,
+    ledger_path: Path | None,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    account: str | None,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Add to a budget. What was spent stays spent, and the promise is then the sum.
+
+    \b
+    Example:
+      privet ledger top-up --epsilon 1 --delta 1e-7 --reason "second study"
+      privet ledger top-up --epsilon 0.5 --account ana --reason "a question more"
+    """
+    budget = _budget(epsilon, delta, rho)
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.top_up(budget, reason=reason, account=account)
+        now, head = ledger.budget_of(account), ledger.head()
+    if as_json:
+        print_json({"account": account, "budget": now.describe(), "head": head})
+        return
+    print_text(f"The budget of {account or 'the data set'} is now {now.describe()}.")
+
+
+@ledger_command("limit")
+@click.option("--epsilon", type=number, help="The most epsilon that one query may cost.")
+@click.option("--delta", type=number, help="The delta at which that holds, for an (epsilon, delta) budget.")
+@click.option("--rho", type=number, help="The most rho that one query may cost, for a budget that counts rho.")
+@click.option("--none", "unlimited", is_flag=True, help="Take the limit away.")
+@click.option("--reason", required=True, help="Why: it is recorded.")
+def limit(
+    config: Path,
+    ledger_path: Path | None,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    rho: Fraction | None,
+    unlimited: bool,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Change the most that one query may cost. Say the same in privet.toml, or it will not open.
+
+    \b
+    Example:
+      privet ledger limit --epsilon 0.5 --delta 1e-8 --reason "no more big questions"
+      privet ledger limit --none --reason "the pilot is over"
+    """
+    from privet.core.errors import RequestError
+
+    if unlimited and (epsilon, delta, rho) != (None, None, None):
+        raise RequestError("say how much one query may cost, or --none, not both")
+    most = None if unlimited else _budget(epsilon, delta, rho)
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.limit(most, reason=reason)
+        head = ledger.head()
+    told = None if most is None else most.describe()
+    if as_json:
+        print_json({"per_query": told, "head": head})
+        return
+    print_text(f"One query may cost {told or 'anything that the budget admits'} from now on.")
+
+
+@ledger_command("reschedule")
+@click.argument("until")
+@click.option("--account", help="Whose spending ends then; the data set's if left out.")
+@click.option("--reason", required=True, help="Why: it is recorded.")
+def reschedule(
+    config: Path, ledger_path: Path | None, until: str, account: str | None, reason: str, as_json: bool
+) -> None:
+    """Change when spending ends, or say never. What was spent stays spent. Say the same in privet.toml.
+
+    \b
+    Example:
+      privet ledger reschedule 2027-12-31T23:59:59Z --reason "the study was extended"
+      privet ledger reschedule never --account ana --reason "ana stays"
+    """
+    import datetime
+
+    from privet.core.errors import BadParameter
+    from privet.ledger.entries import write_time
+
+    try:
+        when = None if until == "never" else datetime.datetime.fromisoformat(until)
+    except ValueError:
+        raise BadParameter("UNTIL", until, "a time with its zone, such as 2027-12-31T23:59:59Z, or never") from None
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.reschedule(when, reason=reason, account=account)
+        ends, head = ledger.expires(account), ledger.head()
+    told = None if ends is None else write_time(ends)
+    if as_json:
+        print_json({"account": account, "expires": told, "head": head})
+        return
+    print_text(f"Spending of {account or 'the data set'} ends {f'at {told}' if told else 'never'}.")
+
+
+@ledger_command("clear")
+@click.argument("account")
+@click.option("--reason", required=True, help="Why: it is recorded.")
+def clear(config: Path, ledger_path: Path | None, account: str, reason: str, as_json: bool) -> None:
+    """Let an account spend again that was frozen because the database failed three times in a row.
+
+    \b
+    Example:
+      privet ledger clear ana --reason "the disk was full"
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.clear(account, reason=reason)
+        head = ledger.head()
+    if as_json:
+        print_json({"account": account, "head": head})
+        return
+    print_text(f"The account {account} may spend again.")
+
+
+def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None) -> Budget:
+    from privet.core.budget import Approximate, Pure, Zcdp
+    from privet.core.errors import RequestError
+
+    if rho is not None and epsilon is None and delta is None:
+        return Zcdp(rho=rho)
+    if rho is None and epsilon is not None:
+        return Pure(epsilon=epsilon) if delta is None else Approximate(epsilon=epsilon, delta=delta)
+    raise RequestError("say how much in one way: --epsilon, --epsilon and --delta, or --rho")
+
+
+# `privet ledger export`, `import` and `backup`: copies of a ledger, each checked as it is made or read.
+
+
+@ledger_command("export")
+@click.option("--output", type=click.Path(path_type=Path), help="A new file, instead of standard output.")
+def export(config: Path, ledger_path: Path | None, output: Path | None, as_json: bool) -> None:
+    """Write every entry with its hash as a line of JSON, oldest first.
+
+    \b
+    Example:
+      privet ledger export --output ledger.jsonl
+    """
+    from privet.core.errors import RequestError
+
+    with existing_ledger(config, ledger_path) as ledger:
+        lines, head = list(ledger.export()), ledger.head()
+    if output is None:
+        click.echo("\n".join(lines))
+        return
+    try:
+        with output.open("x", encoding="ascii") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except FileExistsError:
+        raise RequestError(f"{str(output)!r} exists already; choose another name") from None
+    except OSError:
+        raise RequestError(f"{str(output)!r} cannot be written; check the folder and who may write to it") from None
+    if as_json:
+        print_json({"entries": len(lines), "head": head, "output": str(output)})
+        return
+    print_text(f"{len(lines):,} entries are in {output}. Head:\n{head}")
+
+
+@click.command("import")
+@click.argument("source", type=click.File(encoding="utf-8"))
+@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), required=True, help="The new ledger.")
+@click.option("--head", help="A head that you kept: the lines must hold that entry.")
+@json_option
+def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> None:
+    """Make a new ledger of exported lines, after checking all of them. SOURCE is a file, or - for standard input.
+
+    An old export has forgotten what was spent after it: give the last head that you know.
+
+    \b
+    Example:
+      privet ledger import ledger.jsonl --ledger restored.ledger --head 12:9f3c...
+    """
+    from privet.core.errors import RequestError
+    from privet.ledger.sqlite.durable import SqliteLedger
+
+    try:
+        lines = [line for line in source.read().splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise RequestError("the lines are not text in UTF-8, so they are no exported ledger") from None
+    with working("checking every line"), SqliteLedger.restore(ledger_path, lines, head=head) as ledger:
+        ledger.verify()
+        last = ledger.head()
+    if as_json:
+        print_json({"entries": len(lines), "head": last, "ledger": str(ledger_path)})
+        return
+    print_text(f"{len(lines):,} entries are in {ledger_path}, the ledger is whole. Head:\n{last}")
+
+
+@ledger_command("backup")
+@click.argument("target", type=click.Path(path_type=Path))
+def backup(config: Path, ledger_path: Path | None, target: Path, as_json: bool) -> None:
+    """Copy the ledger to a new one while others go on spending.
+
+    \b
+    Example:
+      privet ledger backup copy.ledger
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.backup(target)
+        head = ledger.head()
+    if as_json:
+        print_json({"copy": str(target), "head": head})
+        return
+    print_text(f"The copy is {target}. The ledger's head:\n{head}")
+
+
+# `privet ledger list`, `show` and `verify`: what a ledger holds, and the proof that it is whole.
+
+
+@ledger_command("list")
+@click.option("--account", help="Only what is about this account.")
+@click.option("--last", type=counting_number, help="Only the latest entries, this many.")
+@click.option("--after", type=counting_number, help="Begin after the entry of this number.")
+@click.option("--limit", type=counting_number, help="At most this many entries.")
+def list_entries(
+    config: Path,
+    ledger_path: Path | None,
+    account: str | None,
+    last: int | None,
+    after: int | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List entries: charges, answers, failures and changes of the rules. A page of them is read without the rest.
+
+    \b
+    Example:
+      privet ledger list --last 10
+      privet ledger list --after 1000 --limit 50
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        if account is not None and last is not None:  # the latest of one account, wherever they are
+            entries = ledger.entries(account=account)[-last:]
+        else:
+            entries = ledger.entries(after=after or 0, limit=limit, last=last, account=account)
+        head = ledger.head()
+    if as_json:
+        print_json({"entries": [listed(one) for one in entries], "head": head})
+        return
+    rows = [_row(listed(one)) for one in entries]
+    print_table(("entry", "time (UTC)", "kind", "account", "what"), rows, right=(0,))
+    print_text(f"\nhead {head}", style="dim")
+
+
+@ledger_command("show")
+@click.argument("number", type=whole_number)
+def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> None:
+    """Show one entry whole, as it is written.
+
+    \b
+    Example:
+      privet ledger show 4
+    """
+    from privet.ledger.entries import write_entry
+
+    with existing_ledger(config, ledger_path) as ledger:
+        one = ledger.entry(number)
+    body = json.loads(write_entry(one.number, one.time, one.record))
+    if "facts" in body:
+        body["facts"] = json.loads(body["facts"])
+    if as_json:
+        print_json(body)
+        return
+    told = listed(one)
+    facts = [(name, str(told[name])) for name in ("entry", "time", "kind", "account", "what") if told[name]]
+    apart = {
+        name: body.pop(name) for name in ("v", "kind", "number", "time", "account", "text", "facts") if name in body
+    }
+    facts += [(name, _plain(value)) for name, value in body.items() if value is not None]
+    print_facts([(name, printable(text)) for name, text in facts])
+    if apart.get("text"):
+        print_text("\n" + "\n".join(printable(line) for line in apart["text"].splitlines()))
+
+
+@ledger_command("verify")
+@click.option("--head", help="A head that you kept: the ledger must still hold that entry.")
+def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bool) -> None:
+    """Prove the ledger from its file alone: every entry as it was written, every event priced again, none overspent.
+
+    \b
+    Example:
+      privet ledger verify --head 12:9f3c...
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        if head is not None:
+            type(ledger)(ledger.path, head=head).close()
+        with working("reading every entry"):
+            ledger.verify()
+        last = ledger.head()
+    entries = int(last.partition(":")[0])
+    if as_json:
+        print_json({"valid": True, "entries": entries, "head": last, "pinned": head})
+        return
+    print_text(f"The ledger is whole: {entries:,} entries, each as it was written, and nothing was overspent.")
+    if head is not None:
+        print_text(f"It still holds entry {head.partition(':')[0]}, which you kept.")
+    print_text(f"Keep this head elsewhere, to know an old copy from this one:\n{last}")
+
+
+@ledger_command("review")
+def review(config: Path, ledger_path: Path | None, as_json: bool) -> None:
+    """List releases that an earlier version made with a form of question that leaked. Changes nothing.
+
+    Of old releases the ledger holds the plan in words and not every expression: so some that are listed may be
+    harmless, and none is missing.
+
+    \b
+    Example:
+      privet ledger review
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        found, head = ledger.review(), ledger.head()
+    if as_json:
+        print_json({"releases": [one.to_dict() for one in found], "head": head})
+        return
+    if not found:
+        print_text("No release of this ledger used a form of question that leaked.")
+        return
+    rows = [
+        (str(one.entry), one.time.replace("T", " ")[:16], printable(one.account), _sure(one.sure), printable(one.why))
+        for one in found
+    ]
+    print_table(("entry", "time (UTC)", "account", "leaked", "why"), rows, right=(0,))
+    sure = sum(one.sure for one in found)
+    print_text(
+        f"\n{len(found):,} releases to look at; {sure:,} of them name such a form. Ask again what matters, with this "
+        "version: see SECURITY.md for what could be learnt."
+    )
+
+
+def _sure(sure: bool) -> str:
+    return "can have" if sure else "cannot be excluded"
+
+
+def _row(told: dict[str, Any]) -> tuple[str, ...]:
+    time = str(told["time"]).replace("T", " ")[:16]
+    return (
+        str(told["entry"]),
+        time,
+        str(told["kind"]),
+        printable(told["account"] or ""),
+        printable(str(told["what"])),
+    )
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# `privet certificate`: what a release protected, how and at what cost, for anyone who reads its numbers.
+
+
+@click.command()
+@click.argument("number", type=whole_number)
+@config_option
+@ledger_option
+@json_option
+def certificate_command(number: int, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+    """Give the certificate of a release: NUMBER is the entry of the ledger that charged or answered it.
+
+    It is public: what was protected, bounds and truncation, noise, cost, versions, and the ledger's head.
+
+    \b
+    Example:
+      privet certificate 4
+      privet certificate 4 --json > certificate.json
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        told = ledger.certificate(number)
+    if as_json:
+        print_json(told)
+        return
+    try:
+        facts = [(name, printable(text)) for name, text in _facts(told) if text]
+        releases = [_release(one) for one in told.get("releases") or []]
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+        print_json(told)  # somebody else than Privet told of the plan, in another form
+        return
+    print_facts(facts)
+    if releases:
+        print_text("")
+        heads = ("noise", "95% within", "sensitivity", "clamped to", "released sum")
+        print_table(heads, releases, right=(1,))
+    print_text(f"\nchain {told['chain']}\nhead  {told['head']}", style="dim")
+
+
+def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
+    from privet.ledger.codec import read_budget
+
+    cost = cost_words(told.get("cost") or {})
+    versions = [f"{table} {label}" for table, label in told["versions"].items() if label]
+    promise = read_budget(told["promise"]["data set"]).describe()
+    if told["repeats"] is not None:
+        cost += f", but nothing of the data set's budget: it repeats the answer that entry {told['repeats']} paid for"
+    return [
+        ("entry", f"{told['entry']}, {told['time']}, by {told['account']}"),
+        ("protects", _protected(told)),
+        ("bounding", str(told.get("bounding") or "")),
+        (
+            "groups",
+            f"{', '.join(map(plain_sql, told['group_by']))} ({told.get('keys')})" if told.get("group_by") else "",
+        ),
+        ("where", plain_sql(told.get("where") or "")),
+        ("cost", cost or " ".join(told["words"])),
+        ("promise", f"{promise}, for all releases of this ledger together"),
+        ("versions", "; ".join([*versions, f"Privet {told['privet']}" if "privet" in told else ""]).strip("; ")),
+        ("answer", "none was released" if told["answer"] is None else f"in entry {told['answer']}"),
+    ]
+
+
+def _protected(told: dict[str, Any]) -> str:
+    if "protects" not in told:
+        return ""
+    return f"{told['protects']} of {told.get('table')}, {told.get('neighbors')} neighbours"
+
+
+def _release(one: dict[str, Any]) -> tuple[str, ...]:
+    """Return one released sum as a row; a later version may tell less of it, or more."""
+    ends, width, moved = one.get("clamped_to"), one.get("half_width_95"), one.get("sensitivity")
+    return (
+        str(one.get("noise", "")),
+        "" if width is None else f"±{width:,.4g}",
+        "" if moved is None else f"{moved:,.4g} ({one.get('norm')})",
+        "" if ends is None else f"{ends[0]:,.6g} to {ends[1]:,.6g}",
+        printable(str(one.get("sum", ""))),
+    )
 
 
 @click.group()

@@ -3,9 +3,9 @@
 `read_config` reads the file and nothing else: no data, no ledger. Sessions over it are opened in `sessions`.
 """
 
+from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules
 from .problems import BadConfig, Problem
 from .reading import read_config
-from .values import Analyst, Config, EngineLimits, LedgerPlace, Rules
 
 __all__ = [
     "Analyst",

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
 
-from privet.core.errors import PrivetError, RequestError
-from privet.engines.inspection import inspect
-from privet.ledger.folder import locate
-from privet.ledger.sqlite import SqliteLedger
+from privet.accounting.summaries import promise
+from privet.core import given
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import PrivetError, RequestError, raise_alone
+from privet.core.links import followed
+from privet.core.schema import ColumnFacts, Schema, Table
+from privet.core.unit import Nobody, Person, Rows, Window, person_column
+from privet.engines.duckdb.inspection import inspect
+from privet.engines.duckdb.sources import DatabaseTable, paths_at
+from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.place import locate
 
+from .declared import Config, check_config
 from .sessions import open_engine
-from .values import Config, check_config
 
 
 @dataclass(frozen=True)
@@ -66,3 +81,231 @@ def check_ledger(config: Config) -> None:
             keys_share=rules.keys_share,
             head=place.head,
         ).close()
+
+
+# A fingerprint of the data, for the custodian alone: has a table changed while its version says that it has not?
+#
+# It is an HMAC under the custodian's key over the bytes of the sources. It is kept in a file beside the privet.toml,
+# and is no part of a plan, a digest, an export or a certificate: whoever lacks the key learns nothing from it.
+
+
+_DOMAIN = b"privet fingerprint 1\n"
+_FORMAT = 1
+_LEAST_KEY = 32
+_LARGEST_KEY = 4096
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a comparison found: tables seen for the first time in their version, unchanged ones, changed ones."""
+
+    file: Path
+    new: tuple[str, ...]
+    same: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+def compare(config: Config, key_file: Path) -> Compared:
+    """Return which tables have changed since their version was first seen, and remember those that are new."""
+    check_config(config)
+    key = read_key(Path(given.path(key_file, "key_file", "the path of the custodian's key")))
+    place = config.path.with_name(f"{config.path.stem}.fingerprints.json")
+    known = _read(place, key)
+    new, same, changed = list[str](), list[str](), list[str]()
+    for name, table in config.tables.items():
+        found, versions = fingerprint(key, name, table), known.setdefault(name, {})
+        held = versions.get(table.schema.version)
+        if held is None:
+            versions[table.schema.version] = found
+            new.append(name)
+        else:
+            (same if hmac.compare_digest(held, found) else changed).append(name)
+    if new:
+        _write(place, key, known)
+    return Compared(place, tuple(new), tuple(same), tuple(changed))
+
+
+def fingerprint(key: bytes, name: str, table: Table) -> str:
+    """Return the HMAC-SHA256 of the bytes of a table's files, each after its length, in the order of their paths.
+
+    Guarantee: a pseudorandom function of the files, so that without the key two tables cannot be told apart by it.
+    """
+    source = table.source
+    patterns = [source.path] if isinstance(source, DatabaseTable) else [source] if isinstance(source, str) else source
+    paths = sorted(path for pattern in patterns for path in paths_at(str(pattern)))  # type: ignore[attr-defined]
+    if not paths:
+        raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
+    code = hmac.new(key, _DOMAIN, hashlib.sha256)
+    try:
+        for path in paths:
+            with open(path, "rb") as file:
+                code.update(os.fstat(file.fileno()).st_size.to_bytes(8, "big"))
+                while block := file.read(_BLOCK):
+                    code.update(block)
+    except OSError:
+        raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
+    return code.hexdigest()
+
+
+def read_key(path: Path) -> bytes:
+    """Return the custodian's key; one is made where there is no file, and others may not read it."""
+    try:
+        if not path.exists():
+            _create(path, secrets.token_bytes(_LEAST_KEY))
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise RequestError(f"the key_file {str(path)!r} is not a file")
+        if os.name == "posix" and mode & 0o077:
+            raise RequestError(f"others may read or write the key {str(path)!r}; run: chmod 600 {path}")
+        with path.open("rb") as file:
+            key = file.read(_LARGEST_KEY + 1)
+    except OSError:
+        told = f"the key_file {str(path)!r} cannot be read or made; check its folder and who owns it"
+        raise_alone(RequestError(told))
+    if not _LEAST_KEY <= len(key) <= _LARGEST_KEY:
+        raise RequestError(f"the key_file {str(path)!r} must have {_LEAST_KEY} to {_LARGEST_KEY} random bytes")
+    return key
+
+
+def _read(place: Path, key: bytes) -> dict[str, dict[str, str]]:
+    if not place.exists():
+        return {}
+    try:
+        held = json.loads(place.read_text(encoding="utf-8"))
+        known = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in held["tables"].items()}
+        written = held["format"], held["key"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise_alone(RequestError(f"{place} is not a file of fingerprints; move it away to start anew"))
+    if written != (_FORMAT, _name_of(key)):
+        raise RequestError(f"{place} was made with another key_file; use that one, or move the file away to start anew")
+    return known
+
+
+def _write(place: Path, key: bytes, known: dict[str, dict[str, str]]) -> None:
+    text = json.dumps({"format": _FORMAT, "key": _name_of(key), "tables": known}, indent=2, sort_keys=True)
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    try:
+        _create(temporary, text.encode())
+        os.replace(temporary, place)
+    except OSError:
+        raise_alone(RequestError(f"{place} cannot be written; check its folder and who owns it"))
+
+
+def _create(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _name_of(key: bytes) -> str:
+    """Return what tells keys apart and says nothing about them."""
+    return hmac.new(key, b"privet fingerprint key\n", hashlib.sha256).hexdigest()[:16]
+
+
+# What a privet.toml protects and promises, in plain words; and what is well declared and still worth a second look.
+
+
+_LARGE_DELTA = Fraction(1, 10**4)
+
+
+def tables_in_words(config: Config) -> dict[str, tuple[str, ...]]:
+    """Return what each table protects, and what is public about it."""
+    check_config(config)
+    owned = followed({name: table.schema for name, table in config.tables.items()})
+    return {name: tuple(_table(owned[name])) for name in config.tables}
+
+
+def promise_in_words(config: Config) -> tuple[str, ...]:
+    """Return what the data set's budget promises to one of those whom its tables protect."""
+    check_config(config)
+    schemas = followed({name: table.schema for name, table in config.tables.items()})
+    private = [schema for schema in schemas.values() if not isinstance(schema.unit, Nobody)]
+    changed = private and all(schema.neighbors == "change-one" for schema in private)
+    columns = {person_column(schema.unit) or "row" for schema in private}
+    who = f"one {columns.pop()}" if len(columns) == 1 else "one person"
+    return promise(config.rules.budget, neighbors="change-one" if changed else "add-remove", who=who)
+
+
+def notes(config: Config) -> tuple[str, ...]:
+    """Return what is allowed and may not be meant."""
+    return tuple(_notes(config))
+
+
+def _table(schema: Schema) -> Iterator[str]:
+    match schema.unit:
+        case Nobody():
+            yield "Public: it protects nobody, and is there to be joined to private tables."
+            return
+        case Rows(group=group):
+            yield "Protects each row by itself: a person with several rows is not protected as a whole."
+            one = "one row"
+        case Person(column=column, group=group):
+            yield f"Protects all rows of each {column} together."
+            one = f"one {column}"
+        case Window(person=person, group=group):
+            yield f"Protects {replace(schema.unit, group=1)}; a person's rows further apart are not protected together."
+            one = f"one {person} in such a time"
+    if group > 1:
+        yield f"Any {group} of them are protected as if they were one, at {group} times the noise."
+    if schema.link is not None:
+        yield f"Whose a row is follows from {schema.link.via}, which leads to {schema.link.column} of {schema.link.to}."
+    if schema.neighbors == "add-remove":
+        yield f"Whether {one} is in the table at all is part of what is protected."
+    else:
+        number = "" if schema.units is None else f", {schema.units:,},"
+        yield f"What {one} says is protected; how many there are{number} is public."
+    if isinstance(schema.unit, (Person, Window)):
+        give = schema.contribution
+        each = "" if give.groups == 1 else f" in each of {give.groups} groups"
+        yield (
+            f"{one[0].upper()}{one[1:]} is expected to give up to {_several(give.rows, 'row')}{each}; what they give "
+            "beyond that is scaled down."
+        )
+    said = {schema.unit.column} if isinstance(schema.unit, Person) else set()
+    said |= set() if schema.link is None else {schema.link.via}
+    yield from _columns({name: column for name, column in schema.columns.items() if name not in said})
+
+
+def _columns(columns: Mapping[str, ColumnFacts]) -> Iterator[str]:
+    bounded = [name for name, column in columns.items() if column.low is not None]
+    listed = [name for name, column in columns.items() if column.values is not None]
+    neither = [name for name in columns if name not in bounded and name not in listed]
+    facts = ["names and kinds of columns"]
+    facts += [f"bounds ({', '.join(bounded)})"] if bounded else []
+    facts += [f"values ({', '.join(listed)})"] if listed else []
+    yield f"Public: {', '.join(facts)}."
+    if neither:
+        yield f"Cannot be summed, and groups of them must be found in the data: {', '.join(neither)}."
+
+
+def _notes(config: Config) -> Iterator[str]:
+    budget = config.rules.budget
+    if isinstance(budget, Approximate) and budget.delta > _LARGE_DELTA:
+        yield (
+            f"A delta of {float(budget.delta):g} allows that all about one person in "
+            f"{int(1 / budget.delta):,} comes out; it is usually far below one in the number of people."
+        )
+    for name, table in config.tables.items():
+        units = table.schema.units
+        if isinstance(budget, Approximate) and units is not None and budget.delta * units >= 1:
+            yield f"The delta is no smaller than one in the {units:,} units of {name}: it could give away a whole one."
+        if not table.schema.version and not isinstance(table.schema.unit, Nobody):
+            yield f'{name} has no version: when its data change, give it one (version = "..."), or old answers stay.'
+    for name, analyst in config.analysts.items():
+        if analyst.budget is not None and _exceeds(analyst.budget, budget):
+            yield f"The cap of {name} is larger than the data set's budget, which holds all the same."
+        if isinstance(analyst.budget, Pure) and isinstance(budget, Approximate):
+            yield f"{name} has a pure epsilon: groups must be declared ones; a delta would allow others."
+    if not config.analysts:
+        yield "No analysts are named: whoever may open this file shares the one budget."
+
+
+def _exceeds(cap: Budget, budget: Budget) -> bool:
+    own, whole = (one.rho if isinstance(one, Zcdp) else one.epsilon for one in (cap, budget))
+    return isinstance(cap, Zcdp) == isinstance(budget, Zcdp) and own > whole
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Table
 from privet.core.unit import Link
-from privet.engines.duckdb import DuckDB
-from privet.ledger.sqlite import SqliteLedger
+from privet.engines.duckdb.engine import DuckDB
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.session import Session
 
+from .declared import Config
 from .reading import read_config
-from .values import Config
-from .views import views_about
+from .tables import views_about
 
 EVERYBODY = "everybody"
 """The account that pays where a privet.toml names no analysts: all share the data set's budget."""

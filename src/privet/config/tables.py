@@ -3,21 +3,92 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.links import followed
-from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, Contribution, PublicTable, Table
+from privet.core.relation import tables_of
+from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
 from privet.core.sensitivity import Neighbors
-from privet.core.unit import Person, Rows, Unit, Window, unit_columns
-from privet.engines.sources import DatabaseTable
+from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
+from privet.engines.duckdb.sources import DatabaseTable
+from privet.query.rows import PrivateRows
+from privet.query.sql.parse import MOST_CHARACTERS, parse_view
 
 from .columns import read_columns
-from .links import check_links, neighbors_of, read_link
+from .declared import integer, label, path_in, pattern_in, text
 from .problems import Section, nearest
-from .scalars import integer, label, path_in, pattern_in, text
+
+# Links between tables as privet.toml writes them: `visit_id -> visits.id`, and where they lead.
+
+
+_LINK = re.compile(r"\s*(?P<via>\S(?:.*\S)?)\s*->\s*(?P<to>[^.]*[^.\s])\s*\.\s*(?P<column>\S(?:.*\S)?)\s*")
+
+Facts = tuple[Unit, Mapping[str, ColumnFacts]]
+
+
+def read_link(value: object) -> Link:
+    """Return the link that a text writes: a column, an arrow, a table, a dot, and the column that it leads to."""
+    found = _LINK.fullmatch(value) if isinstance(value, str) and len(value) <= 1000 else None
+    if found is None:
+        raise BadParameter("link", value, 'a column and whose key it is, such as "visit_id -> visits.id"')
+    return Link(found["via"], found["to"].strip(), found["column"])
+
+
+def check_links(sections: Mapping[str, Section], tables: Mapping[str, Facts], public: Container[str]) -> None:
+    """Note every link that does not lead from a column to one of the same kind, in a table that has people."""
+    for name, (link, columns) in tables.items():
+        if isinstance(link, Link):
+            for message in _wrong(name, link, columns, sections, tables, public):
+                sections[name].problem("link", message)
+
+
+def _wrong(
+    name: str,
+    link: Link,
+    columns: Mapping[str, ColumnFacts],
+    sections: Mapping[str, Section],
+    tables: Mapping[str, Facts],
+    public: Container[str],
+) -> list[str]:
+    if link.via not in columns:
+        return [f"names a column {link.via!r} that is not listed under columns; {nearest(link.via, columns)}"]
+    if link.to not in sections:
+        why = "is public, so nobody owns its rows" if link.to in public else "is not declared"
+        return [f"the table {link.to!r} {why}; {nearest(link.to, sections.keys() - {name})}"]
+    if _owner(name, {table: unit for table, (unit, _) in tables.items()}) is None:
+        return ["leads back to where it started; one table on the way must have a unit"]
+    if link.to not in tables:
+        return []  # what is wrong with that table is told where it stands
+    unit, others = tables[link.to]
+    if link.column not in others:
+        return [f"table {link.to!r} has no column {link.column!r}; {nearest(link.column, others)}"]
+    if columns[link.via].kind != others[link.column].kind:
+        return [f"{link.via!r} and {link.column!r} of {link.to!r} must be declared as the same kind"]
+    if isinstance(unit, Rows):
+        return [f"table {link.to!r} protects each row by itself; give it a unit column, or link elsewhere"]
+    return []
+
+
+def neighbors_of(name: str, facts: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the neighbouring relation of the table that owns the rows of another."""
+    owner = _owner(name, {table: one["unit"] for table, one in facts.items()})
+    return facts[name if owner is None or owner not in facts else owner]["neighbors"]
+
+
+def _owner(name: str, units: Mapping[str, Unit]) -> str | None:
+    """Return the table that links lead to in the end; None where they lead in a circle."""
+    seen = set[str]()
+    while isinstance(unit := units.get(name), Link):
+        if name in seen:
+            return None
+        seen.add(name)
+        name = unit.to
+    return name
+
 
 _NEIGHBORS: tuple[Neighbors, ...] = ("add-remove", "change-one")
 _UNIT = 'unit = "patient_id" (the column that says whose row it is) or unit = "rows" (each row by itself)'
@@ -192,3 +263,39 @@ def _check_names(owners: dict[str, Section], others: dict[str, Section]) -> None
         if name.casefold() in folded:
             section.problem(None, f"there is a table {folded[name.casefold()]!r} already; rename one of them")
         folded.setdefault(name.casefold(), name)
+
+
+# Views as privet.toml writes them: names for SELECTs over the tables whose rows still belong to people.
+
+
+def read_views(root: Section, tables: Mapping[str, Table]) -> dict[str, str]:
+    """Return the views that are declared well, in their order; each may use those before it."""
+    section = root.section("views", '[views] with adults = "SELECT * FROM visits WHERE age >= 18"')
+    if section is None:
+        return {}
+    found = {name: section.read(name, text(name, most=MOST_CHARACTERS), "") for name in section.data}
+    section.finish()
+    if root.problems.found:  # what is wrong with the tables is told first
+        return {}
+    read: dict[str, PrivateRows] = {}
+    schemas = followed({name: table.schema for name, table in tables.items()})
+    taken = {name.casefold() for name in schemas}
+    for name, sql in found.items():
+        if name.casefold() in taken:
+            section.problem(name, "is the name of a table or of another view; give it one of its own")
+            continue
+        taken.add(name.casefold())
+        try:
+            read[name] = parse_view(sql, schemas, read)
+        except RequestError as error:
+            section.problem(name, str(error))
+    return found
+
+
+def views_about(views: Mapping[str, str], tables: Mapping[str, Table], about: Collection[str]) -> dict[str, str]:
+    """Return the views of those tables that may be asked about."""
+    schemas = followed({name: table.schema for name, table in tables.items()})
+    read: dict[str, PrivateRows] = {}
+    for name, sql in views.items():
+        read[name] = parse_view(sql, schemas, read)
+    return {name: views[name] for name, one in read.items() if set(tables_of(one.table)) <= set(about)}

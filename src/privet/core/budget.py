@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from .exact import open_probability, positive
+from .numbers import open_probability, positive
 
 
 @dataclass(frozen=True, kw_only=True)

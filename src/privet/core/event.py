@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Protocol, cast, runtime_checkable
 
 from .errors import RequestError
-from .exact import read_order, whole
 from .given import is_a, listed
+from .numbers import read_order, whole
 from .pair import NoPair, Pair
 from .rounding import float_up
 

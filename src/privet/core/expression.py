@@ -14,7 +14,7 @@ Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None
 
 @wired("Column", "name")
 @dataclass(frozen=True)
-class Column:
+class ColumnRef:
     """A column of the table, or of the released rows, by name."""
 
     name: str
@@ -54,4 +54,4 @@ class Call:
         check_fields(self)
 
 
-Expression = Column | Literal | Call
+Expression = ColumnRef | Literal | Call

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from .errors import RequestError, UnknownName
-from .schema import Column, Schema
+from .schema import ColumnFacts, Schema
 from .unit import Link, Nobody, Person, Rows, unit_columns
 
 
@@ -83,7 +83,7 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
             f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "
             f"neighbors={target.neighbors!r} for both"
         )
-    columns: dict[str, Column] = dict(schema.columns)
+    columns: dict[str, ColumnFacts] = dict(schema.columns)
     # the link says who it is, under its own name or as one more column; or the target does, in columns of its own
     theirs = {name: schema.columns[link.via] for name in unit_columns(target.unit) if name != link.via}
     if not _is_person(link, target):
@@ -94,7 +94,7 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
     return replace(schema, unit=target.unit, columns=columns, version=version, link=link)
 
 
-def _new(name: str, owner: str, columns: Mapping[str, Column]) -> str:
+def _new(name: str, owner: str, columns: Mapping[str, ColumnFacts]) -> str:
     if owner.casefold() in {column.casefold() for column in columns}:
         raise RequestError(
             f"table {name!r} has a column {owner!r} of its own and a link to who owns its rows, which is called so "

@@ -7,18 +7,17 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from .budget import Budget
-from .entry import Entry, Plain
 from .event import Event
 from .event import Exact as Amount
-from .receipt import Receipt
-from .scan import Exact, Scan
+from .records import Entry, Plain, Receipt
+from .scan import Scan, SealedSums
 
 
 @runtime_checkable
 class Engine(Protocol):
     """Where the data is. It answers scans and nothing else."""
 
-    def scan(self, scan: Scan) -> Exact:
+    def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed.
 
         With `places`, the weights of the rows at each place come back, for the groups that have rows. With `discovery`,

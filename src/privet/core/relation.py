@@ -84,7 +84,7 @@ class Within:
 
 @wired("Group", "source", "keys", "aggregates", "where")
 @dataclass(frozen=True)
-class Group:
+class GroupWithin:
     """One row for each unit and each combination of further keys: GROUP BY the unit, or DISTINCT without aggregates."""
 
     source: Relation
@@ -145,7 +145,7 @@ class Union:
             raise BadParameter("sources", self.sources, "at least one relation")
 
 
-Relation = str | Derive | Join | Group | Rank | Union
+Relation = str | Derive | Join | GroupWithin | Rank | Union
 """A table by its name, or what is made of others."""
 
 

@@ -12,8 +12,8 @@ from typing import Literal, NoReturn
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError, Unsupported, quote
-from .exact import whole
 from .expression import Expression
+from .numbers import whole
 from .relation import Relation
 from .schema import Key, Schema
 from .unit import Link, Nobody, Rows
@@ -317,7 +317,7 @@ Counts = tuple[Sequence[int], Sequence[int]]
 """The places of a group at which there are rows, rising, and the weight of the rows at each."""
 
 
-class Exact:
+class SealedSums:
     """Exact sums per group, or counts by place, sealed: only the release room opens them."""
 
     __slots__ = ("_groups", "_places")

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .exact import positive, rational, whole
 from .given import path
+from .numbers import positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Rows, Unit, Window
 from .wire import wired
@@ -56,7 +56,7 @@ HELD: Mapping[str, type] = {
 
 @wired("Column", "kind", "low", "high", "step", "values", "nullable")
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ColumnFacts:
     """A column: its kind, and the public facts that are declared about its values.
 
     Values outside `low` and `high` are clamped before they count. `values` are the public keys of a category.
@@ -91,23 +91,23 @@ class Column:
             raise BadParameter("low", str(self.low), f"at most high, which is {self.high}")
 
 
-def integer(low: object = None, high: object = None, *, nullable: bool = False) -> Column:
+def integer(low: object = None, high: object = None, *, nullable: bool = False) -> ColumnFacts:
     """Return a column of whole numbers, with public bounds if it is to be summed or grouped by."""
     if low is None and high is None:
-        return Column(kind="integer", nullable=nullable)
+        return ColumnFacts(kind="integer", nullable=nullable)
     bounds = (whole(low, "low", least=-_INT64, most=_INT64 - 1), whole(high, "high", least=-_INT64, most=_INT64 - 1))
-    return Column(
+    return ColumnFacts(
         kind="integer", low=Fraction(bounds[0]), high=Fraction(bounds[1]), step=Fraction(1), nullable=nullable
     )
 
 
-def number(low: object = None, high: object = None, *, step: object = None, nullable: bool = False) -> Column:
+def number(low: object = None, high: object = None, *, step: object = None, nullable: bool = False) -> ColumnFacts:
     """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on."""
     if low is None and high is None:
         if step is not None:
             raise BadParameter("step", step, "left out where there are no bounds; give low and high with it")
-        return Column(kind="number", nullable=nullable)
-    return Column(
+        return ColumnFacts(kind="number", nullable=nullable)
+    return ColumnFacts(
         kind="number",
         low=_double(low, "low"),
         high=_double(high, "high"),
@@ -124,7 +124,7 @@ def _double(value: object, parameter: str) -> Fraction:
     return found
 
 
-def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable: bool = False) -> Column:
+def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable: bool = False) -> ColumnFacts:
     """Return a column with a public list of values, all of them text, whole numbers or booleans."""
     allowed = "a list of different values, all text, all whole numbers or all booleans"
     if not isinstance(values, (list, tuple, range)) or not values:
@@ -135,35 +135,35 @@ def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable
     kind: Kind | None = {str: "text", int: "integer", bool: "boolean"}.get(kinds.pop()) if len(kinds) == 1 else None  # type: ignore[assignment]
     if kind is None or len(set(values)) != len(values):
         raise BadParameter("values", values, allowed)
-    return Column(kind=kind, values=tuple(values), nullable=nullable)
+    return ColumnFacts(kind=kind, values=tuple(values), nullable=nullable)
 
 
-def boolean(*, nullable: bool = False) -> Column:
+def boolean(*, nullable: bool = False) -> ColumnFacts:
     """Return a column of truth values; both are public keys."""
-    return Column(kind="boolean", values=(False, True), nullable=nullable)
+    return ColumnFacts(kind="boolean", values=(False, True), nullable=nullable)
 
 
-def date(low: datetime.date | None = None, high: datetime.date | None = None, *, nullable: bool = False) -> Column:
+def date(low: datetime.date | None = None, high: datetime.date | None = None, *, nullable: bool = False) -> ColumnFacts:
     """Return a column of dates, with public bounds if it is to be grouped by."""
     for name, end in (("low", low), ("high", high)):
         if end is not None and (not isinstance(end, datetime.date) or isinstance(end, datetime.datetime)):
             raise BadParameter(name, end, "a datetime.date")
-    return Column(kind="date", low=low, high=high, nullable=nullable)
+    return ColumnFacts(kind="date", low=low, high=high, nullable=nullable)
 
 
 def timestamp(
     low: datetime.datetime | None = None, high: datetime.datetime | None = None, *, nullable: bool = False
-) -> Column:
+) -> ColumnFacts:
     """Return a column of points in time without a zone (UTC), with public bounds if it is to be grouped by."""
     for name, end in (("low", low), ("high", high)):
         if end is not None and (not isinstance(end, datetime.datetime) or end.tzinfo is not None):
             raise BadParameter(name, end, "a datetime.datetime without a time zone, in UTC")
-    return Column(kind="timestamp", low=low, high=high, nullable=nullable)
+    return ColumnFacts(kind="timestamp", low=low, high=high, nullable=nullable)
 
 
-def text(*, nullable: bool = False) -> Column:
+def text(*, nullable: bool = False) -> ColumnFacts:
     """Return a column of text: for conditions and for counting, never for sums."""
-    return Column(kind="text", nullable=nullable)
+    return ColumnFacts(kind="text", nullable=nullable)
 
 
 @wired("Contribution", "groups", "rows")
@@ -217,7 +217,7 @@ class Schema:
     """
 
     unit: Unit
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ColumnFacts]
     neighbors: Neighbors = "add-remove"
     contribution: Contribution = field(default_factory=Contribution)
     rows: int = DEFAULT_ROWS
@@ -235,7 +235,7 @@ class Schema:
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise BadParameter("columns", self.columns, "a mapping of column names to what they hold")
         for name, column in self.columns.items():
-            if not isinstance(name, str) or not isinstance(column, Column):
+            if not isinstance(name, str) or not isinstance(column, ColumnFacts):
                 raise BadParameter(
                     "columns", name, "a mapping of column names to what they hold, such as integer(0, 120)"
                 )
@@ -278,7 +278,7 @@ class Schema:
         return "change-one" if isinstance(self.unit, Window) else self.neighbors
 
 
-def _check_window(unit: Window, columns: Mapping[str, Column]) -> None:
+def _check_window(unit: Window, columns: Mapping[str, ColumnFacts]) -> None:
     for name in (unit.person, unit.time):
         if name not in columns:
             raise BadParameter("unit", name, "a person and a time column that are listed among the columns")
@@ -305,7 +305,7 @@ class Table:
         source: Any,
         *,
         unit: Unit,
-        columns: Mapping[str, Column],
+        columns: Mapping[str, ColumnFacts],
         neighbors: Neighbors = "add-remove",
         contribution: Contribution | None = None,
         rows: int = DEFAULT_ROWS,
@@ -355,7 +355,7 @@ class PublicTable(Table):
         self,
         source: Any,
         *,
-        columns: Mapping[str, Column],
+        columns: Mapping[str, ColumnFacts],
         key: str | None = None,
         rows: int = PUBLIC_ROWS,
         version: str = "",

@@ -14,9 +14,9 @@ from math import comb
 from typing import Literal, TypeVar, cast, get_args
 
 from .errors import BadParameter, RequestError, quote
-from .exact import rational, whole
 from .given import called, choice, listed
 from .given import function as function_given
+from .numbers import rational, whole
 from .wire import wired
 
 Neighbors = Literal["add-remove", "change-one"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .exact import whole
+from .numbers import whole
 from .wire import wired
 
 

@@ -17,7 +17,7 @@ _LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """y = floor((factor * x + shift) / divisor) for whole x, clamped first to [low, high] so that nothing overflows."""
 
     factor: int
@@ -52,7 +52,7 @@ class Doubles:
         return floor((moved / self.factor if self.divides else moved * self.factor) + 0.5)
 
 
-def line(total: Sum) -> Line:
+def line(total: Sum) -> GridLine:
     """Return the grid of a sum of whole numbers: floor((x - origin) / step + 1/2) in integers.
 
     With origin a/b and step p/q it is floor((2 q b x - 2 q a + p b) / (2 p b)).
@@ -64,7 +64,7 @@ def line(total: Sum) -> Line:
         factor, shift, divisor = factor // divisor, shift // divisor, 1
     low = floor(total.origin + (total.low - 1) * total.step)
     high = ceil(total.origin + (total.high + 1) * total.step)
-    return Line(factor, shift, divisor, low, high)
+    return GridLine(factor, shift, divisor, low, high)
 
 
 def doubles(total: Sum) -> Doubles:

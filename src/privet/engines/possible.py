@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privet.core.expression import Call, Expression, Literal
-from privet.core.schema import Column as Facts
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
+from privet.engines.duckdb.public import Bound, fetch
+from privet.engines.scan_sql.expressions import SEES_NULL, Renderer
+from privet.engines.scan_sql.rendered import RowSource
+from privet.engines.scan_sql.text import TYPES
 from privet.query.functions import mentions, typed
-
-from .expressions import SEES_NULL, Renderer
-from .post import fetch
-from .rendered import Source
-from .text import TYPES
 
 _LONGEST = 200_000
 """Characters: a condition that would be longer is taken to hold."""
@@ -61,7 +60,8 @@ def possible(
     source = f" FROM {', '.join(parts)}" if parts else ""
     tests = [test for one in conditions if (test := where.may_hold(one)) != "true"]
     held = f" WHERE {' AND '.join(tests)}" if tests else ""
-    return fetch(f"SELECT DISTINCT {shown}{source}{held} LIMIT {most}", parameters)
+    found: list[tuple[Any, ...]] = fetch(f"SELECT DISTINCT {shown}{source}{held} LIMIT {most}", Bound(parameters))
+    return found
 
 
 class _Conditions:
@@ -69,7 +69,7 @@ class _Conditions:
         names = [name for domain in domains for name in domain.columns]
         self.facts = facts
         self.columns = {
-            name: Source(f"x{index}c", replace(facts[name], nullable=True)) for index, name in enumerate(names)
+            name: RowSource(f"x{index}c", replace(facts[name], nullable=True)) for index, name in enumerate(names)
         }
         self.renderer = Renderer(self.columns)
 

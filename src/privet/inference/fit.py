@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.exact import Number, positive, whole
 from privet.core.given import read_fields
+from privet.core.numbers import Number, positive, whole
 from privet.core.rounding import float_near
-from privet.mechanisms.reading import read_floats
+from privet.mechanisms.private_numbers import read_floats
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats

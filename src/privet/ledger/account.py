@@ -14,7 +14,7 @@ from privet.core.errors import BadParameter, InvariantError, LedgerError
 from privet.core.event import Event, Exact
 
 from . import codec
-from .records import Cap, Payment, Time
+from .entries import Cap, Payment, Time
 
 _SPENT: dict[type, tuple[str, ...]] = {
     PureFilter: ("spent",),

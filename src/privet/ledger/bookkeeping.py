@@ -12,20 +12,18 @@ from typing import Any
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
-from privet.core.entry import Entry, Plain
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
 from privet.core.event import Event, read_event
-from privet.core.exact import whole
-from privet.core.receipt import Receipt
+from privet.core.numbers import whole
+from privet.core.records import Entry, Plain, Receipt
 
 from . import codec
-from .balance import Balance, balances_of
-from .certificate import make_certificate
+from .certificate import Suspect, make_certificate, review
 from .custody import Custody
+from .entries import Answered, Charged, Failed, Written
+from .limits import check_query, read_facts, read_labels, read_name, read_text
 from .page import Page
-from .records import Answered, Charged, Failed, Written
-from .review import Suspect, review
-from .rules import check_query, read_facts, read_labels, read_name, read_text
+from .state import Balance, balances_of
 
 _MOST_ENTRIES = 2**62
 """No ledger has so many entries, and SQLite counts further."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError
 
 from . import codec
-from .entries import kind_of
+from .entries import Answered, Charged, Failed, Payment, Written, kind_of, write_time
 from .page import Page
-from .records import Answered, Charged, Failed, Payment, write_time
 
 _OTHERS = {
     "open": "opens the ledger",
@@ -70,3 +72,95 @@ def _charge(page: Page, number: int) -> int:
 
 def _taken(payment: Payment | None) -> list[str] | None:
     return None if payment is None else [codec.write_amount(amount) for amount in payment.amounts]
+
+
+# Which releases an earlier version made with a form of question that leaked, as far as their entries tell.
+#
+# Reads only, and errs on one side: a release is left out only where its entry shows that it has no such form.
+
+
+MENDED = 2
+"""The `rules` of plans from which on every whole number is clamped in the engine and joined rows are counted first."""
+
+_QUOTED = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'")
+_CALLED = re.compile(r"\b([A-Za-z_][A-Za-z_0-9]*)\s*\(")
+_COUNTS = re.compile(r"the count of (rows|people|units)( in each group)?")
+_HARMLESS = {"AND", "OR", "NOT", "IN", "IS"}
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A release that may have told more than it was charged for.
+
+    `sure` says whether its entry names such a form; otherwise the entry does not tell enough to leave it out.
+    """
+
+    entry: int
+    time: str
+    account: str
+    digest: str
+    sure: bool
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return dict(vars(self))
+
+
+def review(history: Iterable[Written]) -> tuple[Suspect, ...]:
+    """Return the charges of a history that may stand for such a release, oldest first.
+
+    Guarantee: none is left out that was made by a version with the fault, unless its entry shows that it released
+    counts of all rows of one table, without conditions, groups, joins or a failure of the database: ones were added up.
+    """
+    charges: dict[int, Written] = {}
+    failed: set[int] = set()
+    for written in history:
+        if isinstance(written.record, Charged) and written.record.shared is None:
+            charges[written.number] = written
+        elif isinstance(written.record, Failed):
+            failed.add(written.record.charge)
+    return tuple(_suspects(charges.values(), failed))
+
+
+def _suspects(charges: Iterable[Written], failed: set[int]) -> Iterator[Suspect]:
+    for written in charges:
+        charge = written.record
+        if not isinstance(charge, Charged):
+            continue
+        found = _found(charge)
+        if found is None and written.number in failed and not _mended(charge):
+            found = False, "the database failed, which may have told of a row"
+        if found is not None:
+            sure, why = found
+            yield Suspect(written.number, write_time(written.time), charge.account, charge.digest, sure, why)
+
+
+def _mended(charge: Charged) -> bool:
+    """Return whether a plan was made by a version without the fault; several plans together all have to be."""
+    rules = None if charge.facts_text is None else charge.facts.get("rules")
+    return isinstance(rules, str) and rules.isascii() and rules.isdigit() and int(rules[:9]) >= MENDED
+
+
+def _found(charge: Charged) -> tuple[bool, str] | None:
+    """Return whether a plan is sure to have such a form and which, or None where it is sure to have none."""
+    if _mended(charge):
+        return None
+    facts = charge.facts
+    groups, releases = facts.get("group_by") or [], facts.get("releases") or []
+    if not isinstance(groups, list) or not isinstance(releases, list):
+        return False, "its plan is not recorded as Privet does"
+    conditions = [str(facts.get("where") or ""), *map(str, groups)]
+    sums = [str(release.get("sum", "")) if isinstance(release, dict) else "" for release in releases]
+    words = [_QUOTED.sub("x", text) for text in (*conditions, *sums)]
+    names = sorted({name.upper() for text in words for name in _CALLED.findall(text)} - _HARMLESS)
+    if names:
+        return True, f"its plan names {', '.join(names)}"
+    if " and " in str(facts.get("table", "")) or "join" in charge.text or "join" in str(facts.get("bounding", "")):
+        return True, "it joins tables"
+    if not facts or not sums:
+        return False, "its plan is not recorded"
+    if any(conditions):
+        return False, "its conditions or groups may be computed in a sub-query, which is not recorded"
+    hidden = [text for text in sums if not _COUNTS.fullmatch(text)]
+    return (False, f"the expression under {hidden[0]} is not recorded") if hidden else None

@@ -8,7 +8,7 @@ from privet.core.errors import LedgerError
 from privet.core.event import Exact
 
 from .account import amounts, enough, measure
-from .records import Answered, Charged, Failed, Written
+from .entries import Answered, Charged, Failed, Written
 from .state import State
 
 _Paid = tuple[str, str, bytes, bool]

@@ -17,13 +17,13 @@ from itertools import chain
 from typing import Any, NoReturn, get_args
 
 from privet.accounting.amplify import Sampled
+from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.parallel import Parallel
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.entry import Plain
 from privet.core.errors import InvariantError, LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.event import Composed, Event, Exact, Repeated
+from privet.core.records import Plain
 from privet.core.sensitivity import Neighbors
 from privet.mechanisms import (
     DiscreteGaussianEvent,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter
-from privet.core.names import alike
+from privet.core.given import alike
 
 from .account import make_cap
+from .entries import AccountOpened, Cleared, Limited, Rescheduled, Time, ToppedUp
+from .limits import read_expiry, read_limit, read_name
 from .page import Keeper
-from .records import AccountOpened, Cleared, Limited, Rescheduled, Time, ToppedUp
-from .rules import read_expiry, read_limit, read_name
 
 
 class Custody(Keeper):

@@ -1,20 +1,326 @@
-"""Entries as text: the canonical JSON of each kind of record, and back. Whatever is spelt in another way is refused."""
+"""Entries of a ledger: one frozen value for each kind, and its canonical JSON, both ways."""
 
 from __future__ import annotations
 
+import datetime
 import json
+import marshal
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from privet.core.budget import Approximate, Budget
 from privet.core.errors import LedgerError, raise_alone
+from privet.core.event import Event, Exact
+from privet.core.records import Entry, Plain
 
 from . import codec
 from .chain import canonical
-from .entries_rules import RULES, maybe_text, read_time, text
-from .records import Answered, Charged, Cleared, Failed, Payment, Record, Time, Written, write_time
+
+# What a ledger can say: one frozen value for each kind of entry.
+#
+# How each is written down is in `entries`; what it means for the balance is worked out in `state`, and nowhere here.
+
+
+Time = datetime.datetime
+
+
+def _data(text: str) -> Any:
+    """Return what JSON stands for. The faster reader refuses some of what the other writes, such as half characters."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return json.loads(text)
+
+
+@lru_cache(maxsize=1024)  # most questions cost what others did
+def _event(written: bytes) -> Event:
+    return codec.read_event(marshal.loads(written))
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A budget as an account holds it, with what was fixed when it was opened: the order, and the part for keys."""
+
+    budget: Budget
+    order: float | None
+    keys_share: Fraction
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The first entry: the data set's cap, the most that one query may cost, and when spending ends."""
+
+    ledger: str
+    cap: Cap
+    per_query: Budget | None
+    expires: Time | None
+
+
+@dataclass(frozen=True)
+class AccountOpened:
+    """An analyst may spend, up to a cap of their own."""
+
+    account: str
+    cap: Cap
+    expires: Time | None
+
+
+@dataclass(frozen=True)
+class ToppedUp:
+    """More budget for an account, or for the data set where no account is named."""
+
+    account: str | None
+    cap: Cap
+    reason: str
+
+
+@dataclass(frozen=True)
+class Limited:
+    """Another limit on what one query may cost, or none."""
+
+    per_query: Budget | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rescheduled:
+    """Another end of spending, or none, for an account or for the data set where no account is named."""
+
+    account: str | None
+    expires: Time | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What one filter took for an event, in its own measures, each exact: its number, and amounts in a fixed order."""
+
+    filter: int
+    amounts: tuple[Exact, ...]
+
+
+@dataclass(frozen=True)
+class Charged:
+    """An event that is about to happen, as it is written, and what the data set's and the account's filters took.
+
+    Balances add up what was taken, so that no other machine and no later version comes to another sum.
+    """
+
+    account: str
+    digest: str
+    event_data: codec.Json
+    key: str | None = None
+    shared: int | None = None
+    by_dataset: Payment | None = None
+    by_account: Payment | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    facts_text: str | None = None
+    """What is public about the plan, as the text of a JSON object; None in entries of the first version."""
+
+    @property
+    def event(self) -> Event:
+        """The event itself."""
+        return _event(marshal.dumps(self.event_data, 2))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is public about the plan, as plain data; nothing where nothing was told."""
+        if self.facts_text is None:
+            return {}
+        try:
+            told = _data(self.facts_text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise LedgerError("what the ledger tells of a plan is not as Privet writes it")
+        return told
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a charge released, as it is written."""
+
+    account: str
+    digest: str
+    charge: int
+    released_data: codec.Json
+
+    @property
+    def released(self) -> Plain:
+        """The released values themselves."""
+        return codec.read_plain(self.released_data)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The engine failed after a charge."""
+
+    account: str
+    charge: int
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """A frozen account may spend again."""
+
+    account: str
+    reason: str
+
+
+Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
+"""What says what may be spent."""
+
+Record = Rule | Charged | Answered | Failed | Cleared
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record in its place: the number and the time of its entry."""
+
+    number: int
+    time: Time
+    record: Record
+
+    def entry(self) -> Entry:
+        """Return a charge as callers see it."""
+        charge = self.record
+        if not isinstance(charge, Charged):
+            raise LedgerError(f"entry {self.number} of the ledger is not a charge")
+        return Entry(
+            self.number,
+            write_time(self.time),
+            charge.account,
+            charge.digest,
+            charge.event,
+            charge.key,
+            charge.shared,
+            charge.versions,
+            charge.text,
+            charge.facts,
+        )
+
+
+def write_time(time: Time) -> str:
+    """Return a point in time as text, in UTC and to the microsecond, so that texts sort as times do."""
+    return time.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+# The entries that say what may be spent, as plain data and back: caps, accounts, top-ups, limits, ends.
+
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+
+
+def read_time(text: Any) -> Time:
+    """Return the point in time that a text spells the one way in which it is written."""
+    if not isinstance(text, str) or not _TIME.fullmatch(text):
+        raise LedgerError("a time in the ledger is not as Privet writes it: the file was damaged or changed")
+    return datetime.datetime.fromisoformat(text)
+
+
+def _read_until(text: Any) -> Time | None:
+    return None if text is None else read_time(text)
+
+
+def _until(time: Time | None) -> str | None:
+    return None if time is None else write_time(time)
+
+
+def text(value: Any) -> str:
+    """Return a text, or raise `TypeError`."""
+    if type(value) is not str:
+        raise TypeError
+    return value
+
+
+def maybe_text(value: Any) -> str | None:
+    """Return a text or None, or raise `TypeError`."""
+    return None if value is None else text(value)
+
+
+def _most(budget: Budget | None) -> Any:
+    return None if budget is None else codec.write_budget(budget)
+
+
+def _read_most(data: Any) -> Budget | None:
+    return None if data is None else codec.read_budget(data)
+
+
+def _write_cap(cap: Cap) -> dict[str, Any]:
+    order = None if cap.order is None else codec.write_rational(Fraction(cap.order))
+    return {
+        "budget": codec.write_budget(cap.budget),
+        "order": order,
+        "keys_share": codec.write_rational(cap.keys_share),
+    }
+
+
+def _read_cap(data: Any) -> Cap:
+    if data.keys() != {"budget", "order", "keys_share"}:
+        raise ValueError
+    order = None if data["order"] is None else float(codec.read_rational(data["order"]))
+    cap = Cap(codec.read_budget(data["budget"]), order, codec.read_rational(data["keys_share"]))
+    if isinstance(cap.budget, Approximate) != (order is not None):
+        raise ValueError
+    return cap
+
+
+def _write_opened(record: Opened) -> dict[str, Any]:
+    return {
+        "ledger": record.ledger,
+        "cap": _write_cap(record.cap),
+        "per_query": _most(record.per_query),
+        "expires": _until(record.expires),
+    }
+
+
+def _read_opened(data: Any) -> Opened:
+    most, until = _read_most(data["per_query"]), _read_until(data["expires"])
+    return Opened(text(data["ledger"]), _read_cap(data["cap"]), most, until)
+
+
+def _write_account(record: AccountOpened) -> dict[str, Any]:
+    return {"account": record.account, "cap": _write_cap(record.cap), "expires": _until(record.expires)}
+
+
+def _read_account(data: Any) -> AccountOpened:
+    return AccountOpened(text(data["account"]), _read_cap(data["cap"]), _read_until(data["expires"]))
+
+
+def _write_top_up(record: ToppedUp) -> dict[str, Any]:
+    return {"account": record.account, "cap": _write_cap(record.cap), "reason": record.reason}
+
+
+def _read_top_up(data: Any) -> ToppedUp:
+    return ToppedUp(maybe_text(data["account"]), _read_cap(data["cap"]), text(data["reason"]))
+
+
+RULES: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], Record]]] = {
+    Opened: ("open", _write_opened, _read_opened),
+    AccountOpened: ("account", _write_account, _read_account),
+    ToppedUp: ("top-up", _write_top_up, _read_top_up),
+    Limited: (
+        "limit",
+        lambda record: {"per_query": _most(record.per_query), "reason": record.reason},
+        lambda data: Limited(_read_most(data["per_query"]), text(data["reason"])),
+    ),
+    Rescheduled: (
+        "expiry",
+        lambda record: {"account": record.account, "expires": _until(record.expires), "reason": record.reason},
+        lambda data: Rescheduled(maybe_text(data["account"]), _read_until(data["expires"]), text(data["reason"])),
+    ),
+}
+"""How each of them is written: its word, and both ways."""
+
+
+# Entries as text: the canonical JSON of each kind of record, and back. Whatever is spelt in another way is refused.
 
 
 def _no_float(text: str) -> float:

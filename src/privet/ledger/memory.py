@@ -15,9 +15,8 @@ from privet.core.given import function
 from .bookkeeping import Bookkeeping
 from .chain import Head, link
 from .checks import Checks
-from .entries import read_entry, write_entry
-from .records import Answered, Charged, Failed, Record, Time, Written
-from .rules import KEYS_SHARE, Clock, make_rules, next_time, read_caps, utc_now
+from .entries import Answered, Charged, Failed, Record, Time, Written, read_entry, write_entry
+from .limits import KEYS_SHARE, Clock, make_rules, next_time, read_caps, utc_now
 from .shown import check_shown
 from .state import State
 

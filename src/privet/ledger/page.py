@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from .chain import Head
-from .records import Record, Time, Written
+from .entries import Record, Time, Written
 from .state import State
 
 

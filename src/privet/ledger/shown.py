@@ -13,10 +13,8 @@ from privet.core.errors import PrivetError, RequestError
 from privet.core.rounding import float_down, float_up
 
 from .account import check_amounts
-from .balance import balances_of
-from .entries import read_entry
-from .records import Answered, Charged, Rule, Written
-from .state import State
+from .entries import Answered, Charged, Rule, Written, read_entry
+from .state import State, balances_of
 
 
 def check_shown(state: State, written: Written, body: str) -> None:

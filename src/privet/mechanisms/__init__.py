@@ -7,29 +7,22 @@ from privet.accounting.gdp import analytic_gaussian_sigma
 from .average import Average
 from .exponential import Exponential, ExponentialEvent
 from .finite import FiniteEvent, FiniteMechanism
-from .gaussian import Gaussian
-from .gaussian_event import DiscreteGaussianEvent, GaussianEvent
-from .gaussian_threshold import GaussianThreshold
-from .key_selection import KeySelection
+from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
+from .key_selection import GaussianThreshold, KeySelection, LaplaceThreshold
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
-from .laplace_threshold import LaplaceThreshold
-from .local_sensitivity import Local, local_quantile
 from .mechanism import Mapped, Mechanism
 from .noisy_max import NoisyMax, PermuteAndFlip
 from .numeric_sparse import NumericSparse
 from .optimal_keys import OptimalKeys
-from .propose_test import ProposeTestRelease
-from .quantile_joint import Quantiles, quantiles
+from .propose_test import Local, ProposeTestRelease, local_quantile
 from .quantile_one import Quantile, quantile
-from .quantile_recursive import RecursiveQuantiles
+from .quantile_several import Quantiles, RecursiveQuantiles, quantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sample_aggregate import SampleAggregate
 from .selection import evenly
 from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensitivity, sample_sensitivity
-from .smooth import SmoothSensitivity, smooth_bound
-from .smooth_quantile import SmoothQuantile
-from .sparse_answers import Above, Crossings
-from .sparse_vector import AboveThreshold, Sparse
+from .smooth import SmoothQuantile, SmoothSensitivity, smooth_bound
+from .sparse_vector import Above, AboveThreshold, Crossings, Sparse
 from .tails import LaplaceTail, PowerTail, StudentTail
 from .top_k import Ranking, TopK, TopKWithGaps
 from .worked import best_price, best_threshold, correct_counts, revenues

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadValue
-from privet.core.exact import positive, rational, whole
+from privet.core.numbers import positive, rational, whole
 from privet.core.rounding import float_up
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .laplace import DiscreteLaplaceEvent, Laplace
+from .lattice import Ruler, read_ruler
 from .mechanism import Mechanism, read_times, shown
-from .ruler import Ruler, read_ruler
 
 
 @dataclass(frozen=True, init=False, repr=False)

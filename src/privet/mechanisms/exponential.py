@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.pairs import BoundedRangePair
 from privet.core.event import Atom
-from privet.core.exact import nonnegative, read_order
+from privet.core.numbers import nonnegative, read_order
 from privet.core.rounding import float_up
 
-from . import selection_odds as odds
+from . import selection as odds
 from .lattice import tail_of
 from .mechanism import read_times
-from .selection import Selection, read_scores
+from .selection import SelectionMechanism, read_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ class ExponentialEvent(Atom):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Exponential(Selection):
+class Exponential(SelectionMechanism):
     """Choose one of finitely many options, better ones with higher probability.
 
     `sensitivity` bounds how far one unit can move any option's score. With `monotone=True` a unit may only ever move

@@ -16,12 +16,12 @@ from privet import noise
 from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Exact
-from privet.core.exact import nonnegative, rational, whole
 from privet.core.given import listed, unwrapped
+from privet.core.numbers import nonnegative, rational, whole
 from privet.core.rounding import exp_down, float_up, log_up
 
 from .mechanism import Mechanism, read_times
-from .reading import read_numbers
+from .private_numbers import read_numbers
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats

@@ -16,14 +16,14 @@ from privet.accounting.events import PureEvent
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.exact import whole
+from privet.core.numbers import whole
 from privet.core.rounding import float_up
 from privet.core.wire import wired
 
 from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
-from .selection_odds import flip_depth, gumbel_depth
+from .selection import flip_depth, gumbel_depth
 
 MOST_WINNERS = 100
 """So many values can be asked for at once."""

@@ -17,24 +17,14 @@ from privet import noise
 from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
-from privet.core.exact import Number, nonnegative, positive, read_order, whole
+from privet.core.numbers import Number, nonnegative, positive, read_order, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 
-from .lattice import (
-    Grid,
-    add,
-    around,
-    exponent_below,
-    from_grid,
-    read_grid,
-    step_of,
-    tail_of,
-    to_grid,
-)
+from .lattice import Grid, add, around, exponent_below, from_grid, read_grid, step_of, tail_of, to_grid
 from .mechanism import Mechanism, read_times, shown
-from .reading import Numbers, read_numbers, repeated
+from .private_numbers import Numbers, read_numbers, repeated
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""

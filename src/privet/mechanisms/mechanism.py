@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.exact import whole
+from privet.core.numbers import whole
 from privet.core.rounding import float_up
 
 _MOST_RELEASES = 10**9

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter
-from privet.core.exact import Number
+from privet.core.numbers import Number
 from privet.core.rounding import float_up
 from privet.core.sensitivity import Sensitivity
 from privet.noise.contest import Law
 
-from . import selection_odds as odds
+from . import selection as odds
 from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import read_times
-from .selection import Selection, read_scores
+from .selection import SelectionMechanism, read_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     """Choose one of finitely many options: go through them at random, and take each with probability e^(-behind).
 
     Never worse than the exponential mechanism at the same epsilon, and up to twice as good, for one choice. Many
@@ -68,7 +68,7 @@ class PermuteAndFlip(Selection):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class NoisyMax(Selection):
+class NoisyMax(SelectionMechanism):
     """Add noise to each score, and report which is largest. The noisy scores themselves are not shown.
 
     `law` names the noise, of scale 1/rate: `"exponential"`, which is permute-and-flip and the best for one choice;

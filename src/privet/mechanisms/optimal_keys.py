@@ -16,7 +16,7 @@ from privet import noise
 from privet.accounting.events import ApproximateEvent
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.exact import open_probability, positive
+from privet.core.numbers import open_probability, positive
 from privet.core.rounding import exp_down, exp_up, float_down, float_up
 from privet.core.sensitivity import Neighbors
 from privet.core.wire import wired

@@ -18,7 +18,7 @@ from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.estimate import Estimate
 from privet.core.event import Atom, Event, Exact
-from privet.core.exact import open_probability, positive, probability, whole
+from privet.core.numbers import open_probability, positive, probability, whole
 from privet.core.pair import Pair
 from privet.core.rounding import exp_down, float_up, log_up
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Event
-from privet.core.exact import read_rational, whole
+from privet.core.numbers import read_rational, whole
 
 from .average import Average
 from .mechanism import Mechanism, read_times
 from .quantile_one import Quantile
-from .smooth_quantile import SmoothQuantile
+from .smooth import SmoothQuantile
 
 _DRAWN = 2**20
 """Rows that are put into blocks at a time, where many releases are simulated."""

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.exact import nonnegative, open_probability, positive, read_rational, whole
 from privet.core.given import called, choice, instance, is_a, listed, read_fields
 from privet.core.given import function as given_function
+from privet.core.numbers import nonnegative, open_probability, positive, read_rational, whole
 
 from .exponential import Exponential
 from .laplace import Laplace

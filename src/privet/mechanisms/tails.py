@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from privet import noise
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter
-from privet.core.exact import open_probability, positive, whole
+from privet.core.numbers import open_probability, positive, whole
 from privet.core.rounding import exp_up, inflate, log_up
 
 from .lattice import tail_of

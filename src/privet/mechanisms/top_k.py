@@ -14,18 +14,17 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
-from privet.core.exact import Number, failure_probability, positive, whole
 from privet.core.given import instance, read_fields
+from privet.core.numbers import Number, failure_probability, positive, whole
 from privet.core.rounding import float_near, float_up
 from privet.core.sensitivity import Sensitivity
 
 from .exponential import ExponentialEvent
 from .lattice import exponent_below, from_grid, step_of, tail_of
 from .mechanism import read_times, shown
-from .reading import Numbers, objects_of, read_numbers
-from .selection import Selection, read_scores
-from .selection_odds import gumbel_depth
-from .sparse_answers import improve
+from .private_numbers import Numbers, objects_of, read_numbers
+from .selection import SelectionMechanism, gumbel_depth, read_scores
+from .sparse_vector import improve
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +36,7 @@ _REAL = Numbers(None, None, False)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TopK(Selection):
+class TopK(SelectionMechanism):
     """Choose the best `k` of finitely many options, in order, by one shot of Gumbel noise on all scores.
 
     Guarantee: the law is that of k exponential mechanisms, each among the options that are left, so the event is
@@ -112,7 +111,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class TopKWithGaps(Selection):
+class TopKWithGaps(SelectionMechanism):
     """Choose the best `k` options by Laplace noise, and show how far each was ahead of the next, at no further cost.
 
     With k = 1 it is report-noisy-max with its gap to the runner-up. There must be more than k options.

@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, BadValue
-from privet.core.exact import rational
 from privet.core.given import listed, unwrapped
+from privet.core.numbers import rational
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .exponential import Exponential
 from .noisy_max import NoisyMax, PermuteAndFlip
-from .reading import Numbers, read_numbers
+from .private_numbers import Numbers, read_numbers
 
 if TYPE_CHECKING:
     import numpy as np

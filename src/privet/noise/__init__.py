@@ -1,7 +1,6 @@
 """Exact draws of integer noise from the operating system's secure source. There is no seed."""
 
-from .choosing import choose
-from .choosing_each import below_each, choose_each
+from .choosing import below_each, choose, choose_each
 from .coins import fair_heads
 from .contest import noisy_max, noisy_top, noisy_top_with_gaps
 from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below

@@ -8,13 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.exact import whole
+from privet.core.numbers import whole
 
-from .exponential import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
-from .laplace import Integers
-from .lazy import LazyUniform
-from .shape import integers_of
-from .source import SYSTEM, WORD_BITS, Source, bits
+from .logs import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
+from .samplers import Integers
+from .sizes import integers_of
+from .source import SYSTEM, WORD_BITS, LazyUniform, Source, bits
 
 Booleans = NDArray[np.bool_]
 

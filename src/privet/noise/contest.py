@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadParameter
-from privet.core.exact import Number, positive, whole
 from privet.core.given import choice
+from privet.core.numbers import Number, positive, whole
 
-from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
-from .lazy import LazyUniform
+from .logs import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .racing import CAP, EPS, Bounds, Race, fraction_of
-from .shape import Size, read_size, sample
-from .source import SYSTEM, Source, Words
+from .sizes import Size, read_size, sample
+from .source import SYSTEM, LazyUniform, Source, Words
 
 Law = Literal["gumbel", "exponential", "laplace"]
 """The noise that is added to rate * score, of scale 1: by Gumbel noise it is the exponential mechanism."""

@@ -6,21 +6,86 @@ seed or a source.
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.exact import Number, nonnegative, positive, probability, whole
+from privet.core.numbers import Number, nonnegative, positive, probability, whole
 
 from .coins import Below, Coin, ExponentialCoin
-from .gaussian import Gaussian
-from .laplace import Geometric, Integers
-from .shape import Size, sample
-from .stock import Stocked
+from .samplers import GaussianSampler, Geometric, Integers
+from .sizes import Sampler, Size, sample
+
+# Single draws, handed out of arrays that were drawn before: how long one takes says nothing about its value.
+#
+# A draw by itself takes longer where its integer has more digits, or where its logarithm is close to a boundary. An
+# array costs what all its draws cost together, and taking one out costs the same for each. A stock belongs to one
+# sampler and to one thread; a draw leaves it when it is used, and a forked child starts with empty stocks.
+
+
+_One = TypeVar("_One")
+
+STOCK = 64
+"""Draws that are made at a time."""
+
+
+class _Shelf(threading.local):
+    def __init__(self) -> None:
+        self.draws: list[Any] = []
+
+
+class Stocked(Generic[_One]):
+    """A sampler whose single draws come out of arrays of its own.
+
+    Guarantee: draws are independent and have exactly the sampler's distribution; none is handed out twice, not across
+    threads and not across forks.
+    """
+
+    __slots__ = ("__weakref__", "_shelf", "fill", "sampler")
+
+    def __init__(self, sampler: Sampler[_One]) -> None:
+        self.sampler = sampler
+        self._shelf = _Shelf()
+        self.fill = sampler.fill
+        _EVERY.add(self)
+
+    def draw(self) -> _One:
+        """Return one draw, and forget it."""
+        draws = self._shelf.draws
+        try:
+            taken: _One = draws.pop()
+        except IndexError:
+            draws.extend(_plain(self.sampler.fill(STOCK)))
+            taken = draws.pop()
+        return taken
+
+    def forget(self) -> None:
+        """Drop what this thread holds. In place: a signal may have interrupted a draw that holds the list."""
+        self._shelf.draws.clear()
+
+
+def _plain(values: NDArray[Any]) -> list[Any]:
+    return list(values.tolist())
+
+
+_EVERY: weakref.WeakSet[Stocked[Any]] = weakref.WeakSet()
+
+
+def _forget() -> None:
+    for stocked in list(_EVERY):
+        stocked.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
 
 Booleans = NDArray[np.bool_]
 Shape = int | tuple[int, ...] | list[int]
@@ -40,7 +105,7 @@ def remembered(prepare: Callable[[object], _Sampler]) -> Callable[[object], _Sam
 _PLAIN = frozenset({int, float, Fraction})
 
 
-class Laplace:
+class LaplaceSampler:
     """The signed draws of a geometric sampler."""
 
     __slots__ = ("draw", "fill")
@@ -51,8 +116,8 @@ class Laplace:
 
 
 _geometric = remembered(lambda scale: Stocked[int](Geometric(positive(scale, "scale"))))
-_laplace = remembered(lambda scale: Stocked[int](Laplace(Geometric(positive(scale, "scale")))))
-_gaussian = remembered(lambda sigma_squared: Stocked[int](Gaussian(positive(sigma_squared, "sigma_squared"))))
+_laplace = remembered(lambda scale: Stocked[int](LaplaceSampler(Geometric(positive(scale, "scale")))))
+_gaussian = remembered(lambda sigma_squared: Stocked[int](GaussianSampler(positive(sigma_squared, "sigma_squared"))))
 _exponential_coin = remembered(lambda x: Stocked[bool](ExponentialCoin(nonnegative(x, "x"))))
 _coin = remembered(lambda p: Stocked[bool](Coin(probability(p, "p"))))
 _below = remembered(lambda n: Stocked[int](Below(whole(n, "n", least=1))))

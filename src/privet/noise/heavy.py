@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import InvariantError
-from privet.core.exact import positive, whole
+from privet.core.numbers import positive, whole
 
 from .coins import ExponentialCoin
-from .exponential import BLOCK
-from .laplace import Geometric
-from .shape import integers_of, read_size
+from .logs import BLOCK
+from .samplers import Geometric
+from .sizes import integers_of, read_size
 from .source import SYSTEM, WORD_BITS, Source, Words
 
 _BITS = WORD_BITS
@@ -42,7 +42,7 @@ Inside = Callable[[int, int, int, int, int], bool | None]
 
 
 @dataclass(frozen=True)
-class Region:
+class DrawRegion:
     """A region of points (u, v): exactly, by boxes, and the two sides of its inequality in doubles."""
 
     inside: Inside
@@ -75,7 +75,7 @@ def powers_from(source: Source, scale: Fraction, power: int, size: int) -> NDArr
     return _fill(scale, power_region(power), size, source)
 
 
-def power_region(power: int) -> Region:
+def power_region(power: int) -> DrawRegion:
     """Return the region of points whose ratio has a density proportional to 1 / (1 + |z|**power)."""
     p = whole(power, "power", least=2, most=64)
 
@@ -84,7 +84,7 @@ def power_region(power: int) -> Region:
             return True
         return False if u0**p + v0**p > u1 ** (p - 2) << 2 * bits else None
 
-    return Region(inside, lambda u, v: (u**p + v**p, u ** (p - 2)))
+    return DrawRegion(inside, lambda u, v: (u**p + v**p, u ** (p - 2)))
 
 
 @overload
@@ -116,7 +116,7 @@ def students_from(source: Source, scale: Fraction, degrees: int, size: int) -> N
     return _fill(scale, student_region(degrees), size, source)
 
 
-def student_region(degrees: int) -> Region:
+def student_region(degrees: int) -> DrawRegion:
     """Return the region of points whose ratio has a density proportional to (1 + z**2)**(-(degrees + 1) / 2)."""
     d = whole(degrees, "degrees", least=1, most=64)
 
@@ -125,7 +125,7 @@ def student_region(degrees: int) -> Region:
             return True
         return False if (u0 * u0 + v0 * v0) ** (d + 1) > u1 ** (2 * d - 2) << 4 * bits else None
 
-    return Region(inside, lambda u, v: ((u * u + v * v) ** (d + 1), u ** (2 * d - 2)))
+    return DrawRegion(inside, lambda u, v: ((u * u + v * v) ** (d + 1), u ** (2 * d - 2)))
 
 
 @overload
@@ -164,7 +164,7 @@ def laplace_from(source: Source, scale: Fraction) -> int:
     return size if source.word() & 1 else -size
 
 
-def _draw(scale: Fraction, region: Region, source: Source) -> int:
+def _draw(scale: Fraction, region: DrawRegion, source: Source) -> int:
     if scale <= 0:
         raise InvariantError("noise needs a positive scale")
     while True:
@@ -173,7 +173,7 @@ def _draw(scale: Fraction, region: Region, source: Source) -> int:
             return size if source.word() & 1 else -size
 
 
-def settle(scale: Fraction, region: Region, u: int, v: int, source: Source) -> int | None:
+def settle(scale: Fraction, region: DrawRegion, u: int, v: int, source: Source) -> int | None:
     """Return round(scale * v / u) of a point known to 64 bits, or None outside; learns more as it must."""
     bits = _BITS
     inside = region.inside(u, u + 1, v, v + 1, bits)
@@ -190,7 +190,7 @@ def settle(scale: Fraction, region: Region, u: int, v: int, source: Source) -> i
         u, v, bits = _refine(u, v, bits, source)
 
 
-def _fill(scale: Fraction, region: Region, count: int, source: Source) -> NDArray[Any]:
+def _fill(scale: Fraction, region: DrawRegion, count: int, source: Source) -> NDArray[Any]:
     if not _SCALES[0] <= scale <= _SCALES[1]:
         return integers_of(_draw(scale, region, source) for _ in range(count))
     parts: list[NDArray[Any]] = []
@@ -206,7 +206,7 @@ def _fill(scale: Fraction, region: Region, count: int, source: Source) -> NDArra
 
 
 def settle_many(
-    scale: Fraction, region: Region, u: Words, v: Words, source: Source
+    scale: Fraction, region: DrawRegion, u: Words, v: Words, source: Source
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return what `settle` returns for many points, and which lie inside: in doubles where they are sure of it."""
     told = (u >= _LEAST_WORD) & (v >= _LEAST_WORD)

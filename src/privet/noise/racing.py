@@ -28,12 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadValue
-from privet.core.exact import Number, rational, read_rational
+from privet.core.numbers import Number, rational, read_rational
 
-from .exponential import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
-from .lazy import LazyUniform
-from .shape import Size, sample
-from .source import SYSTEM, Source, Words
+from .logs import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
+from .sizes import Size, sample
+from .source import SYSTEM, LazyUniform, Source, Words
 
 Bounds = tuple[Fraction | None, Fraction | None]
 EPS = 2.0**-53

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import struct
 import threading
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -75,3 +77,97 @@ def bits(source: Source, count: int) -> int:
     for _ in range(-(-count // WORD_BITS)):
         number = number << WORD_BITS | source.word()
     return number >> (-count % WORD_BITS)
+
+
+# A uniform number that has as many bits as anyone asks for, and exact answers about E = -ln U.
+#
+# This is the slow road: it is taken by the few draws that the float64 arithmetic of `exponential` leaves open, and
+# its answers are right whatever the machine's logarithm does. It must never round an operand.
+
+
+_GUARD_DIGITS = 10
+
+
+class LazyUniform:
+    """A uniform number U on [0, 1], known to lie in [n, n + 1] / 2**bits.
+
+    The logarithms are those of `decimal`, correctly rounded from exact operands and then moved outwards by one
+    unit, in a context of our own: the caller's context, traps and rounding cannot reach them. The precision
+    grows with the number of bits, so that rounding stays far below the width of the interval, and asking for
+    more bits ends every comparison with probability one.
+    """
+
+    __slots__ = ("bits", "numerator", "source")
+
+    def __init__(self, numerator: int, bits: int, source: Source) -> None:
+        self.numerator = numerator
+        self.bits = bits
+        self.source = source
+
+    def refine(self) -> None:
+        """Learn the next 64 bits of U."""
+        self.numerator = self.numerator << WORD_BITS | self.source.word()
+        self.bits += WORD_BITS
+
+    def exponential(self) -> tuple[Decimal, Decimal | None]:
+        """Return a lower and an upper bound of E = -ln U; no upper bound where U may be zero."""
+        # A minus sign would round in the caller's context; copy_negate does not.
+        context = self._context()
+        least = _above(context.ln(self._point(self.numerator + 1)), context).copy_negate()
+        if not self.numerator:
+            return least, None
+        return least, _below(context.ln(self._point(self.numerator)), context).copy_negate()
+
+    def log_exponential(self) -> tuple[Decimal | None, Decimal | None]:
+        """Return a lower and an upper bound of ln E, each None where there is none."""
+        context = self._context()
+        least, most = self.exponential()
+        return (
+            _below(context.ln(least), context) if least else None,
+            None if most is None else _above(context.ln(most), context),
+        )
+
+    def log_of(self, integer: int) -> tuple[Decimal, Decimal]:
+        """Return a lower and an upper bound of the logarithm of a positive integer, as fine as U is known."""
+        context = self._context()
+        rounded = context.ln(Decimal(integer))
+        return _below(rounded, context), _above(rounded, context)
+
+    def floor(self, scale: Fraction) -> int:
+        """Return floor(scale * E), learning as many bits as that takes."""
+        while True:
+            least, most = self.exponential()
+            if most is not None:
+                low, high = Fraction(least) * scale // 1, Fraction(most) * scale // 1
+                if low == high:
+                    return low
+            self.refine()
+
+    def reaches(self, x: Fraction) -> bool:
+        """Return whether E >= x, learning as many bits as that takes."""
+        while True:
+            least, most = self.exponential()
+            if Fraction(least) >= x:
+                return True
+            if most is not None and Fraction(most) < x:
+                return False
+            self.refine()
+
+    def _point(self, numerator: int) -> Decimal:
+        # n / 2**bits = n 5**bits / 10**bits, exactly
+        return Decimal(f"{numerator * 5**self.bits}E-{self.bits}")
+
+    def _context(self) -> Context:
+        digits = self.bits * 31 // 100 + _GUARD_DIGITS
+        return Context(
+            prec=digits, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, traps=[]
+        )
+
+
+def _below(rounded: Decimal, context: Context) -> Decimal:
+    # A logarithm that rounds to zero is zero, of one: the next number would have an exponent of -10**18.
+    return context.next_minus(rounded) if rounded else rounded
+
+
+def _above(rounded: Decimal, context: Context) -> Decimal:
+    return context.next_plus(rounded) if rounded else rounded

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
-from privet.core.exact import read_amount
+from privet.core.numbers import read_amount
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 

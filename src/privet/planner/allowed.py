@@ -6,6 +6,7 @@ on a connection without private tables; a column without public values may hold 
 
 from __future__ import annotations
 
+import datetime
 import math
 import threading
 import weakref
@@ -17,10 +18,10 @@ from itertools import count, product
 from typing import Any
 
 from privet.core.errors import RequestError
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import GroupKey
-from privet.core.schema import Column as Facts
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Kind, Schema
 from privet.engines.possible import Domain, possible
 from privet.query.functions import mentions, typed
@@ -28,7 +29,89 @@ from privet.query.resolve import substitute
 from privet.query.traced import Traced, Way, traced
 
 from .keys import MOST_KEYS, group_key, listed_values, refuse_cells
-from .narrowed import narrowed
+
+# The bounds that plain conditions leave a column: x >= 3, x < 7, x = 5, x IN (1, 2). From the question alone.
+
+
+_SIDES = {"less": (False, True), "less_equal": (False, True), "greater": (True, False), "greater_equal": (True, False)}
+"""Whether a comparison bounds a column from below, and from above."""
+
+
+def narrowed(facts: Mapping[str, Facts], conditions: Iterable[Expression]) -> dict[str, Facts]:
+    """Return the facts of columns in rows of which all conditions are true: narrower bounds, where there are some.
+
+    Guarantee: where each condition is true, the value of a column within its facts is within what is returned.
+    """
+    found = dict(facts)
+    for one in conditions:
+        if not isinstance(one, Call) or not isinstance(one.arguments[0], ColumnRef):
+            continue
+        name = one.arguments[0].name
+        ends = _ends(one, found[name])
+        if ends is None:
+            continue
+        low, high = ends
+        known = found[name]
+        bottom, top = max(known.low, low), min(known.high, high)
+        if known.kind == "integer":
+            bottom, top = Fraction(math.ceil(bottom)), Fraction(math.floor(top))
+        if bottom <= top:
+            found[name] = replace(known, low=bottom, high=top)
+    return found
+
+
+def _ends(one: Call, facts: Facts) -> tuple[Any, Any] | None:
+    """Return between which values of a bounded column a condition can be true; None where it does not say."""
+    if facts.low is None or facts.high is None or facts.values is not None:
+        return None
+    constants = [part.value for part in one.arguments[1:] if isinstance(part, Literal)]
+    if len(constants) != len(one.arguments) - 1 or not constants:
+        return None
+    values = [_as(facts, value) for value in constants]
+    if any(value is None for value in values):
+        return None
+    if one.function in {"equal", "in"}:
+        return min(values), max(values)
+    if one.function not in _SIDES:
+        return None
+    below, above = _SIDES[one.function]
+    (value,) = values
+    if one.function in {"less", "greater"}:
+        value = _beyond(facts, value, up=below)
+    return (value if below else facts.low), (value if above else facts.high)
+
+
+def _as(facts: Facts, value: Any) -> Any:
+    """Return a constant as the column compares with it; None where that is another kind."""
+    if isinstance(value, bool):
+        return None
+    if facts.kind in {"integer", "number"} and isinstance(value, (int, Fraction)):
+        if facts.kind == "integer" and isinstance(value, int):
+            return Fraction(value)
+        try:  # as doubles: what is compared with a number is one, and a whole number beside a decimal becomes one
+            nearest = Fraction(float(value))
+        except OverflowError:
+            return None
+        return nearest if facts.kind == "number" or abs(nearest) < 2**53 else None
+    if facts.kind == "date" and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value
+    if facts.kind == "timestamp" and isinstance(value, datetime.date):
+        return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+    return None
+
+
+def _beyond(facts: Facts, value: Any, *, up: bool) -> Any:
+    """Return the next value of a column's kind, above or below."""
+    if facts.kind == "integer":
+        return Fraction(math.floor(value) + 1 if up else math.ceil(value) - 1)
+    if facts.kind == "number":
+        return Fraction(math.nextafter(float(value), math.inf if up else -math.inf))
+    step = datetime.timedelta(days=1) if facts.kind == "date" else datetime.timedelta(microseconds=1)
+    try:
+        return value + step if up else value - step
+    except OverflowError:
+        return value
+
 
 MOST_TRIED = 2_000_000
 """The most combinations of values that are evaluated; columns beyond this limit may hold anything."""
@@ -157,7 +240,7 @@ def _bounded(key: GroupKey, rows: Traced) -> GroupKey:
 
 
 def _over(expression: Expression, way: Way) -> Expression:
-    return substitute(expression, lambda part: way.columns[part.name] if isinstance(part, Column) else None)
+    return substitute(expression, lambda part: way.columns[part.name] if isinstance(part, ColumnRef) else None)
 
 
 @dataclass(frozen=True)
@@ -233,7 +316,7 @@ class _Groups:
     def _values(self, name: str) -> tuple[Key, ...] | None:
         """Return every value that a column can have in a row that has a group; None where they are not listed."""
         for key, over in zip(self.keys, self.over, strict=True):
-            if over == Column(name) and key.values is not None:
+            if over == ColumnRef(name) and key.values is not None:
                 return key.values
         facts = self.near[name]
         if facts.kind == "text":
@@ -263,13 +346,13 @@ class _Groups:
 
     def _compared(self, one: Expression, name: str, kind: Kind, compared: set[Key]) -> bool:
         """Return whether a column is compared with listed values for equality only, and collect these."""
-        if isinstance(one, Column):
+        if isinstance(one, ColumnRef):
             return one.name != name
         if not isinstance(one, Call):
             return True
-        if Column(name) not in one.arguments:
+        if ColumnRef(name) not in one.arguments:
             return all(self._compared(part, name, kind, compared) for part in one.arguments)
-        others = [part for part in one.arguments if part != Column(name)]
+        others = [part for part in one.arguments if part != ColumnRef(name)]
         if one.function == "is_null":
             return True
         if one.function not in {"equal", "not_equal", "in"} or len(others) < len(one.arguments) - 1:
@@ -286,8 +369,8 @@ class _Groups:
         if isinstance(other, Literal):
             fits = type(other.value) is (str if kind == "text" else int)
             return [other.value] if fits else None  # type: ignore[list-item]
-        node = next((one for one in self.nodes if isinstance(other, Column) and other.name in one.names), None)
-        if node is None or not isinstance(other, Column) or self.facts[other.name].kind != kind:
+        node = next((one for one in self.nodes if isinstance(other, ColumnRef) and other.name in one.names), None)
+        if node is None or not isinstance(other, ColumnRef) or self.facts[other.name].kind != kind:
             return None
         place = node.domain.columns.index(other.name)
         return [row[place] for row in node.domain.rows if row[place] is not None]
@@ -301,9 +384,9 @@ class _Groups:
         self.facts[name] = Facts(kind=kind, nullable=True)
         values = self.keys[place].values or ()
         self.nodes.append(_Node(Domain((name,), tuple((value,) for value in values))))
-        self.over[place] = Column(name)
+        self.over[place] = ColumnRef(name)
         self.conditions = [
-            substitute(one, lambda part: Column(name) if part == over else None) for one in self.conditions
+            substitute(one, lambda part: ColumnRef(name) if part == over else None) for one in self.conditions
         ]
 
     def _parts(self) -> list[tuple[frozenset[str], list[Expression]]]:
@@ -337,7 +420,7 @@ class _Groups:
         if node.size > MOST_TRIED:
             return node
         names = node.domain.columns
-        rows = possible([node.domain], conditions, [Column(name) for name in names], self.facts, most=MOST_TRIED)
+        rows = possible([node.domain], conditions, [ColumnRef(name) for name in names], self.facts, most=MOST_TRIED)
         return replace(node, domain=Domain(names, tuple(rows)))
 
     def _one_by_one(self, places: tuple[int, ...], conditions: list[Expression]) -> list[Factor]:
@@ -377,7 +460,7 @@ def _tried(nodes: Sequence[_Node], conditions: Iterable[Expression]) -> int:
             for pair in pairs:
                 for mine, other in (pair, pair[::-1]):
                     if (
-                        isinstance(mine, Column)
+                        isinstance(mine, ColumnRef)
                         and mine.name in node.names
                         and mentions(other)
                         and mentions(other) <= taken

@@ -16,17 +16,17 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
-from privet.query.nodes import Aggregate, Query
+from privet.query.nodes import AggregateCall, Query
 from privet.query.shape import typical_of
 
 from .choose import choices
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
-from .levels import Levels, levels_in, levels_of, parts_of
+from .groupings import Levels, levels_in, levels_of, parts_of
 from .make import Among, error_of, make_plan
 from .plan import Plan, Reading, Spend
 from .presence import presence_only
-from .selections import part_of
+from .quantiles import part_of
 from .stability import Rule
 from .target import facts_of, reached
 
@@ -198,14 +198,14 @@ def rows_of(query: Query) -> str:
     return canonical([query.table, query.where, keys, *ways])
 
 
-def _same(one: Aggregate) -> str:
+def _same(one: AggregateCall) -> str:
     return canonical(replace(one, name=""))
 
 
 def merged_of(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[Query], list[int]]:
     """Return one query for each kind of rows and groups, with all that is asked of them; and their weights."""
     first: dict[str, Query] = {}
-    asked: dict[str, dict[str, Aggregate]] = {}
+    asked: dict[str, dict[str, AggregateCall]] = {}
     heaviest: dict[str, int] = {}
     for query, weight in zip(questions, weights, strict=True):
         rows = rows_of(query)

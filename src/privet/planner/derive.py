@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.query.functions import typed
 from privet.query.nodes import Query
@@ -18,14 +18,14 @@ def meanings(query: Query) -> dict[str, Expression]:
     """Return for each output column of a query the expression over keys and aggregates that it stands for."""
     names = [*(key.name for key in query.keys), *(asked.name for asked in query.aggregates)]
     names += [one.name for one in query.groupings]
-    found: dict[str, Expression] = {name: Column(name) for name in names}
+    found: dict[str, Expression] = {name: ColumnRef(name) for name in names}
     for step in query.steps:
         found = {output.name: _inline(output.expression, found) for output in step.outputs}
     return found
 
 
 @dataclass(frozen=True)
-class Line:
+class LinearForm:
     """A constant times one column, plus a constant."""
 
     column: str
@@ -33,15 +33,15 @@ class Line:
     offset: Fraction
 
 
-def linear_in(expression: Expression) -> Line | None:
+def linear_in(expression: Expression) -> LinearForm | None:
     """Return how an expression depends on its one column, if it is linear in it."""
     found = _line(expression)
-    return None if found is None or found[0] is None else Line(found[0], found[1], found[2])
+    return None if found is None or found[0] is None else LinearForm(found[0], found[1], found[2])
 
 
 def _line(expression: Expression) -> tuple[str | None, Fraction, Fraction] | None:
     match expression:
-        case Column(name=name):
+        case ColumnRef(name=name):
             return name, Fraction(1), Fraction(0)
         case Literal(value=bool()):
             return None
@@ -90,7 +90,7 @@ def kinds_of(plan: Plan) -> dict[str, Kind]:
 def columns_of(expression: Expression) -> set[str]:
     """Return the names of the columns that an expression depends on."""
     match expression:
-        case Column(name=name):
+        case ColumnRef(name=name):
             return {name}
         case Call(arguments=arguments):
             return set().union(*(columns_of(argument) for argument in arguments))
@@ -99,7 +99,7 @@ def columns_of(expression: Expression) -> set[str]:
 
 def _inline(expression: Expression, known: Mapping[str, Expression]) -> Expression:
     match expression:
-        case Column(name=name):
+        case ColumnRef(name=name):
             return known[name]
         case Call(function=function, arguments=arguments):
             return Call(function, tuple(_inline(argument, known) for argument in arguments))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -11,24 +12,72 @@ from privet import accounting
 from privet.core.event import Composed
 from privet.core.relation import tables_of
 from privet.core.rounding import float_up
-from privet.core.scan import Largest, Norm, Once, Pairs, Truncate
-from privet.core.unit import Person, Rows, Window, person_column
+from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
+from privet.core.unit import Person, Rows, Unit, Window, person_column
 from privet.mechanisms import Laplace
 from privet.query.fanout import joins_of
 from privet.query.normal import text
 
-from .choice_words import choice_facts, choice_lines, choice_notes
 from .derive import columns_of
-from .discover import other_way, people_needed
-from .mean_words import mean_notes
+from .keys import other_way, people_needed
+from .modes import largest_in_words, winner_facts, winner_lines, winner_notes
 from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
 from .presence import presence_lines
-from .range_words import range_lines
+from .private_bounds import range_lines
+from .quantiles import choice_facts, choice_lines, choice_notes
 from .target import reached
-from .winner_words import largest_in_words, winner_facts, winner_lines, winner_notes
+
+# What a mean is a mean of: rows in which no person counts more than the declared contribution. Words only.
+
+
+def mean_notes(plan: Plan) -> list[str]:
+    """Return, for answers over people, how much a person's rows count in means, spreads and quantiles.
+
+    The weighted mean differs from that of all rows by at most the share of rows that is lost times the width of the
+    bounds; a sum says by itself that it may be too low, and a mean does not.
+    """
+    found: dict[str, list[str]] = {}
+    for reading in plan.readings:
+        if reading.aggregate.typical is None:
+            continue
+        passes = [plan.passes[place[0]] for place in reading.places if not isinstance(place, Known)]
+        for words in dict.fromkeys(_counted(one) for one in passes):
+            if words and reading.aggregate.typical not in found.setdefault(words, []):
+                found[words].append(reading.aggregate.typical)
+    return [
+        f"{_listed(names)} are taken over rows {words}, not over all rows equally" for words, names in found.items()
+    ]
+
+
+def _counted(one: Pass) -> str | None:
+    """Return how much a person's rows count in a pass; None where rows are units."""
+    who = _who(one.scan.schema.unit)
+    return None if who is None else _limit(one.scan.bounding, who, grouped=bool(one.groups))
+
+
+def _limit(bounding: Bounding, who: str, *, grouped: bool) -> str | None:
+    match bounding:
+        case Norm(order=order, limit=limit):
+            most = limit if order == 1 else math.isqrt(limit)
+            return f"weighted so that each {who} counts as at most {most:,} row{'s' * (most != 1)}"
+        case Truncate(groups=groups, rows=rows):
+            where = f" in each of at most {groups:,} group{'s' * (groups != 1)}" if grouped else ""
+            return f"of which each {who} has at most {rows:,}{where}, chosen at random"
+        case _:
+            return None
+
+
+def _who(unit: Unit) -> str | None:
+    column = person_column(unit)
+    return f"{column}, in each bucket of {unit.duration}," if isinstance(unit, Window) else column
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
 
 _RULES = "2"
-"""Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet.ledger.review`."""
+"""Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet ledger review`."""
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
@@ -120,7 +169,7 @@ def cost_of(passes: Sequence[Pass], spend: Spend) -> dict[str, float]:
 def explain(plan: Plan) -> str:
     """Return the plan in plain words."""
     if plan.rounds > 1:
-        from .round_words import explain_rounds
+        from .rounds import explain_rounds
 
         return explain_rounds(plan)
     first = plan.passes[0]

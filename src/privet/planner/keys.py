@@ -7,20 +7,28 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from privet.core.errors import RequestError
+from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.expression import Call, Expression, Literal
-from privet.core.scan import GroupKey
-from privet.core.schema import Column as Facts
-from privet.core.schema import Key
+from privet.core.numbers import is_unicode
+from privet.core.scan import Discovery, GroupKey, Scan
+from privet.core.schema import ColumnFacts as Facts
+from privet.core.schema import Key, Schema
+from privet.mechanisms import Laplace, OptimalKeys
+from privet.mechanisms.key_selection import threshold_for
+from privet.mechanisms.optimal_keys import half_way
 from privet.query.dates import truncate
 from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.normal import call, conjunction
+from privet.query.normal import call, conjunction, text
 from privet.query.typed import Typed, of_column
+
+from .choose import Choice
+from .plan import KeyRelease, KeyRule, Noise
+from .stability import SHIFT, key_sensitivity
 
 MOST_KEYS = 100_000
 """More public groups than this are refused: each would be answered, present or not."""
@@ -135,3 +143,143 @@ def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
         moment += stride
     starts[truncate(high, str(part.value))] = None
     return list(starts)
+
+
+# How keys that are not public are found: by a threshold on noisy weights, or by the optimal rule. From public facts.
+#
+# Both are compared by how many people a key needs, and the other is never run.
+
+
+_FEW = 1000
+"""So many square roots are added up one by one; more, as an integral."""
+
+
+def discovered(scan: Scan, choice: Choice, *, most: int, delta: Fraction) -> tuple[Scan, KeyRelease | KeyRule]:
+    """Return a scan that discovers keys, and the rule by which they are released that needs the fewest people.
+
+    Guarantee: chosen from declared facts, and from nothing else.
+    """
+    shared = replace(scan, discovery=Discovery(most, choice.order, SHIFT))
+    threshold = _threshold(shared, choice.mechanism(key_sensitivity(shared)), delta)
+    if choice.family == "laplace":
+        rule = _rule(scan, choice.share, most, delta)
+        if rule is not None and people_needed(rule, most) <= people_needed(threshold, most):
+            return replace(scan, discovery=Discovery(most, 0, 0)), rule
+    return shared, threshold
+
+
+def people_needed(rule: KeyRelease | KeyRule, most: int) -> float:
+    """Return about how many people make a key as likely shown as not, on average over how many keys they hold.
+
+    People with k keys each need T k under a Laplace threshold T, T sqrt(k) under a Gaussian one, and the same number
+    whatever k is under the optimal rule. How many keys people hold is not known: as many hold 1 as hold 2, ..., `most`.
+    """
+    if isinstance(rule, KeyRule):
+        return half_way(rule.mechanism.key_epsilon, rule.mechanism.key_delta)
+    alone = float(Fraction(rule.threshold, 2**rule.shift))
+    if isinstance(rule.mechanism, Laplace):
+        return alone * (most + 1) / 2
+    roots = sum(map(math.sqrt, range(1, most + 1))) if most <= _FEW else 2 / 3 * (most + 0.5) ** 1.5
+    return alone * roots / most
+
+
+def other_way(scan: Scan, chosen: KeyRelease | KeyRule) -> KeyRelease | KeyRule | None:
+    """Return the rule that was not chosen, at the same cost; None where there is none to compare with."""
+    discovery = scan.discovery
+    if discovery is None:
+        raise InvariantError("a scan without discovery has no rule for keys")
+    if isinstance(chosen, KeyRule):
+        shared = replace(scan, discovery=Discovery(discovery.most, 1, SHIFT))
+        epsilon = Fraction(chosen.mechanism.event.pure())
+        noise = Laplace(sensitivity=key_sensitivity(shared), epsilon=epsilon)
+        return _threshold(shared, noise, chosen.mechanism.event.slack())
+    if not isinstance(chosen.mechanism, Laplace):
+        return None
+    return _rule(scan, Fraction(chosen.mechanism.event.pure()), discovery.most, chosen.delta)
+
+
+def threshold_of(noise: Noise, scan: Scan, delta: Fraction) -> int:
+    """Return the least weight that a key must exceed, for the noise and the weights of a scan."""
+    discovery = scan.discovery
+    if discovery is None:
+        raise InvariantError("a threshold needs weights of keys")
+    shared = {"most": discovery.most, "shift": discovery.shift, "group": scan.schema.unit.touches}
+    return threshold_for(noise, order=discovery.order, delta=delta, **shared)
+
+
+def _threshold(scan: Scan, noise: Noise, delta: Fraction) -> KeyRelease:
+    return KeyRelease(key_sensitivity(scan), noise, threshold_of(noise, scan, delta), delta, SHIFT)
+
+
+def _rule(scan: Scan, epsilon: Fraction, most: int, delta: Fraction) -> KeyRule | None:
+    """Return the optimal rule, or None where it could not be listed."""
+    schema = scan.schema
+    try:
+        return KeyRule(
+            OptimalKeys(epsilon=epsilon, delta=delta, keys=most, group=schema.unit.touches, neighbors=schema.moves)
+        )
+    except RequestError:
+        return None
+
+
+# An extra group for everything whose key is not shown: values are found first, and then all rows are grouped anew.
+#
+# Both readings are charged together, before the first: what the second costs does not depend on what the first finds.
+
+
+_LONGEST = 100
+
+
+def with_other(keys: tuple[GroupKey, ...], query: Query, schema: Schema) -> tuple[GroupKey, ...]:
+    """Return the keys of a query, the one that is not public with the name of the group for what is not found.
+
+    Guarantee: decided by declared facts and by what is asked.
+    """
+    label = query.other
+    if label is None:
+        return keys
+    if not isinstance(label, str) or not label.strip() or len(label) > _LONGEST or not _writable(label):
+        raise BadParameter("other", label, f"a name for the group of all that is left, of up to {_LONGEST} characters")
+    hidden = [key for key in keys if key.values is None]
+    if not hidden:
+        raise RequestError("all groups of this question are declared and shown, so nothing is left for other=")
+    if len(hidden) > 1:
+        listed = " and ".join(text(key.expression) for key in hidden)
+        raise RequestError(f"other= is for one key whose values are not declared, and here there are {listed}")
+    (key,) = hidden
+    kind = typed(key.expression, schema.columns).kind
+    if kind != "text":
+        shown = text(key.expression)
+        raise RequestError(
+            f"{shown} is of kind {kind}, which cannot hold {label!r}; group by CAST({shown} AS VARCHAR), or declare "
+            f"its bounds"
+        )
+    return tuple(replace(one, other=label) if one is key else one for one in keys)
+
+
+def _writable(label: str) -> bool:
+    """Return whether an engine can write a name: or it would be refused only when it is read, after the charge."""
+    return "\0" not in label and is_unicode(label)
+
+
+def with_found(scan: Scan, found: Sequence[Key]) -> Scan:
+    """Return a scan over the values that were found and one group of all others, which are public keys by now.
+
+    Guarantee: rows are grouped before contributions are bounded, so that the norm of what one unit gives is that of
+    the groups that are released. It is bounded as for any keys, whatever was found.
+    """
+    return replace(
+        scan, keys=tuple(_mapped(key, key.other, found) if key.other is not None else key for key in scan.keys)
+    )
+
+
+def _mapped(key: GroupKey, label: str, found: Sequence[Key]) -> GroupKey:
+    kept = [value for value in found if value is not None and value != label]
+    rest: Expression = Literal(label)
+    if None in found:
+        rest = Call("case", (Call("is_null", (key.expression,)), Literal(None), rest))
+    if kept:
+        among = call("in", key.expression, *(Literal(value) for value in kept))
+        rest = Call("case", (among, key.expression, rest))
+    nulls: tuple[Key, ...] = (None,) if None in found else ()
+    return GroupKey(rest, (*kept, *nulls, label), bool(nulls))

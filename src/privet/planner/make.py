@@ -16,24 +16,22 @@ from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Rows
 from privet.core.wire import canonical
 from privet.query.fanout import check_fanout
-from privet.query.nodes import Aggregate as Asked
+from privet.query.nodes import AggregateCall as Asked
 from privet.query.nodes import Query
 from privet.query.normal import text
 from privet.query.shape import schema_of, typical_of
 
 from .allowed import Cells, allowed_groups
 from .choose import Choice, Family, choices
-from .discover import discovered, people_needed
-from .keys import count_cells, group_key
-from .others import with_other
+from .keys import count_cells, discovered, group_key, people_needed, with_other
+from .modes import option_key, place_of, wanted_winners, winners_pass
 from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
-from .ranges import place_in, span_pass, wanted_spans
-from .selections import part_of, places_in, selection_pass, wanted_selections
+from .private_bounds import place_in, span_pass, wanted_spans
+from .quantiles import part_of, places_in, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
 from .wanted import aggregate_of
-from .winners import option_key, place_of, wanted_winners, winners_pass
 
 
 @dataclass(frozen=True)

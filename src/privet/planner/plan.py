@@ -17,15 +17,15 @@ from privet.aggregates import Aggregate
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event
-from privet.core.exact import open_probability, whole
 from privet.core.given import read
+from privet.core.numbers import open_probability, whole
 from privet.core.scan import GroupKey, Scan, Sum
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
-from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_joint import SeveralRanks
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_several import SeveralRanks
 from privet.query.nodes import Query
 
 from .editions import digest_of
@@ -157,7 +157,7 @@ class KeyRule:
 class Slot(NamedTuple):
     """One place that is released: by which draw, for which share, and how far off it aims."""
 
-    draw: RankChoice | SeveralRanks
+    draw: QuantileChoice | SeveralRanks
     share: Fraction
     offset: int
 
@@ -177,7 +177,7 @@ class Slot(NamedTuple):
 
     def _line(self, grid: Sum) -> tuple[Fraction, Fraction]:
         """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
-        if isinstance(self.draw, RankChoice):
+        if isinstance(self.draw, QuantileChoice):
             several = 2**self.draw.shift
             return grid.origin + Fraction(several - 1, 2) * grid.step, several * grid.step
         part = grid.step / 2**self.draw.digits
@@ -185,16 +185,16 @@ class Slot(NamedTuple):
 
     def half(self, grid: Sum, *, rounds: bool) -> Fraction:
         """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""
-        several = 2**self.draw.shift if isinstance(self.draw, RankChoice) else 1
+        several = 2**self.draw.shift if isinstance(self.draw, QuantileChoice) else 1
         return grid.step * (several - 1 + rounds) / 2
 
 
 @wired("Selection", "draws")
 @dataclass(frozen=True)
-class Selection:
+class QuantileDraws:
     """The second kind of measure: places of a scan's grid, chosen in every group by one draw or several."""
 
-    draws: tuple[RankChoice | SeveralRanks, ...]
+    draws: tuple[QuantileChoice | SeveralRanks, ...]
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -222,7 +222,7 @@ class Pass:
     scan: Scan
     measures: tuple[Measure, ...]
     keys: KeyRelease | KeyRule | None
-    selection: Selection | None = None
+    selection: QuantileDraws | None = None
     winners: Frequent | None = None
     buckets: bool = False
     """Whether the last key of the scan is inside each group too: its one sum is released for each of its values."""

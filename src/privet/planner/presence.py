@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
-from privet.core.expression import Column
+from privet.core.expression import ColumnRef
 from privet.core.scan import Scan, Sum
 from privet.mechanisms import Gaussian, Laplace
 
@@ -130,7 +130,7 @@ def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
         none = sum(value is None for value in values)
         if none:
             where = f" in {none:,} of {len(values):,} groups" if plan.query.keys else ""
-            shown = [name for name, meaning in meanings(plan.query).items() if meaning == Column(reading.name)]
+            shown = [name for name, meaning in meanings(plan.query).items() if meaning == ColumnRef(reading.name)]
             notes.append(f"{', '.join(shown) or reading.name}: NULL{where}: too few rows")
     return tuple(notes)
 

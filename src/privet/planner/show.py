@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from .choice_words import choice_rows
 from .explain import explain, release_facts
+from .modes import winner_rows
 from .plan import Plan
+from .quantiles import choice_rows
 from .widths import heading, widths
-from .winner_words import winner_rows
 
 if TYPE_CHECKING:
     from rich.console import Group

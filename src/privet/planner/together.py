@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.exact import positive
+from privet.core.numbers import positive
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
@@ -19,7 +19,7 @@ from .accuracy import PRICES, cheapest, price
 from .batch import Batch, answering, measures_of, merged_of, rows_of
 from .choose import Choice, Family, choices
 from .derive import linear_in, meanings
-from .levels import levels_of
+from .groupings import levels_of
 from .make import Among, make_plan
 from .plan import Known, Plan, Spend, Target
 from .rounds import amount_of
@@ -35,7 +35,7 @@ Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SpendBracket:
     """How contributions are bounded for all questions, and the facts of the tables that they are about."""
 
     tables: Mapping[str, Schema]
@@ -87,7 +87,7 @@ def batch_within(
     Gaussian noise is priced in epsilon, the fourth of the price. Shares come from declared facts alone.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
-    bounds = Bounds(tables, bound, contribution)
+    bounds = SpendBracket(tables, bound, contribution)
     name = "rho" if spend.epsilon is None else "epsilon"
     most = None if at_most is None else positive(at_most, "at_most")
     for index, (query, target) in enumerate(zip(questions, targets, strict=True)):
@@ -107,7 +107,7 @@ def batch_within(
     return batch
 
 
-def _check(index: int, query: Query, target: Target, bounds: Bounds, spend: Spend) -> None:
+def _check(index: int, query: Query, target: Target, bounds: SpendBracket, spend: Spend) -> None:
     """Refuse a target whose price is not known before."""
     if query.levels:
         raise Unsupported(
@@ -122,7 +122,7 @@ def _check(index: int, query: Query, target: Target, bounds: Bounds, spend: Spen
 
 
 def _cheapest(
-    questions: Sequence[Query], targets: Sequence[Target | None], bounds: Bounds, spend: Spend, name: str
+    questions: Sequence[Query], targets: Sequence[Target | None], bounds: SpendBracket, spend: Spend, name: str
 ) -> Batch:
     parts = [one for query in questions for one in levels_of(query, bounds.tables)]
     merged, _ = merged_of(parts, [1] * len(parts))
@@ -255,7 +255,7 @@ def _price_of(needs: Needs, spend: Spend, name: str) -> Fraction | None:
     return price(high)
 
 
-def _shared(query: Query, bounds: Bounds, spend: Spend, needs: Needs) -> Plan:
+def _shared(query: Query, bounds: SpendBracket, spend: Spend, needs: Needs) -> Plan:
     """Return the plan for one kind of rows: each sum, and the finding of groups, with noise for what it needs."""
     rows = rows_of(query)
     each = _room(needs, spend) / needs.count

@@ -13,16 +13,16 @@ from privet.core.schema import HELD, Key, Schema
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Laplace
 from privet.mechanisms.frequent import MOST_WINNERS
-from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_joint import SeveralRanks
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_several import SeveralRanks
 from privet.query.functions import typed
 
-from .discover import threshold_of
+from .keys import threshold_of
 from .make import private_schema
+from .modes import span_of_scores
 from .plan import KeyRule, Known, Measure, Noise, Pass, Plan
-from .selections import norm_of, span_of
+from .quantiles import norm_of, span_of
 from .stability import key_sensitivity, sensitivity_of, shift_of
-from .winners import span_of_scores
 
 _SUMMED = ("integer", "number")
 _CHOSEN = ("boolean", None)
@@ -174,7 +174,7 @@ def _verify_selection(one: Pass) -> None:
             raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
 
 
-def _close_enough(draw: RankChoice | SeveralRanks, near: Near) -> bool:
+def _close_enough(draw: QuantileChoice | SeveralRanks, near: Near) -> bool:
     """Return whether a scan tells apart all that a choice does."""
     if isinstance(draw, SeveralRanks):
         return False

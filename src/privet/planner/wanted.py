@@ -8,13 +8,13 @@ from fractions import Fraction
 from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, Mode, Ranked, Span
 from privet.aggregates.span import Side
 from privet.core.errors import RequestError, Unbounded, UnknownName
-from privet.core.expression import Column, Expression
-from privet.core.schema import Column as Facts
+from privet.core.expression import ColumnRef, Expression
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Person, Window
 from privet.core.wire import canonical
 from privet.query.functions import typed
-from privet.query.nodes import Aggregate as Asked
+from privet.query.nodes import AggregateCall as Asked
 from privet.query.typed import Typed, clamp_ends
 
 
@@ -72,7 +72,7 @@ def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction,
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
     low, high = clamp_ends(expression, facts)
     if low is None or high is None:
-        raise Unbounded(asked.name, column=expression.name if isinstance(expression, Column) else None)
+        raise Unbounded(asked.name, column=expression.name if isinstance(expression, ColumnRef) else None)
     return low, high
 
 
@@ -80,4 +80,4 @@ def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | No
     """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
     if facts.kind == "integer":
         return Fraction(1)
-    return schema.columns[expression.name].step if isinstance(expression, Column) else None
+    return schema.columns[expression.name].step if isinstance(expression, ColumnRef) else None

@@ -12,15 +12,15 @@ from typing import Any
 
 from privet.aggregates import Covariance, Mean, Mode, Ranked, Span, Spread
 from privet.core.errors import InvariantError
-from privet.core.expression import Column
+from privet.core.expression import ColumnRef
 from privet.inference.laws import Law, averaged, half_width
 from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings
+from .modes import behind_in_words
 from .plan import Known, Measure, Place, Plan, Reading
-from .range_words import range_in_words
+from .private_bounds import range_in_words
 from .stability import shift_of
-from .winner_words import behind_in_words
 
 SIZES = (100, 1_000, 10_000, 100_000)
 """The numbers of rows in a group for which widths are given."""
@@ -61,7 +61,7 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     readings = {reading.name: reading for reading in plan.readings}
     found = []
     for name, meaning in meanings(plan.query).items():
-        if isinstance(meaning, Column) and meaning.name in readings:
+        if isinstance(meaning, ColumnRef) and meaning.name in readings:
             found.append(_of_reading(name, readings[meaning.name], plan))
         elif not columns_of(meaning) & set(readings):
             found.append(Width(name, note="without noise"))

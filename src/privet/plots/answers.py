@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_BARS = 40
 
 
-class Series(Protocol):
+class PlottedSeries(Protocol):
     """A column of an answer: its name and values, and the ends of their intervals, which keys do not have."""
 
     @property
@@ -32,7 +32,7 @@ class Series(Protocol):
     def high(self) -> tuple[float, ...] | None: ...
 
 
-def plot_answer(columns: Sequence[Series], *, confidence: float, path: Path | None = None) -> Figure:
+def plot_answer(columns: Sequence[PlottedSeries], *, confidence: float, path: Path | None = None) -> Figure:
     """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval."""
     noisy = [series for series in columns if series.low is not None]
     keys = [series for series in columns if series.low is None]
@@ -56,13 +56,13 @@ def plot_answer(columns: Sequence[Series], *, confidence: float, path: Path | No
     return finish(figure, path)
 
 
-def _line(axes: Axes, places: list[Any], series: Series, colour: str) -> None:
+def _line(axes: Axes, places: list[Any], series: PlottedSeries, colour: str) -> None:
     low, high = _ends(series)
     axes.plot(places, _numbers(series), color=colour, lw=1.6, marker="o", ms=3)
     axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
 
 
-def _bars(axes: Axes, series: Series, colour: str) -> None:
+def _bars(axes: Axes, series: PlottedSeries, colour: str) -> None:
     low, high = _ends(series)
     values = _numbers(series)
     below = [max(0.0, value - end) for value, end in zip(values, low, strict=True)]
@@ -71,10 +71,10 @@ def _bars(axes: Axes, series: Series, colour: str) -> None:
     axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=3, lw=1.1)
 
 
-def _numbers(series: Series) -> list[float]:
+def _numbers(series: PlottedSeries) -> list[float]:
     """Return the values, with a gap where one is NULL."""
     return [math.nan if value is None else float(value) for value in series.values]
 
 
-def _ends(series: Series) -> tuple[list[float], list[float]]:
+def _ends(series: PlottedSeries) -> tuple[list[float], list[float]]:
     return list(series.low or ()), list(series.high or ())

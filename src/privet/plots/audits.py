@@ -24,7 +24,7 @@ _SHOWN = 24
 _GRID = 1001
 
 
-class Counted(Protocol):
+class CountedAudit(Protocol):
     """How many releases of each neighbour were counted."""
 
     @property
@@ -44,7 +44,7 @@ class Measured(Protocol):
     @property
     def refuted(self) -> bool: ...
     @property
-    def counts(self) -> Counted: ...
+    def counts(self) -> CountedAudit: ...
     @property
     def points(self) -> tuple[tuple[float, float], ...]: ...
     @property

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 from privet.accounting.cost import delta as delta_of
 from privet.accounting.loss import privacy_loss
-from privet.accounting.report import by_theorem
+from privet.accounting.summaries import by_theorem
 from privet.accounting.tradeoff import tradeoff
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.exact import open_probability, positive, whole
 from privet.core.given import is_a
+from privet.core.numbers import open_probability, positive, whole
 from privet.core.rounding import float_up
 
 from .canvas import COLOURS, Path, canvas, finish

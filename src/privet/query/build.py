@@ -8,32 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 
-from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.schema import Column as Facts
+from privet.core.errors import RequestError, Unbounded, Unsupported, WrongKind
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.schema import ColumnFacts as Facts
 
-from .bins import with_bins
 from .fanout import with_cuts
 from .functions import typed
 from .inside import deduplicated, named_columns
-from .levels import GROUPING
-from .nodes import Aggregate, Grouping, Key, Order, Output, Query, Step
-from .normal import conjunction, text
-from .relation import (
-    EXTREMES,
-    OVER_TWO,
-    Private,
-    Released,
-    Selection,
-    aggregate,
-    aggregate_of_two,
-    distinct_name,
-    has_aggregate,
-    is_aggregate,
-    label,
-    quantile,
-)
+from .nodes import AggregateCall, Grouping, Key, Order, Output, Query, Step
+from .normal import call, conjunction, text
 from .resolve import (
     as_facts,
     check_argument,
@@ -48,13 +33,91 @@ from .resolve import (
     released_facts,
     substitute,
 )
+from .rows import (
+    EXTREMES,
+    MARK,
+    OVER_TWO,
+    PrivateRows,
+    ReleasedRows,
+    Select,
+    aggregate,
+    aggregate_of_two,
+    distinct_name,
+    has_aggregate,
+    is_aggregate,
+    label,
+    quantile,
+)
+from .several import GROUPING
 from .shape import is_public
+from .typed import clamp_ends
+
+# HISTOGRAM(x, bins): equal bins over the public bounds of x, as one more key and a count.
+#
+# Each row falls into one bin, so a histogram is a grouped count and costs no more.
+
+
+MOST_BINS = 10_000
+
+
+def with_bins(asked: Select, source: PrivateRows) -> Select:
+    """Return a selection in which HISTOGRAM has become columns bin_low, bin_high and count, in order of the bins.
+
+    The last bin holds its high end. A column that can be NULL has one more bin, without ends.
+    """
+    place = next((i for i, (_, one) in enumerate(asked.outputs) if _is_histogram(one)), None)
+    if place is None:
+        return asked
+    name, marked = asked.outputs[place]
+    others = asked.outputs[:place] + asked.outputs[place + 1 :]
+    if name is not None or not isinstance(marked, Call) or any(has_aggregate(one) for _, one in others):
+        raise Unsupported(
+            "HISTOGRAM makes three columns, bin_low, bin_high and count; it stands alone beside grouping columns, "
+            "without AS"
+        )
+    if asked.levels:
+        raise Unsupported("HISTOGRAM has one grouping; use BIN(x, 10) among GROUPING SETS, ROLLUP or CUBE")
+    argument, where, bins = marked.arguments
+    bucket, low, width = _bucket(checked(argument, source.schema.columns), bins, source)
+    start = call("add", call("multiply", bucket, width), low)
+    made = (
+        ("bin_low", start),
+        ("bin_high", call("add", start, width)),
+        ("count", aggregate("count_rows", None, where)),
+    )
+    outputs = (*asked.outputs[:place], *made, *asked.outputs[place + 1 :])
+    keys = (*asked.keys, bucket)
+    return replace(asked, outputs=outputs, keys=keys, order=asked.order or tuple(Order(key) for key in keys))
+
+
+def _is_histogram(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function == f"{MARK}histogram"
+
+
+def _bucket(argument: Expression, bins: Expression, source: PrivateRows) -> tuple[Expression, Literal, Literal]:
+    number = bins.value if isinstance(bins, Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_BINS:
+        raise WrongKind("HISTOGRAM", f"a constant number of bins from 1 to {MOST_BINS}", ("something else",))
+    facts = typed(argument, source.typical)
+    if facts.kind not in {"integer", "number"}:
+        raise WrongKind("HISTOGRAM", "numbers", (facts.kind or "NULL",), advice="group by the column instead")
+    low, high = clamp_ends(argument, facts)
+    if low is None or high is None:
+        raise Unbounded(text(argument))
+    if low == high:
+        raise Unsupported(f"HISTOGRAM of {text(argument)} has one value only, {low}; count it")
+    width = (high - low) / number
+    exact = facts.kind == "integer" and width.denominator == 1
+    ends = (Literal(int(low)), Literal(int(high))) if facts.kind == "integer" else (Literal(low), Literal(high))
+    first, step = (Literal(int(low)), Literal(int(width))) if exact else (Literal(low), Literal(Fraction(width)))
+    return call("bucket", argument, *ends, Literal(number)), first, step
+
 
 MOST_OUTPUTS = 500
 TRUE = Literal(True)
 
 
-def aggregated(source: Private, asked: Selection) -> Released:
+def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     """Return what a SELECT with aggregates releases from private rows."""
     if is_public(source.schema):
         raise Unsupported("this asks about public tables only; read them where they are, without noise")
@@ -70,7 +133,7 @@ def aggregated(source: Private, asked: Selection) -> Released:
         grouped = check_key(expression, source)
         if grouped not in keys:
             keys[grouped] = Key(distinct_name(label(grouped), taken), grouped)
-    found: dict[Expression, Aggregate] = {}
+    found: dict[Expression, AggregateCall] = {}
     facts: dict[str, Facts] = {}
     places = {expression: place for place, expression in enumerate(keys)}
     levels = tuple(
@@ -84,8 +147,8 @@ def aggregated(source: Private, asked: Selection) -> Released:
 
     def released(expression: Expression) -> Expression | None:
         if expression in keys:
-            return Column(keys[expression].name)
-        if isinstance(expression, Column):
+            return ColumnRef(keys[expression].name)
+        if isinstance(expression, ColumnRef):
             raise Unsupported(
                 f"column {expression.name!r} is neither grouped by nor inside an aggregate and would show rows; "
                 f"add it to GROUP BY, or aggregate it"
@@ -95,7 +158,7 @@ def aggregated(source: Private, asked: Selection) -> Released:
                 name = distinct_name(label(Call("grouping", expression.arguments)), taken)
                 groupings[expression] = Grouping(name, _places_in(expression, places))
                 facts[name] = Facts(kind="integer")
-            return Column(groupings[expression].name)
+            return ColumnRef(groupings[expression].name)
         if not isinstance(expression, Call) or not is_aggregate(expression):
             return None
         one = _aggregate(expression, source)
@@ -107,7 +170,7 @@ def aggregated(source: Private, asked: Selection) -> Released:
                 None if one.function not in {"mode", "bounds"} or one.argument is None else typed(one.argument, columns)
             )
             facts[name] = released_facts(one.function, values)
-        return Column(found[marked].name)
+        return ColumnRef(found[marked].name)
 
     def over_released(expression: Expression) -> Expression:
         return checked(substitute(fitted(expression, columns), released), facts)
@@ -129,7 +192,7 @@ def aggregated(source: Private, asked: Selection) -> Released:
     if groupings and not levels:
         levels = (tuple(range(len(keys))),)
     query = replace(query, levels=levels, groupings=tuple(groupings.values()))
-    return Released(query, _output_facts(step, facts))
+    return ReleasedRows(query, _output_facts(step, facts))
 
 
 def _places_in(grouping: Call, places: Mapping[Expression, int]) -> tuple[int, ...]:
@@ -139,7 +202,7 @@ def _places_in(grouping: Call, places: Mapping[Expression, int]) -> tuple[int, .
     return tuple(places[one] for one in grouping.arguments)
 
 
-def refined(source: Released, asked: Selection) -> Released:
+def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     """Return what a SELECT makes of released rows."""
     if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):
         raise Unsupported(
@@ -153,10 +216,10 @@ def refined(source: Released, asked: Selection) -> Released:
     step = _step(asked, outputs, where, order)
     query = source.query
     steps = (*query.steps, step)
-    return Released(replace(query, steps=steps), _output_facts(step, facts))
+    return ReleasedRows(replace(query, steps=steps), _output_facts(step, facts))
 
 
-def narrowed(source: Private, asked: Selection) -> Private:
+def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
     """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner."""
     if asked.order or asked.limit is not None or asked.offset:
         raise Unsupported(
@@ -168,7 +231,7 @@ def narrowed(source: Private, asked: Selection) -> Private:
     return deduplicated(made) if asked.distinct else made
 
 
-def _aggregate(marked: Call, source: Private) -> Aggregate:
+def _aggregate(marked: Call, source: PrivateRows) -> AggregateCall:
     function = name_of(marked)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -182,35 +245,37 @@ def _aggregate(marked: Call, source: Private) -> Aggregate:
     if function == "count_units" and source.owner is None:
         raise Unsupported("each row is a unit of its own in this table; write COUNT(*)")
     if function in {"count_rows", "count_units"}:
-        return Aggregate("", function, None, kept)
+        return AggregateCall("", function, None, kept)
     if function == "top_k":
         raise Unsupported("TOP_K makes several columns, such as top_1 and top_2; it stands alone in the SELECT list")
     if function == "bounds":
         if len(marked.arguments) == 2:
             raise Unsupported("BOUNDS makes two columns, a low and a high end; it stands alone in the SELECT list")
         side = marked.arguments[2].value if isinstance(marked.arguments[2], Literal) else ""
-        return Aggregate("", function, check_range(argument, source), kept, (("side", str(side)),))
+        return AggregateCall("", function, check_range(argument, source), kept, (("side", str(side)),))
     if function == "mode":
         options = zip(
             ("k", "rank"), (part.value for part in marked.arguments[2:] if isinstance(part, Literal)), strict=True
         )
-        return Aggregate("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
+        return AggregateCall("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
     checked_one = check_argument(function, argument, source)
     if function in OVER_TWO:
-        return Aggregate("", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source))
+        return AggregateCall(
+            "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source)
+        )
     if function == "quantile":
-        return Aggregate("", function, checked_one, kept, (("share", str(read_quantile(marked.arguments[2]))),))
-    return Aggregate("", function, checked_one, kept)
+        return AggregateCall("", function, checked_one, kept, (("share", str(read_quantile(marked.arguments[2]))),))
+    return AggregateCall("", function, checked_one, kept)
 
 
-def _marked(one: Aggregate) -> Call:
+def _marked(one: AggregateCall) -> Call:
     if one.argument is not None and one.other is not None:
         return aggregate_of_two(one.function, one.argument, one.other, one.where)
     plain = aggregate(one.function, one.argument, one.where)
     return Call(plain.function, (*plain.arguments, *(Literal(value) for _, value in one.options)))
 
 
-def _outputs(asked: Selection, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:
+def _outputs(asked: Select, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:
     if len(asked.outputs) > MOST_OUTPUTS:
         raise Unsupported(f"a query has at most {MOST_OUTPUTS} columns")
     taken: set[str] = set()
@@ -230,7 +295,7 @@ def _take_name(name: str | None, taken: set[str]) -> None:
     taken.add(name.casefold())
 
 
-def _step(asked: Selection, outputs: tuple[Output, ...], where: Expression | None, order: tuple[Order, ...]) -> Step:
+def _step(asked: Select, outputs: tuple[Output, ...], where: Expression | None, order: tuple[Order, ...]) -> Step:
     if asked.distinct:
         shown = {output.expression for output in outputs}
         if any(term.expression not in shown for term in order):

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from privet.core.errors import RequestError, UnknownName
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
-from privet.core.schema import Column as Facts
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
 from .facts import facts_of
 from .functions import typed
 from .nodes import Query, Step
 from .normal import text
-from .relation import Private
+from .rows import PrivateRows
 from .shape import schema_of
 
 _COMPARED = frozenset({"equal", "not_equal", "in", "nullif"})
@@ -41,7 +41,7 @@ def check_categories(query: Query, tables: Mapping[str, Schema]) -> None:
         names = _check_step(step, names)
 
 
-def check_view(view: Private, tables: Mapping[str, Schema]) -> None:
+def check_view(view: PrivateRows, tables: Mapping[str, Schema]) -> None:
     """Raise as `check_categories` does, for rows that a view names."""
     _check_relation(view.table, tables)
     _check([view.where, *view.columns.values()], view.schema.columns)
@@ -56,7 +56,7 @@ def _check_relation(relation: Relation, tables: Mapping[str, Schema]) -> None:
             _check_relation(right, tables)
             _check([on], schema_of(relation, tables).columns)
             return
-        case Group(source=source, keys=keys, aggregates=aggregates, where=where):
+        case GroupWithin(source=source, keys=keys, aggregates=aggregates, where=where):
             asked = [where, *(one for _, one in keys)]
             for each in aggregates:
                 asked += [each.argument, each.where]
@@ -108,7 +108,7 @@ def _check_constants(compared: Expression, constants: Sequence[object], columns:
         return
     for constant in constants:
         if type(constant) in (str, int) and constant not in facts.values:
-            what = f"value of {text(compared)}" if not isinstance(compared, Column) else f"value of {compared.name}"
+            what = f"value of {text(compared)}" if not isinstance(compared, ColumnRef) else f"value of {compared.name}"
             raise UnknownName(what, str(constant), [str(value) for value in facts.values])
 
 

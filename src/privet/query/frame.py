@@ -11,14 +11,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
-from privet.core.exact import Number, open_probability, positive, whole
-from privet.core.expression import Column, Expression
+from privet.core.expression import ColumnRef, Expression
 from privet.core.given import choice, plain_text
+from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
+from privet.query.sql.wish import NO_WISH, Wish
 
-from .aggregating import (
+from .build import aggregated, narrowed, refined
+from .inside import deduplicated, grouped
+from .join import join, pair, united
+from .nodes import Order, Query
+from .normal import call, conjunction
+from .resolve import substitute
+from .rows import PrivateRows, ReleasedRows, Select, check_tables, distinct_name
+from .several import Level, crossed, cubed, rolled_up, spread_out
+from .terms import (
+    Descending,
+    Term,
     bounds,
+    col,
+    constant,
     corr,
     count,
     count_distinct,
@@ -32,6 +45,7 @@ from .aggregating import (
     median,
     mode,
     quantile,
+    read,
     smallest,
     std,
     std_pop,
@@ -39,19 +53,8 @@ from .aggregating import (
     top_k,
     var,
     var_pop,
+    when,
 )
-from .build import aggregated, narrowed, refined
-from .inside import deduplicated, grouped
-from .join import join, pair, united
-from .levels import Level, crossed, cubed, rolled_up
-from .nodes import Order, Query
-from .normal import call, conjunction
-from .relation import Private, Released, Selection, distinct_name
-from .resolve import substitute
-from .schemas import check_tables
-from .several import spread_out
-from .sql_wish import NO_WISH, Wish
-from .terms import Descending, Term, col, constant, read, when
 
 __all__ = [
     "Frame",
@@ -93,7 +96,7 @@ Named = tuple[tuple[str | None, Expression], ...]
 class Frame:
     """Rows of a private table: conditions and groups that `agg` will use."""
 
-    _source: Private
+    _source: PrivateRows
     _where: Expression | None = None
     _keys: Named = ()
     _levels: tuple[Level, ...] = ()
@@ -134,7 +137,7 @@ class Frame:
         """Return the rows with these columns only, as a sub-query without aggregates does."""
         if self._keys:
             raise RequestError("select stands before group_by or after agg")
-        asked = Selection(outputs=self._named(columns, named, "columns"), where=self._where)
+        asked = Select(outputs=self._named(columns, named, "columns"), where=self._where)
         return Frame(narrowed(self._source, asked))
 
     def join(
@@ -181,13 +184,13 @@ class Frame:
         """Return one row for each person, and each combination of `by`, with aggregates over that person's rows."""
         if self._keys:
             raise RequestError("per_unit stands before group_by")
-        owned: Named = tuple((name, Column(name)) for name in unit_columns(self._source.schema.unit))
+        owned: Named = tuple((name, ColumnRef(name)) for name in unit_columns(self._source.schema.unit))
         keys = (*owned, *self._named(by, {}, "by"))
         listed = (*keys, *self._named((), named, "named"))
-        asked = Selection(outputs=listed, where=self._where, keys=tuple(one for _, one in keys))
+        asked = Select(outputs=listed, where=self._where, keys=tuple(one for _, one in keys))
         return Frame(grouped(self._source, asked))
 
-    def _whole(self) -> Private:
+    def _whole(self) -> PrivateRows:
         return replace(self._source, where=conjunction(self._source.where, self._where))
 
     def agg(self, *unnamed: str | Term, **named: str | Term) -> Result:
@@ -197,7 +200,7 @@ class Frame:
         outputs = spread_out((*self._keys, *self._named(unnamed, named, "unnamed")))
         keys = tuple(expression for _, expression in self._keys)
         levels = self._levels if len(self._levels) > 1 else ()
-        return Result(self._source, Selection(outputs=outputs, where=self._where, keys=keys, levels=levels))
+        return Result(self._source, Select(outputs=outputs, where=self._where, keys=keys, levels=levels))
 
     def _named(self, unnamed: tuple[str | Term, ...], named: Mapping[str, str | Term], parameter: str) -> Named:
         first = tuple((_own_name(one), self._over(one, parameter)) for one in unnamed)
@@ -208,7 +211,7 @@ class Frame:
         return substitute(expression, self._column)
 
     def _column(self, part: Expression) -> Expression | None:
-        if not isinstance(part, Column):
+        if not isinstance(part, ColumnRef):
             return None
         if part.name not in self._source.columns:
             raise UnknownName("column", part.name, self._source.columns)
@@ -219,13 +222,13 @@ class Frame:
 class Result:
     """A released table: filter, order, cut and reshape it at no cost."""
 
-    _source: Private | Released
-    _asked: Selection
+    _source: PrivateRows | ReleasedRows
+    _asked: Select
     _wish: Wish = NO_WISH
 
     def having(self, *conditions: str | Term) -> Result:
         """Return the groups that meet all conditions; released columns go by their names."""
-        if not isinstance(self._source, Private):
+        if not isinstance(self._source, PrivateRows):
             raise Unsupported("having follows agg; use where on what a select made")
         return self._with(
             having=conjunction(self._asked.having, *(self._over(one, "conditions") for one in conditions))
@@ -234,15 +237,15 @@ class Result:
     def where(self, *conditions: Term) -> Result:
         """Return the released rows that meet all conditions."""
         made = self._released()
-        outputs = tuple((name, Column(name)) for name in made.facts)
-        asked = Selection(outputs=outputs, where=conjunction(*(_condition(one) for one in conditions)))
+        outputs = tuple((name, ColumnRef(name)) for name in made.facts)
+        asked = Select(outputs=outputs, where=conjunction(*(_condition(one) for one in conditions)))
         return Result(made, asked, self._wish)
 
     def select(self, *columns: str | Term, **named: str | Term) -> Result:
         """Return other columns, computed from the released ones."""
         first = tuple((_own_name(one), read(one, "columns")) for one in columns)
         outputs = (*first, *((name, read(one, f"named {name}")) for name, one in named.items()))
-        return Result(self._released(), Selection(outputs=outputs), self._wish)
+        return Result(self._released(), Select(outputs=outputs), self._wish)
 
     def order_by(self, *terms: str | Term | Descending) -> Result:
         """Return the rows in order; NULLs last."""
@@ -286,14 +289,16 @@ class Result:
     def _with(self, **changes: object) -> Result:
         return replace(self, _asked=replace(self._asked, **changes))  # type: ignore[arg-type]
 
-    def _released(self) -> Released:
-        if isinstance(self._source, Private):
+    def _released(self) -> ReleasedRows:
+        if isinstance(self._source, PrivateRows):
             return aggregated(self._source, self._asked)
         return refined(self._source, self._asked)
 
     def _over(self, one: object, parameter: str) -> Expression:
         names = {name: expression for name, expression in self._asked.outputs if name is not None}
-        return substitute(read(one, parameter), lambda part: names.get(part.name) if isinstance(part, Column) else None)
+        return substitute(
+            read(one, parameter), lambda part: names.get(part.name) if isinstance(part, ColumnRef) else None
+        )
 
 
 def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
@@ -302,7 +307,7 @@ def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None)
     if not isinstance(schema, Schema):
         raise BadParameter("schema", schema, "the Schema of the table")
     check_tables(tables)
-    return Frame(Private.of(name, schema, tables))
+    return Frame(PrivateRows.of(name, schema, tables))
 
 
 def _condition(one: object, parameter: str = "conditions") -> Expression:
@@ -357,10 +362,10 @@ def _over_both(
     where: Expression, mine: Mapping[str, Expression], theirs: Mapping[str, Expression]
 ) -> tuple[Expression]:
     columns = _side_by_side(mine, theirs)
-    return (substitute(where, lambda part: _column_of(columns, part.name) if isinstance(part, Column) else None),)
+    return (substitute(where, lambda part: _column_of(columns, part.name) if isinstance(part, ColumnRef) else None),)
 
 
 def _own_name(one: object) -> str | None:
     if isinstance(one, str):
         return one
-    return one.expression.name if isinstance(one, Term) and isinstance(one.expression, Column) else None
+    return one.expression.name if isinstance(one, Term) and isinstance(one.expression, ColumnRef) else None

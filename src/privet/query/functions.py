@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.schema import Column as Facts
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.schema import ColumnFacts as Facts
 
-from . import intervals, rules, rules_dates
-from .levels import GROUPING
+from . import intervals, rules
+from . import rules as rules_dates
 from .normal import spelled
 from .rules import Rule
-from .typed import Argument, Typed, of_column, of_literal, truth
+from .several import GROUPING
+from .typed import Typed, TypedArgument, of_column, of_literal, truth
 
 MANY = 10**9
 
@@ -300,7 +301,7 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     """
     if isinstance(expression, Literal):
         return of_literal(expression.value)
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         if expression.name not in columns:
             raise UnknownName("column", expression.name, columns)
         return of_column(columns[expression.name])
@@ -313,7 +314,7 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
         raise UnknownName("function", expression.function, FUNCTIONS)
     if not function.least <= len(expression.arguments) <= function.most:
         raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
-    arguments = [Argument(argument, typed(argument, columns)) for argument in expression.arguments]
+    arguments = [TypedArgument(argument, typed(argument, columns)) for argument in expression.arguments]
     return function.rule(function.name, arguments)
 
 
@@ -324,7 +325,7 @@ def longest(column: Facts) -> int:
 
 def mentions(expression: Expression) -> frozenset[str]:
     """Return the names of the columns that an expression reads."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return frozenset((expression.name,))
     if isinstance(expression, Literal):
         return frozenset()

@@ -8,17 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from privet.core.errors import InvariantError, RequestError, Unsupported
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.relation import By, Derive, Group, Rank, Relation, Within
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
+from .facts import RANKS, WITHIN, grid_step
 from .join import standing_on
 from .normal import conjunction
-from .relation import (
+from .resolve import checked, condition, fitted, substitute
+from .rows import (
     MARK,
     WINDOW,
-    Private,
-    Selection,
+    PrivateRows,
+    Select,
     distinct_name,
     has_aggregate,
     has_window,
@@ -26,22 +28,20 @@ from .relation import (
     is_window,
     label,
 )
-from .resolve import checked, condition, fitted, substitute
 from .shape import is_public
-from .within import RANKS, WITHIN, grid_step
 
 TRUE = Literal(True)
 
 
-def stays_within(source: Private, asked: Selection) -> bool:
+def stays_within(source: PrivateRows, asked: Select) -> bool:
     """Return whether a sub-query groups by the unit, so that each group is of one person's rows."""
     units = unit_columns(source.schema.unit)
     if is_public(source.schema):
         return bool(asked.keys)
-    return bool(units) and all(Column(name) in asked.keys for name in units)
+    return bool(units) and all(ColumnRef(name) in asked.keys for name in units)
 
 
-def grouped(source: Private, asked: Selection) -> Private:
+def grouped(source: PrivateRows, asked: Select) -> PrivateRows:
     """Return one row for each unit and further key, with aggregates over that unit's rows alone.
 
     Guarantee: that of `schema_of` for a group, whose keys hold the unit.
@@ -51,7 +51,7 @@ def grouped(source: Private, asked: Selection) -> Private:
     where = None if asked.where is None else _row_condition(asked.where, source)
     units = unit_columns(source.schema.unit)
     taken = {name.casefold() for name in units}
-    keys: dict[Expression, str] = {Column(name): name for name in units}
+    keys: dict[Expression, str] = {ColumnRef(name): name for name in units}
     for expression in asked.keys:
         if has_aggregate(expression) or has_window(expression):
             raise Unsupported("an aggregate cannot stand in GROUP BY; conditions on aggregates go into HAVING")
@@ -62,8 +62,8 @@ def grouped(source: Private, asked: Selection) -> Private:
 
     def over_group(expression: Expression) -> Expression | None:
         if expression in keys:
-            return Column(keys[expression])
-        if isinstance(expression, Column):
+            return ColumnRef(keys[expression])
+        if isinstance(expression, ColumnRef):
             raise Unsupported(
                 f"column {expression.name!r} is neither grouped by nor inside an aggregate; add it to GROUP BY"
             )
@@ -74,12 +74,12 @@ def grouped(source: Private, asked: Selection) -> Private:
         if expression not in found:
             name = distinct_name(label(expression), taken)
             found[expression] = _within(name, expression, source)
-        return Column(found[expression].name)
+        return ColumnRef(found[expression].name)
 
     outputs = [(name, substitute(fitted(one, facts), over_group)) for name, one in asked.outputs]
     having = None if asked.having is None else substitute(fitted(asked.having, facts), over_group)
     listed = tuple((name, one) for one, name in keys.items())
-    made = Group(source.table, listed, tuple(found.values()), conjunction(source.where, where))
+    made = GroupWithin(source.table, listed, tuple(found.values()), conjunction(source.where, where))
     standing = standing_on(made, source.tables, {})
     kept = None if having is None else condition(having, standing.schema.columns, "HAVING")
     columns = named_columns(standing, tuple(outputs))
@@ -87,25 +87,25 @@ def grouped(source: Private, asked: Selection) -> Private:
     return deduplicated(result) if asked.distinct else result
 
 
-def deduplicated(source: Private) -> Private:
+def deduplicated(source: PrivateRows) -> PrivateRows:
     """Return each person's rows without repeats: the unit must be among the columns, or people's rows would merge."""
     for name in unit_columns(source.schema.unit):
-        if Column(name) not in source.columns.values():
+        if ColumnRef(name) not in source.columns.values():
             raise Unsupported(
                 f"DISTINCT would merge the rows of several people; add {name!r}, which says whose row it is, to the "
                 f"columns, or aggregate"
             )
     units = unit_columns(source.schema.unit)
     taken = {name.casefold() for name in units}
-    keys: dict[Expression, str] = {Column(name): name for name in units}
+    keys: dict[Expression, str] = {ColumnRef(name): name for name in units}
     for name, one in source.columns.items():
         if one not in keys:
             keys[one] = distinct_name(name, taken)
-    made = Group(source.table, tuple((name, one) for one, name in keys.items()), (), source.where)
-    return standing_on(made, source.tables, {name: Column(keys[one]) for name, one in source.columns.items()})
+    made = GroupWithin(source.table, tuple((name, one) for one, name in keys.items()), (), source.where)
+    return standing_on(made, source.tables, {name: ColumnRef(keys[one]) for name, one in source.columns.items()})
 
 
-def with_ranks(source: Private, asked: Selection) -> tuple[Private, Selection]:
+def with_ranks(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
     """Return rows with a column for each window function that a SELECT asks for, and the SELECT over these columns.
 
     Guarantee: that of `schema_of` for a rank, whose partition holds the unit.
@@ -115,7 +115,7 @@ def with_ranks(source: Private, asked: Selection) -> tuple[Private, Selection]:
     where = conjunction(source.where, None if asked.where is None else _row_condition(asked.where, source))
     relation: Relation = source.table
     if where is not None:
-        relation = Derive(relation, tuple((name, Column(name)) for name in source.schema.columns), where)
+        relation = Derive(relation, tuple((name, ColumnRef(name)) for name in source.schema.columns), where)
     taken = {name.casefold() for name in source.schema.columns}
     found: dict[Expression, str] = {}
     for _, one in asked.outputs:
@@ -125,20 +125,20 @@ def with_ranks(source: Private, asked: Selection) -> tuple[Private, Selection]:
                 relation = _rank(relation, found[marked], marked, source)
     made = standing_on(relation, source.tables, source.columns)
     outputs = tuple(
-        (name, substitute(one, lambda part: Column(found[part]) if part in found else None))
+        (name, substitute(one, lambda part: ColumnRef(found[part]) if part in found else None))
         for name, one in asked.outputs
     )
     return made, replace(asked, outputs=outputs, where=None)
 
 
-def named_columns(source: Private, outputs: tuple[tuple[str | None, Expression], ...]) -> dict[str, Expression]:
+def named_columns(source: PrivateRows, outputs: tuple[tuple[str | None, Expression], ...]) -> dict[str, Expression]:
     """Return checked columns under their names, none of which may pass for the one that says whose row it is."""
     made: dict[str, Expression] = {}
     taken: set[str] = set()
     for name, expression in outputs:
         one = checked(expression, source.schema.columns)
         for owner in unit_columns(source.schema.unit):
-            if (name or "").casefold() == owner.casefold() and one != Column(owner):
+            if (name or "").casefold() == owner.casefold() and one != ColumnRef(owner):
                 raise Unsupported(f"{owner!r} says whose row it is; another column cannot take its name")
         if name is not None and (not name or name.casefold() in taken):
             raise RequestError(f"two columns are called {name!r}; give each its own name with AS")
@@ -148,7 +148,7 @@ def named_columns(source: Private, outputs: tuple[tuple[str | None, Expression],
     return made
 
 
-def _within(name: str, marked: Call, source: Private) -> Within:
+def _within(name: str, marked: Call, source: PrivateRows) -> Within:
     function = marked.function.removeprefix(MARK)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -166,7 +166,7 @@ def _within(name: str, marked: Call, source: Private) -> Within:
     return Within(name, function, one, kept, step)
 
 
-def _rank(relation: Relation, name: str, marked: Call, source: Private) -> Rank:
+def _rank(relation: Relation, name: str, marked: Call, source: PrivateRows) -> Rank:
     function = marked.function.removeprefix(WINDOW)
     facts = source.schema.columns
     given, partition, order = (part.arguments for part in marked.arguments if isinstance(part, Call))
@@ -199,13 +199,13 @@ def _windows(expression: Expression) -> list[Call]:
     return [found for part in expression.arguments for found in _windows(part)]
 
 
-def _row_condition(where: Expression, source: Private) -> Expression:
+def _row_condition(where: Expression, source: PrivateRows) -> Expression:
     if has_aggregate(where) or has_window(where):
         raise Unsupported("an aggregate cannot stand in WHERE; conditions on aggregates go into HAVING")
     return condition(where, source.schema.columns, "WHERE")
 
 
-def _check_plain(asked: Selection) -> None:
+def _check_plain(asked: Select) -> None:
     if asked.order or asked.limit is not None or asked.offset:
         raise Unsupported(
             "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; leave them out "

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, Column, Expression
-from privet.core.relation import Derive, Group, Join, Relation, Union
+from privet.core.expression import Call, ColumnRef, Expression
+from privet.core.relation import Derive, GroupWithin, Join, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
 from .normal import call, conjunction, text
-from .origin import conjuncts, same_owner
-from .relation import Private, distinct_name, has_aggregate
 from .resolve import condition, substitute
-from .shape import check_same_unit, is_public, schema_of, typical_of
+from .rows import PrivateRows, distinct_name, has_aggregate
+from .shape import check_same_unit, conjuncts, is_public, same_owner, schema_of, typical_of
 
 MOST_STEPS = 60
 """Tables and steps in one tree. Sub-queries that use others twice double it, so it is capped before it is walked."""
@@ -30,7 +29,7 @@ Columns = Mapping[str, Expression]
 
 def standing_on(
     relation: Relation, tables: Mapping[str, Schema], columns: Columns, where: Expression | None = None
-) -> Private:
+) -> PrivateRows:
     """Return rows of a relation under the names that columns are known by; refuses what crosses units."""
     if _steps(relation) > MOST_STEPS:
         raise Unsupported(
@@ -38,15 +37,15 @@ def standing_on(
             f"that is used twice counts twice"
         )
     schema = schema_of(relation, tables)
-    return Private(relation, schema, columns, where, tables, typical_of(relation, tables).columns)
+    return PrivateRows(relation, schema, columns, where, tables, typical_of(relation, tables).columns)
 
 
 @dataclass(frozen=True)
-class Pair:
+class JoinSides:
     """Two sides that will be joined, and their columns as the join will call them."""
 
-    left: Private
-    right: Private
+    left: PrivateRows
+    right: PrivateRows
     kind: Literal["inner", "left"]
     names: tuple[tuple[str, str], ...]
     theirs: Columns
@@ -58,7 +57,7 @@ class Pair:
         return (self.theirs, self.left.columns) if self.swapped else (self.left.columns, self.theirs)
 
 
-def pair(left: Private, right: Private, kind: Literal["inner", "left", "right"]) -> Pair:
+def pair(left: PrivateRows, right: PrivateRows, kind: Literal["inner", "left", "right"]) -> JoinSides:
     """Return two sides made ready to be joined: the side that the unit comes from first."""
     backwards = is_public(left.schema) and not is_public(right.schema)
     if kind == "right" or (kind == "inner" and backwards):
@@ -67,19 +66,19 @@ def pair(left: Private, right: Private, kind: Literal["inner", "left", "right"])
         right = settled(right)
     taken = {name.casefold() for name in left.schema.columns}
     names = tuple((distinct_name(name, taken), name) for name in right.schema.columns)
-    called = {column: Column(name) for name, column in names}
+    called = {column: ColumnRef(name) for name, column in names}
     theirs = {name: _renamed(one, called) for name, one in right.columns.items()}
-    return Pair(left, right, kind, names, theirs)
+    return JoinSides(left, right, kind, names, theirs)
 
 
-def join(sides: Pair, on: Expression | None) -> tuple[Private, Columns, Columns]:
+def join(sides: JoinSides, on: Expression | None) -> tuple[PrivateRows, Columns, Columns]:
     """Return joined rows, and how the columns of the first and of the second side are then known.
 
     Guarantee: that of `schema_of`. Between private sides, the condition must say who owns the rows: the unit of both
     in plain equality, or a column and what it links to, joined to the rest by AND. It is held to in any case.
     """
     left, right = sides.left, sides.right
-    called = {column: Column(name) for name, column in sides.names}
+    called = {column: ColumnRef(name) for name, column in sides.names}
     facts = {**left.schema.columns, **{name: right.schema.columns[column] for name, column in sides.names}}
     if has_aggregate(on):
         raise Unsupported("an aggregate cannot stand in ON; aggregate in a sub-query for each person first")
@@ -96,28 +95,28 @@ def join(sides: Pair, on: Expression | None) -> tuple[Private, Columns, Columns]
         where = conjunction(where, None if right.where is None else _renamed(right.where, called))
         if private and not is_public(left.schema):
             # who owns one row owns the other; their times may differ within a window
-            same = {called[name].name: Column(name) for name in _implied(left.schema)}
+            same = {called[name].name: ColumnRef(name) for name in _implied(left.schema)}
             theirs = {name: _renamed(one, same) for name, one in theirs.items()}
     found = standing_on(made, left.tables, left.columns, where)
     return (found, theirs, left.columns) if sides.swapped else (found, left.columns, theirs)
 
 
-def settled(source: Private) -> Private:
+def settled(source: PrivateRows) -> PrivateRows:
     """Return rows whose conditions and computed columns pend no more, for where they cannot."""
-    if source.where is None and all(isinstance(one, Column) for one in source.columns.values()):
+    if source.where is None and all(isinstance(one, ColumnRef) for one in source.columns.values()):
         return source
-    made: dict[str, Expression] = {name: Column(name) for name in unit_columns(source.schema.unit)}
-    made |= {one.name: one for one in source.columns.values() if isinstance(one, Column)}
+    made: dict[str, Expression] = {name: ColumnRef(name) for name in unit_columns(source.schema.unit)}
+    made |= {one.name: one for one in source.columns.values() if isinstance(one, ColumnRef)}
     taken = {name.casefold() for name in made}
     columns: dict[str, Expression] = {}
     for name, one in source.columns.items():
-        own = one.name if isinstance(one, Column) else distinct_name(name, taken)
+        own = one.name if isinstance(one, ColumnRef) else distinct_name(name, taken)
         made[own] = one
-        columns[name] = Column(own)
+        columns[name] = ColumnRef(own)
     return standing_on(Derive(source.table, tuple(made.items()), source.where), source.tables, columns)
 
 
-def united(several: Sequence[Private]) -> Private:
+def united(several: Sequence[PrivateRows]) -> PrivateRows:
     """Return all rows of several sides, whose columns correspond by their places, under the names of the first."""
     first = several[0]
     names = list(first.columns)
@@ -130,50 +129,52 @@ def united(several: Sequence[Private]) -> Private:
         place: name
         for place in range(len(names))
         for name in units
-        if all(list(one.columns.values())[place] == Column(name) for one in several)
+        if all(list(one.columns.values())[place] == ColumnRef(name) for one in several)
     }
     taken = {name.casefold() for name in units}
     called = [owned.get(place) or distinct_name(name, taken) for place, name in enumerate(names)]
     parts = []
     for one in several:
-        made: dict[str, Expression] = {name: Column(name) for name in units}
+        made: dict[str, Expression] = {name: ColumnRef(name) for name in units}
         made |= dict(zip(called, one.columns.values(), strict=True))
         parts.append(Derive(one.table, tuple(made.items()), one.where))
-    columns = {name: Column(own) for name, own in zip(names, called, strict=True)}
+    columns = {name: ColumnRef(own) for name, own in zip(names, called, strict=True)}
     return standing_on(Union(tuple(parts)), first.tables, columns)
 
 
-def kept_by(source: Private, others: Private) -> Private:
+def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
     """Return the rows of people who have a row among others: WHERE person IN (SELECT person FROM ...)."""
     units = unit_columns(source.schema.unit)
-    if len(units) != 1 or list(others.columns.values()) != [Column(name) for name in unit_columns(others.schema.unit)]:
+    if len(units) != 1 or list(others.columns.values()) != [
+        ColumnRef(name) for name in unit_columns(others.schema.unit)
+    ]:
         raise Unsupported(
             "IN (SELECT ...) is supported for people only: the column that says whose row it is, IN a sub-query of "
             "that column; for anything else, JOIN ... ON"
         )
     check_same_unit(source.schema, others.schema)
-    made = Group(others.table, tuple((name, Column(name)) for name in units), (), others.where)
-    people = standing_on(made, source.tables, {name: Column(name) for name in units})
+    made = GroupWithin(others.table, tuple((name, ColumnRef(name)) for name in units), (), others.where)
+    people = standing_on(made, source.tables, {name: ColumnRef(name) for name in units})
     sides = pair(source, people, "inner")
-    found, columns, _ = join(sides, call("equal", Column(units[0]), next(iter(sides.theirs.values()))))
+    found, columns, _ = join(sides, call("equal", ColumnRef(units[0]), next(iter(sides.theirs.values()))))
     return replace(found, columns=columns)
 
 
 def _in_order(one: Expression) -> Expression:
     """Return an equality of two columns in the one order, so that who stands left of a join does not matter."""
-    if isinstance(one, Call) and one.function == "equal" and all(isinstance(side, Column) for side in one.arguments):
+    if isinstance(one, Call) and one.function == "equal" and all(isinstance(side, ColumnRef) for side in one.arguments):
         return Call("equal", tuple(sorted(one.arguments, key=text)))
     return one
 
 
-def _renamed(expression: Expression, called: Mapping[str, Column]) -> Expression:
-    return substitute(expression, lambda part: called.get(part.name) if isinstance(part, Column) else None)
+def _renamed(expression: Expression, called: Mapping[str, ColumnRef]) -> Expression:
+    return substitute(expression, lambda part: called.get(part.name) if isinstance(part, ColumnRef) else None)
 
 
 def _without_unit(made: Join, left: Schema) -> Expression | None:
     """Return the condition of a join without the equality of people, which it has in any case."""
     theirs = {column: name for name, column in made.names}
-    implied = [{Column(name), Column(theirs[name])} for name in _implied(left)]
+    implied = [{ColumnRef(name), ColumnRef(theirs[name])} for name in _implied(left)]
 
     def is_implied(one: Expression) -> bool:
         return isinstance(one, Call) and one.function == "equal" and set(one.arguments) in implied

@@ -19,7 +19,7 @@ class Key:
 
 @wired("Aggregate", "name", "function", "argument", "where", "options", "other")
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateCall:
     """One aggregate under the name by which later steps know it.
 
     `function` names an entry of the registry of aggregates: count_rows, count, count_units, count_distinct, sum, avg,
@@ -87,7 +87,7 @@ class Query:
 
     table: Relation
     keys: tuple[Key, ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[AggregateCall, ...]
     where: Expression | None
     steps: tuple[Step, ...]
     levels: tuple[tuple[int, ...], ...] = ()

@@ -7,11 +7,260 @@ repeats, and what is computed from constants alone is the constant that it is. N
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import ceil, floor, isqrt
 
-from privet.core.expression import Call, Column, Expression, Literal, Value
+from privet.core.expression import Call, ColumnRef, Expression, Literal, Value
 
-from .constants import decimal, folded
+from . import dates
+
+# Constants that are computed from constants: exactly, in rationals, so that a decimal is rounded once.
+#
+# 0.06 + 0.01 is 0.07, as in SQL's decimals; added as doubles it is less than the double that is nearest to 0.07. What
+# is not exact, is NULL, does not fit into 64 bits, or could not be written as a constant is left to the engine.
+
+
+MOST_WHOLE = 2**63 - 1
+LARGEST = Fraction(10) ** 300
+"""Numbers are written from 1e-300 to 1e300."""
+LONGEST = 400
+"""Characters of a number that is written out."""
+
+_MOST_BITS = 2_500
+"""Numerators and denominators are no longer than this, so that products of products stay small."""
+_MOST_POWER = 1_000
+_MOST_DIGITS = 15
+_MOST_CHARACTERS = 2_000
+
+_WHOLE = re.compile(r" *([+-]?[0-9]{1,30}) *", re.ASCII)
+_NUMBER = re.compile(r" *([+-]?(?:[0-9]{1,330}\.?[0-9]{0,330}|\.[0-9]{1,330})(?:[eE][+-]?[0-9]{1,3})?) *", re.ASCII)
+
+Number = int | Fraction
+Fold = Callable[[Sequence[Value]], Value]
+
+
+def folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
+    """Return a function of constants as the one constant that it is; None where the engine has to compute it.
+
+    It is what the function means over exact numbers, of the kind that the function gives.
+    """
+    fold = _FOLDS.get(function) or _FOLDS_OF.get((function, len(arguments)))
+    if fold is None or not arguments:
+        return None
+    values: list[Value] = []
+    for argument in arguments:
+        if not isinstance(argument, Literal) or argument.value is None:
+            return None
+        values.append(argument.value)
+    found = fold(values)
+    return Literal(found) if found is not None and _writable(found) else None
+
+
+def decimal(value: Fraction) -> str | None:
+    """Return a number as the decimal that it is exactly; None where no decimal is."""
+    denominator, digits = value.denominator, 0
+    for prime in (2, 5):
+        count = 0
+        while denominator % prime == 0:
+            denominator, count = denominator // prime, count + 1
+        digits = max(digits, count)
+    if denominator != 1:
+        return None
+    digits = max(digits, 1)
+    shifted = str(abs(value.numerator) * 10**digits // value.denominator).rjust(digits + 1, "0")
+    return f"{'-' if value < 0 else ''}{shifted[:-digits]}.{shifted[-digits:]}"
+
+
+def _writable(value: Value) -> bool:
+    """Return whether a constant can stand in SQL, so that what is written reads back."""
+    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
+        return not isinstance(value, str) or len(value) <= _MOST_CHARACTERS
+    if isinstance(value, int):
+        return abs(value) <= MOST_WHOLE
+    if not _short(value) or (value and not 1 / LARGEST <= abs(value) < LARGEST):
+        return False
+    written = decimal(value)
+    if written is not None:
+        return len(written) <= LONGEST
+    return abs(value.numerator) < LARGEST and value.denominator < LARGEST
+
+
+def _short(value: Number) -> bool:
+    return value.numerator.bit_length() <= _MOST_BITS and value.denominator.bit_length() <= _MOST_BITS
+
+
+def _numbers(compute: Callable[..., Value]) -> Fold:
+    """Return a function of numbers; of anything else it is None."""
+
+    def fold(values: Sequence[Value]) -> Value:
+        numbers = [value for value in values if isinstance(value, (int, Fraction)) and not isinstance(value, bool)]
+        if len(numbers) < len(values) or not all(map(_short, numbers)):
+            return None
+        return compute(*numbers)
+
+    return fold
+
+
+def _divide(x: Number, y: Number) -> Value:
+    return Fraction(x) / Fraction(y) if y else None
+
+
+def _modulo(x: Number, y: Number) -> Value:
+    """Return x - y * trunc(x / y), which has the sign of x."""
+    if not y:
+        return None
+    top, bottom = abs(Fraction(x)), abs(Fraction(y))
+    size = (top - bottom * floor(top / bottom)) * (-1 if x < 0 else 1)
+    return int(size) if isinstance(x, int) and isinstance(y, int) else size
+
+
+def _round_to(x: Number, digits: Number) -> Value:
+    if not isinstance(digits, int) or abs(digits) > _MOST_DIGITS:
+        return None
+    unit = Fraction(10) ** -digits
+    return floor(x / unit + Fraction(1, 2)) * unit
+
+
+def _root(x: Number) -> Value:
+    """Return a square root that is rational; any other is the engine's."""
+    exact = Fraction(x)
+    if exact < 0:
+        return None
+    root = Fraction(isqrt(exact.numerator), isqrt(exact.denominator))
+    return root if root * root == exact else None
+
+
+def _power(x: Number, y: Number) -> Value:
+    exact, power = Fraction(x), int(y)
+    if power != y or abs(power) > _MOST_POWER or (not exact and power < 0):
+        return None
+    bits = max(exact.numerator.bit_length(), exact.denominator.bit_length())
+    return exact**power if (bits - 1) * abs(power) <= _MOST_BITS else None
+
+
+def _of_one_kind(choose: Callable[[Sequence[Number]], Number]) -> Fold:
+    def compute(*numbers: Number) -> Value:
+        found = choose(numbers)
+        return found if all(isinstance(number, int) for number in numbers) else Fraction(found)
+
+    return _numbers(compute)
+
+
+def _nullif(x: Number, y: Number) -> Value:
+    return None if x == y else x
+
+
+def _to_whole(values: Sequence[Value]) -> Value:
+    (value,) = values
+    if isinstance(value, str):
+        found = _WHOLE.fullmatch(value)
+        return int(found[1]) if found else None
+    if isinstance(value, (bool, int)):
+        return int(value)
+    return floor(value + Fraction(1, 2)) if isinstance(value, Fraction) else None
+
+
+def _to_number(values: Sequence[Value]) -> Value:
+    (value,) = values
+    if isinstance(value, str):
+        found = _NUMBER.fullmatch(value)
+        return Fraction(found[1]) if found else None
+    return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+
+
+def _to_text(values: Sequence[Value]) -> Value:
+    (value,) = values
+    if isinstance(value, bool):
+        return str(value).lower()
+    plain = isinstance(value, (str, int)) or type(value) is datetime.date
+    return str(value) if plain else None
+
+
+def _to_date(values: Sequence[Value]) -> Value:
+    (value,) = values
+    if isinstance(value, datetime.datetime):
+        return value.date()
+    return value if isinstance(value, datetime.date) else None
+
+
+def _to_timestamp(values: Sequence[Value]) -> Value:
+    (value,) = values
+    if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
+        return value if isinstance(value, datetime.datetime) else None
+    return datetime.datetime.combine(value, datetime.time())
+
+
+def _shift(part: str) -> Fold:
+    def fold(values: Sequence[Value]) -> Value:
+        moment, amount = values
+        timed = isinstance(moment, datetime.datetime)
+        if not isinstance(moment, datetime.date) or isinstance(amount, bool) or not isinstance(amount, int):
+            return None
+        return None if part == "second" and not timed else dates.shift(moment, part, amount)
+
+    return fold
+
+
+def _truncate(values: Sequence[Value]) -> Value:
+    part, moment = values
+    known = (*dates.DATE_PARTS, *dates.TIME_PARTS) if isinstance(moment, datetime.datetime) else dates.DATE_PARTS
+    if not isinstance(moment, datetime.date) or part not in known:
+        return None
+    try:
+        return dates.truncate(moment, str(part))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _part(read: Callable[[datetime.date], int]) -> Fold:
+    def fold(values: Sequence[Value]) -> Value:
+        (moment,) = values
+        return read(moment) if isinstance(moment, datetime.date) else None
+
+    return fold
+
+
+_FOLDS: Mapping[str, Fold] = {
+    "least": _of_one_kind(min),
+    "greatest": _of_one_kind(max),
+    "coalesce": _of_one_kind(lambda numbers: numbers[0]),
+}
+"""The functions of any number of arguments that are folded."""
+
+_FOLDS_OF: Mapping[tuple[str, int], Fold] = {
+    ("add", 2): _numbers(lambda x, y: x + y),
+    ("subtract", 2): _numbers(lambda x, y: x - y),
+    ("multiply", 2): _numbers(lambda x, y: x * y),
+    ("divide", 2): _numbers(_divide),
+    ("modulo", 2): _numbers(_modulo),
+    ("negate", 1): _numbers(lambda x: -x),
+    ("abs", 1): _numbers(lambda x: abs(x)),
+    ("floor", 1): _numbers(lambda x: floor(x)),
+    ("ceil", 1): _numbers(lambda x: ceil(x)),
+    ("round", 1): _numbers(lambda x: floor(x + Fraction(1, 2))),
+    ("round_to", 2): _numbers(_round_to),
+    ("sign", 1): _numbers(lambda x: (x > 0) - (x < 0)),
+    ("sqrt", 1): _numbers(_root),
+    ("power", 2): _numbers(_power),
+    ("nullif", 2): _numbers(_nullif),
+    ("to_integer", 1): _to_whole,
+    ("to_number", 1): _to_number,
+    ("to_text", 1): _to_text,
+    ("to_date", 1): _to_date,
+    ("to_timestamp", 1): _to_timestamp,
+    ("add_days", 2): _shift("day"),
+    ("add_months", 2): _shift("month"),
+    ("add_seconds", 2): _shift("second"),
+    ("date_trunc", 2): _truncate,
+    ("year", 1): _part(lambda moment: moment.year),
+    ("quarter", 1): _part(lambda moment: (moment.month + 2) // 3),
+    ("month", 1): _part(lambda moment: moment.month),
+    ("day", 1): _part(lambda moment: moment.day),
+}
+"""By name and number of arguments; functions whose exact results are no rationals, such as logarithms, are left out."""
+
 
 MIRROR = {
     "equal": "equal",
@@ -75,7 +324,7 @@ def conjunction(*conditions: Expression | None) -> Expression | None:
 
 def text(expression: Expression) -> str:
     """Return an expression as SQL that reads back as the same expression."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return quote_name(expression.name)
     if isinstance(expression, Literal):
         return _constant(expression.value)

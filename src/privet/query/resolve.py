@@ -12,13 +12,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.core.schema import Column as Facts
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
 from .functions import LONGEST, mentions, typed
 from .normal import MIRROR, call, text
-from .relation import MARK, OVER_NUMBERS, Private, has_aggregate
+from .rows import MARK, OVER_NUMBERS, PrivateRows, has_aggregate
 from .typed import Typed
 
 MOST_PARTS = 10_000
@@ -98,7 +98,7 @@ def parts_in(expression: Expression, known: dict[int, int]) -> int:
 
 
 def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
-    if isinstance(expression, Column) and expression.name not in columns:
+    if isinstance(expression, ColumnRef) and expression.name not in columns:
         raise UnknownName("column", expression.name, columns)
     if isinstance(expression, Literal) and isinstance(expression.value, str) and len(expression.value) > LONGEST:
         raise Unsupported(f"a text has at most {LONGEST:,} characters: longer ones are cut; write a shorter one")
@@ -128,7 +128,7 @@ def _as_moment(expression: Expression) -> Expression:
     return Literal(read_date(expression.value))
 
 
-def check_key(expression: Expression, source: Private) -> Expression:
+def check_key(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked grouping expression, refusing what can have no public or discoverable values."""
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
@@ -147,7 +147,7 @@ def check_key(expression: Expression, source: Private) -> Expression:
     return one
 
 
-def check_argument(function: str, expression: Expression, source: Private) -> Expression:
+def check_argument(function: str, expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted."""
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
@@ -157,14 +157,14 @@ def check_argument(function: str, expression: Expression, source: Private) -> Ex
     if facts.kind not in {"integer", "number"}:
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     person = person_column(source.schema.unit)
-    if one == Column(person or ""):
+    if one == ColumnRef(person or ""):
         raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
     if not typed(one, source.typical).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
 
 
-def check_values(expression: Expression, source: Private) -> Expression:
+def check_values(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked argument of MODE or TOP_K, refusing what could be no key of a group either."""
     one = checked(expression, source.schema.columns)
     facts, shown = typed(one, source.schema.columns), text(one)
@@ -181,7 +181,7 @@ def check_values(expression: Expression, source: Private) -> Expression:
     return one
 
 
-def check_range(expression: Expression, source: Private) -> Expression:
+def check_range(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked argument of BOUNDS: numbers, with declared bounds or without."""
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
@@ -201,7 +201,7 @@ def read_quantile(share: Expression) -> Fraction:
     return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
 
 
-def _unbounded_column(expression: Expression, source: Private) -> str | None:
+def _unbounded_column(expression: Expression, source: PrivateRows) -> str | None:
     """Return a column whose bounds, if they were declared, would bound the expression."""
     columns = dict(source.schema.columns)
     person = person_column(source.schema.unit)

@@ -6,6 +6,7 @@ stored: also where a column holds a NULL, or what is no number, although it is d
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor
@@ -13,10 +14,10 @@ from math import ceil, floor
 from privet.core.errors import WrongKind
 from privet.core.schema import Kind
 
-from . import intervals
+from . import dates, intervals
 from .intervals import Interval
 from .normal import spelled
-from .typed import Argument, Arguments, Typed, as_kind, hull, lattice, real, truth, unify, whole
+from .typed import Arguments, Typed, TypedArgument, as_kind, hull, lattice, real, truth, unify, whole
 
 NUMBERS: tuple[Kind, ...] = ("integer", "number")
 MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
@@ -24,7 +25,7 @@ MOST_VALUES = 10_000
 Rule = Callable[[str, Arguments], Typed]
 
 
-def take(name: str, argument: Argument, *kinds: Kind, advice: str = "") -> Typed:
+def take(name: str, argument: TypedArgument, *kinds: Kind, advice: str = "") -> Typed:
     """Return what is known of an argument, which must be of one of the kinds, or NULL."""
     if argument.typed.kind is not None and argument.typed.kind not in kinds:
         raise WrongKind(spelled(name), " or ".join(kinds), (argument.typed.kind,), advice=advice)
@@ -35,7 +36,7 @@ def _nullable(arguments: Arguments) -> bool:
     return any(argument.typed.nullable for argument in arguments)
 
 
-def constant_whole(name: str, argument: Argument, low: int, high: int) -> int:
+def constant_whole(name: str, argument: TypedArgument, low: int, high: int) -> int:
     """Return an argument that must be a constant whole number within a range."""
     value = argument.constant
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -43,7 +44,7 @@ def constant_whole(name: str, argument: Argument, low: int, high: int) -> int:
     return value
 
 
-def constant_text(name: str, argument: Argument) -> str:
+def constant_text(name: str, argument: TypedArgument) -> str:
     """Return an argument that must be a constant text."""
     value = argument.constant
     if not isinstance(value, str):
@@ -302,3 +303,95 @@ def bucket(name: str, arguments: Arguments) -> Typed:
 
 FLOOR, CEIL = rounding(floor), rounding(ceil)
 SIGN = rounding(lambda x: (x > 0) - (x < 0))
+
+
+# The rules of casts and of functions of dates and times: kinds taken, and public facts of the result.
+#
+# Like the other rules, these see types and constants, never data.
+
+
+def cast(kind: Kind, *sources: Kind) -> Rule:
+    """Return the rule of a cast, which gives NULL for what it cannot read."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        advice = "ROUND it first" if kind == "text" else ""
+        x = take(name, arguments[0], *sources, advice=advice)
+        nullable = x.nullable or x.kind == "text" != kind
+        low, high = x.low, x.high
+        if x.kind in NUMBERS and kind in NUMBERS:
+            if kind == "number":
+                return real(*x.bounds, nullable=nullable)
+            return whole(*(intervals.rounded(x.ends) if x.kind == "number" else x.ends), nullable=nullable)
+        if x.kind == "boolean" and kind == "integer":
+            return whole(Fraction(0), Fraction(1), nullable=nullable)
+        if kind == "boolean":
+            return truth(nullable)
+        if kind == "date" and isinstance(low, datetime.datetime) and isinstance(high, datetime.datetime):
+            low, high = low.date(), high.date()
+        if kind not in MOMENTS or x.kind not in MOMENTS:
+            low = high = None
+        values = x.values if x.kind == kind else None
+        return Typed(kind=kind, nullable=nullable, low=as_kind(low, kind), high=as_kind(high, kind), values=values)
+
+    return apply
+
+
+def year(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the year of a date or timestamp."""
+    x = take(name, arguments[0], *MOMENTS)
+    low, high = (Fraction(end.year) if isinstance(end, datetime.date) else None for end in (x.low, x.high))
+    return Typed(kind="integer", nullable=x.nullable, low=low, high=high)
+
+
+def part(low: int, high: int, *kinds: Kind) -> Rule:
+    """Return the rule of a part of a date or time that lies in a fixed range."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *(kinds or MOMENTS))
+        return whole(Fraction(low), Fraction(high), nullable=x.nullable)
+
+    return apply
+
+
+def _part_name(name: str, argument: TypedArgument, kinds: set[Kind | None]) -> str:
+    allowed = dates.DATE_PARTS + (() if "date" in kinds else dates.TIME_PARTS)
+    value = constant_text(name, argument)
+    if value not in allowed:
+        raise WrongKind(spelled(name), f"a part among {', '.join(allowed)}", (repr(value[:20]),))
+    return value
+
+
+def date_trunc(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the start of the part that holds a moment, of the same kind."""
+    x = take(name, arguments[1], *MOMENTS)
+    chosen = _part_name(name, arguments[0], {x.kind})
+    if not isinstance(x.low, datetime.date) or not isinstance(x.high, datetime.date):
+        return Typed(kind=x.kind, nullable=x.nullable)
+    low, high = dates.truncate(x.low, chosen), dates.truncate(x.high, chosen)
+    values = dates.starts(x.low, x.high, chosen, MOST_VALUES)
+    return Typed(kind=x.kind, nullable=x.nullable, low=low, high=high, values=values)
+
+
+def date_diff(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the number of starts of a part after the first moment and up to the second."""
+    start, end = (take(name, argument, *MOMENTS) for argument in arguments[1:])
+    chosen = _part_name(name, arguments[0], {start.kind, end.kind})
+    low = high = None
+    if isinstance(start.high, datetime.date) and isinstance(end.low, datetime.date):
+        low = Fraction(dates.difference(chosen, start.high, end.low))
+    if isinstance(start.low, datetime.date) and isinstance(end.high, datetime.date):
+        high = Fraction(dates.difference(chosen, start.low, end.high))
+    return Typed(kind="integer", nullable=start.nullable or end.nullable, low=low, high=high)
+
+
+def shift(unit: str, *kinds: Kind) -> Rule:
+    """Return the rule of adding a constant number of days, months or seconds; NULL outside the years 1 to 9999."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *kinds)
+        amount = constant_whole(name, arguments[1], -(10**9), 10**9)
+        ends = [dates.shift(end, unit, amount) if isinstance(end, datetime.date) else None for end in (x.low, x.high)]
+        nullable = x.nullable or None in ends
+        return Typed(kind=x.kind, nullable=nullable, low=ends[0], high=ends[1])
+
+    return apply

@@ -5,23 +5,122 @@ This is the one place that decides which steps stay within one unit. It reads de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, UnknownName, Unsupported
-from privet.core.expression import Call, Column, Expression
-from privet.core.relation import Derive, Group, Join, Rank, Relation, Union, tables_of
-from privet.core.schema import Column as Facts
+from privet.core.expression import Call, ColumnRef, Expression
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Rows, unit_columns
 
-from .facts import as_facts, facts_of
+from .facts import as_facts, facts_of, group_facts, rank_facts
 from .functions import mentions, typed
-from .origin import conjuncts, one_to_meet
 from .resolve import condition
 from .typed import hull, of_column
-from .within import group_facts, rank_facts
+
+# Where a column of a relation comes from, and whether an equality of two says that rows have one owner.
+
+
+Place = tuple[str, str]
+"""A table and a column of it."""
+
+
+def conjuncts(on: Expression | None) -> Iterator[Expression]:
+    """Yield the conditions that must all hold for a condition to hold."""
+    if isinstance(on, Call) and on.function == "and":
+        for one in on.arguments:
+            yield from conjuncts(one)
+    elif on is not None:
+        yield on
+
+
+def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
+    """Yield the columns of the left and of the right side, as each calls them, that a join makes equal, plainly."""
+    theirs = dict(join.names)
+    for one in conjuncts(join.on):
+        if not isinstance(one, Call) or one.function != "equal":
+            continue
+        first, second = one.arguments
+        if isinstance(first, ColumnRef) and isinstance(second, ColumnRef):
+            for mine, other in ((first.name, second.name), (second.name, first.name)):
+                if mine in left.columns and other in theirs:
+                    yield mine, theirs[other]
+
+
+def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expression]]:
+    """Yield what a join makes equal: an expression over columns of the left side, and one over those of the right.
+
+    Both are over the names that the columns have in the result. The equality of units is not among them.
+    """
+    theirs = {name for name, _ in join.names}
+    for one in conjuncts(join.on):
+        if not isinstance(one, Call) or one.function != "equal":
+            continue
+        for mine, other in (one.arguments, one.arguments[::-1]):
+            sides = mentions(mine), mentions(other)
+            if all(sides) and sides[0] <= left.columns.keys() and sides[1] <= theirs:
+                yield mine, other
+
+
+def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:
+    """Return whether the condition of a join says that both rows have one owner: by the unit itself, or by a link.
+
+    The join holds rows to it in any case; this is about what the analyst meant.
+    """
+    pairs = set(equalities(join, left))
+    units = unit_columns(left.unit)
+    if units and all((name, name) in pairs for name in units):
+        return True
+    targets = _targets(tables)
+    for mine, theirs in pairs:
+        place = _anchor(origin(join.left, mine), tables)
+        if place in targets and place == _anchor(origin(join.right, theirs), tables):
+            return True
+    return False
+
+
+def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
+    """Return whether a column is a table's own in which no value comes twice: its key, or what links lead to."""
+    return isinstance(relation, str) and (tables[relation].key == column or (relation, column) in _targets(tables))
+
+
+def one_to_meet(join: Join, left: Schema, tables: Mapping[str, Schema]) -> tuple[bool, bool]:
+    """Return whether each row meets at most one row of the left side, and of the right; units are equal in any case."""
+    pairs = [*equalities(join, left), *((name, name) for name in unit_columns(left.unit))]
+    on_left = any(only_match(join.left, mine, tables) for mine, _ in pairs)
+    return on_left, any(only_match(join.right, theirs, tables) for _, theirs in pairs)
+
+
+def origin(relation: Relation, column: str) -> Place | None:
+    """Return the table and column from which the values of a column come unchanged; None if there is no such."""
+    match relation:
+        case str():
+            return relation, column
+        case Derive(source=source, columns=columns) | GroupWithin(source=source, keys=columns):
+            made = dict(columns).get(column)
+            return origin(source, made.name) if isinstance(made, ColumnRef) else None
+        case Join(left=left, right=right, names=names):
+            theirs = dict(names).get(column)
+            return origin(left, column) if theirs is None else origin(right, theirs)
+        case Rank(source=source, name=name):
+            return None if column == name else origin(source, column)
+    return None
+
+
+def _targets(tables: Mapping[str, Schema]) -> set[Place]:
+    return {(schema.link.to, schema.link.column) for schema in tables.values() if schema.link is not None}
+
+
+def _anchor(place: Place | None, tables: Mapping[str, Schema]) -> Place | None:
+    """Return where a column leads that is one end of a link: to the other end."""
+    if place is None:
+        return None
+    link = tables[place[0]].link
+    return (link.to, link.column) if link is not None and link.via == place[1] else place
+
 
 MOST_ROWS = 2**50
 """No scan sees more rows than this: it would take the fastest engine far longer than a scan may run."""
@@ -79,7 +178,7 @@ class _Shape:
                 return self._derive(relation)
             case Join():
                 return self._join(relation)
-            case Group():
+            case GroupWithin():
                 return self._group(relation)
             case Rank():
                 source = self.of(relation.source)
@@ -100,18 +199,18 @@ class _Shape:
     def _derive(self, relation: Derive) -> Schema:
         source = self.of(relation.source)
         _check_names(tuple(name for name, _ in relation.columns))
-        if any((name, Column(name)) not in relation.columns for name in unit_columns(source.unit)):
+        if any((name, ColumnRef(name)) not in relation.columns for name in unit_columns(source.unit)):
             raise InvariantError("a step lost the unit of its rows")
         if relation.where is not None:
             condition(relation.where, source.columns, "WHERE")
         columns = {name: facts_of(one, source.columns) for name, one in relation.columns}
-        key = source.key if (source.key, Column(source.key or "")) in relation.columns else None
+        key = source.key if (source.key, ColumnRef(source.key or "")) in relation.columns else None
         return replace(_made(source, columns, source.contribution, source.rows), key=key)
 
     def _join(self, join: Join) -> Schema:
         left, right = self.of(join.left), self.of(join.right)
         _check_names((*left.columns, *(name for name, _ in join.names)))
-        theirs = {name: facts_of(Column(column), right.columns) for name, column in join.names}
+        theirs = {name: facts_of(ColumnRef(column), right.columns) for name, column in join.names}
         if join.kind == "left":
             theirs = {name: replace(column, nullable=True) for name, column in theirs.items()}
         columns = {**left.columns, **theirs}
@@ -159,12 +258,12 @@ class _Shape:
             rows=min(left.contribution.rows * right.contribution.rows, _MOST),
         )
 
-    def _group(self, relation: Group) -> Schema:
+    def _group(self, relation: GroupWithin) -> Schema:
         source = self.of(relation.source)
         _check_names((*(name for name, _ in relation.keys), *(one.name for one in relation.aggregates)))
         _check_partition(source, tuple(one for _, one in relation.keys), "a sub-query that aggregates", "GROUP BY")
         units = unit_columns(source.unit)
-        if any((name, Column(name)) not in relation.keys for name in units):
+        if any((name, ColumnRef(name)) not in relation.keys for name in units):
             raise InvariantError("a step lost the unit of its rows")
         if relation.where is not None:
             condition(relation.where, source.columns, "WHERE")
@@ -238,7 +337,7 @@ def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clau
             f"{what} mixes rows, and each row of this table is protected by itself; aggregate in the outer query"
         )
     for name in unit_columns(source.unit):
-        if Column(name) not in by:
+        if ColumnRef(name) not in by:
             raise Unsupported(
                 f"{what} must stay within one person's rows: add {name!r}, which says whose row it is, to {clause}; "
                 f"across people only the outermost query aggregates, with noise"
@@ -277,8 +376,8 @@ def on_key(join: Join, left: Schema, right: Schema) -> bool:
     if key is None:
         return False
     for one in conjuncts(join.on):
-        if isinstance(one, Call) and one.function == "equal" and Column(key) in one.arguments:
-            other = one.arguments[1 - one.arguments.index(Column(key))]
+        if isinstance(one, Call) and one.function == "equal" and ColumnRef(key) in one.arguments:
+            other = one.arguments[1 - one.arguments.index(ColumnRef(key))]
             if mentions(other) <= left.columns.keys() and _told_apart(right.columns[right.key or ""], other, left):
                 return True
     return False

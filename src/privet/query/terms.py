@@ -13,11 +13,18 @@ from fractions import Fraction
 from typing import NoReturn, Union
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.exact import Number, positive, rational, whole
-from privet.core.expression import Column, Expression, Literal
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.given import choice, plain_text
+from privet.core.numbers import Number, positive, probability, rational, whole
 
 from .normal import call, text
+from .rows import aggregate, aggregate_of_two
+from .rows import histogram as marked_histogram
+from .rows import mode as marked_mode
+from .rows import quantile as marked_quantile
+from .several import bounds as marked_bounds
+from .several import grouping as marked_grouping
+from .several import top_k as marked_top_k
 
 _INT64 = 2**63
 
@@ -216,7 +223,7 @@ class Descending:
 
 def col(name: str) -> Term:
     """Return a column by its name."""
-    return Term(Column(plain_text(name, "name", "the name of a column", least=1)))
+    return Term(ColumnRef(plain_text(name, "name", "the name of a column", least=1)))
 
 
 def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant = None) -> Term:
@@ -234,7 +241,7 @@ def read(of: object, parameter: str = "of") -> Expression:
     """Return the expression of a term, or of a column given by name."""
     if isinstance(of, Term):
         return of.expression
-    return Column(plain_text(of, parameter, "the name of a column, or a term such as col('age')", least=1))
+    return ColumnRef(plain_text(of, parameter, "the name of a column, or a term such as col('age')", least=1))
 
 
 def constant(value: object, parameter: str = "value") -> Expression:
@@ -276,3 +283,116 @@ def _digits(digits: object) -> object:
 
 def _text(value: object, parameter: str) -> object:
     return value if isinstance(value, Term) else plain_text(value, parameter)
+
+
+# Aggregates in Python: `mean("age")`, `count(where=col("age") > 65)`. Each is a term over the rows of a group.
+
+
+def count(of: str | Term | None = None, *, where: Term | None = None) -> Term:
+    """Return the number of rows, or of rows in which something is not NULL."""
+    return Term(aggregate("count_rows" if of is None else "count", None if of is None else read(of), kept(where)))
+
+
+def count_units(*, where: Term | None = None) -> Term:
+    """Return the number of people."""
+    return Term(aggregate("count_units", None, kept(where)))
+
+
+def count_distinct(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the number of different values."""
+    return Term(aggregate("count_distinct", read(of), kept(where)))
+
+
+def grouping(*of: str | Term) -> Term:
+    """Return a bit for each grouping column, 1 where the row is a total over it: for rollup, cube and grouping_sets."""
+    return Term(marked_grouping(*(read(one) for one in of)))
+
+
+def sum(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sum."""
+    return Term(aggregate("sum", read(of), kept(where)))
+
+
+def mean(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the mean."""
+    return Term(aggregate("avg", read(of), kept(where)))
+
+
+def var(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample variance."""
+    return Term(aggregate("var_samp", read(of), kept(where)))
+
+
+def var_pop(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population variance."""
+    return Term(aggregate("var_pop", read(of), kept(where)))
+
+
+def std(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample standard deviation."""
+    return Term(aggregate("stddev_samp", read(of), kept(where)))
+
+
+def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population standard deviation."""
+    return Term(aggregate("stddev_pop", read(of), kept(where)))
+
+
+def covar(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the sample covariance of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("covar_samp", read(of), read(other, "other"), kept(where)))
+
+
+def covar_pop(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the population covariance of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("covar_pop", read(of), read(other, "other"), kept(where)))
+
+
+def corr(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
+    """Return the correlation of two columns, over rows in which neither is NULL."""
+    return Term(aggregate_of_two("corr", read(of), read(other, "other"), kept(where)))
+
+
+def quantile(of: str | Term, share: Number, *, where: Term | None = None) -> Term:
+    """Return the value below which a share of the values lies, such as 0.9."""
+    return Term(marked_quantile(read(of), constant(_share(share), "share"), kept(where)))
+
+
+def _share(share: Number) -> Number:
+    probability(share, "share")
+    return share
+
+
+def median(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the median."""
+    return quantile(of, Fraction(1, 2), where=where)
+
+
+def mode(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return the most frequent value other than NULL."""
+    return Term(marked_mode(read(of), kept(where)))
+
+
+def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
+    """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given."""
+    return Term(marked_top_k(read(of), Literal(whole(k, "k", least=1, most=10**6)), kept(where)))
+
+
+def bounds(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a range that holds most values, where none is declared: columns name_low and name_high."""
+    return Term(marked_bounds(read(of), kept(where)))
+
+
+def smallest(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a value that hardly any lie below: MIN, as an extreme quantile."""
+    return quantile(of, 0, where=where)
+
+
+def largest(of: str | Term, *, where: Term | None = None) -> Term:
+    """Return a value that hardly any lie above: MAX, as an extreme quantile."""
+    return quantile(of, 1, where=where)
+
+
+def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:
+    """Return a histogram of equal bins over public bounds: columns bin_low, bin_high and count."""
+    return Term(marked_histogram(read(of), Literal(whole(bins, "bins", least=1, most=10**6)), kept(where)))

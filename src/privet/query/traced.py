@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from privet.core.expression import Column, Expression
-from privet.core.relation import Derive, Group, Join, Rank, Relation, Union
-from privet.core.schema import Column as Facts
+from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
 from .functions import typed
-from .origin import conjuncts
 from .resolve import MOST_PARTS, parts_in, substitute
-from .shape import is_public, schema_of
+from .shape import conjuncts, is_public, schema_of
 
 MOST_WAYS = 16
 """The most ways in which a row may come about, by the parts of UNION ALL, that are followed."""
@@ -83,7 +82,7 @@ class _Tracer:
             case Join():
                 names = [name for name, _ in relation.names]
                 return [self._with_unknown(way, relation, names) for way in self.of(relation.left)]
-            case Group():
+            case GroupWithin():
                 names = [one.name for one in relation.aggregates]
                 found = []
                 for way in self.of(relation.source):
@@ -107,7 +106,7 @@ class _Tracer:
     def _stored(self, name: str) -> Way:
         schema = self.tables[name]
         called = {column: self._variable(facts) for column, facts in schema.columns.items()}
-        columns = {column: Column(variable) for column, variable in called.items()}
+        columns = {column: ColumnRef(variable) for column, variable in called.items()}
         return Way(columns, (), (PublicRow(name, called),) if is_public(schema) else ())
 
     def _joined(self, join: Join) -> list[Way]:
@@ -126,26 +125,26 @@ class _Tracer:
             for way in self.of(source):
                 columns: dict[str, Expression] = {}
                 for (name, facts), own, kind in zip(made.items(), way.columns.values(), kinds, strict=True):
-                    columns[name] = own if kind == facts.kind else Column(self._variable(facts))
+                    columns[name] = own if kind == facts.kind else ColumnRef(self._variable(facts))
                 found.append(Way(columns, way.conditions, way.public))
         return found if len(found) <= MOST_WAYS else self._opaque(relation)
 
     def _opaque(self, relation: Relation) -> list[Way]:
         """Return a relation of whose rows no more is known than the facts of their columns."""
         facts = schema_of(relation, self.tables).columns
-        return [Way({name: Column(self._variable(column)) for name, column in facts.items()})]
+        return [Way({name: ColumnRef(self._variable(column)) for name, column in facts.items()})]
 
-    def _made(self, relation: Derive | Group, columns: tuple[tuple[str, Expression], ...], way: Way) -> Columns:
+    def _made(self, relation: Derive | GroupWithin, columns: tuple[tuple[str, Expression], ...], way: Way) -> Columns:
         facts, source = schema_of(relation, self.tables).columns, schema_of(relation.source, self.tables).columns
         made: dict[str, Expression] = {}
         for name, one in columns:
             over = None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)
-            made[name] = over or Column(self._variable(facts[name]))
+            made[name] = over or ColumnRef(self._variable(facts[name]))
         return made
 
     def _with_unknown(self, way: Way, relation: Relation, names: list[str]) -> Way:
         facts = schema_of(relation, self.tables).columns
-        more = {name: Column(self._variable(facts[name])) for name in names}
+        more = {name: ColumnRef(self._variable(facts[name])) for name in names}
         return Way({**way.columns, **more}, way.conditions, way.public)
 
     def _variable(self, facts: Facts) -> str:
@@ -159,7 +158,7 @@ def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) 
 
     The ends of numbers are what people would write, 0.3 for 3 * 0.1, which is more in doubles.
     """
-    if isinstance(one, Column) or facts.kind != "number" or facts.low is None or facts.high is None:
+    if isinstance(one, ColumnRef) or facts.kind != "number" or facts.low is None or facts.high is None:
         return False
     low, high = typed(one, source).doubles
     return low is None or high is None or low < float(facts.low) or high > float(facts.high)  # type: ignore[arg-type]
@@ -167,5 +166,5 @@ def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) 
 
 def _over(expression: Expression, columns: Columns) -> Expression | None:
     """Return an expression over what columns stand for; None if it becomes too large."""
-    made = substitute(expression, lambda part: columns[part.name] if isinstance(part, Column) else None)
+    made = substitute(expression, lambda part: columns[part.name] if isinstance(part, ColumnRef) else None)
     return made if parts_in(made, {}) <= MOST_PARTS else None

@@ -13,9 +13,9 @@ from fractions import Fraction
 from math import gcd
 
 from privet.core.errors import InvariantError, WrongKind
-from privet.core.expression import Column as Name
+from privet.core.expression import ColumnRef as Name
 from privet.core.expression import Expression, Literal, Value
-from privet.core.schema import Column, Key, Kind
+from privet.core.schema import ColumnFacts, Key, Kind
 
 from .intervals import LARGEST as _FINITE
 from .intervals import Interval, neat, outward
@@ -66,7 +66,7 @@ class Typed:
 
 
 @dataclass(frozen=True)
-class Argument:
+class TypedArgument:
     """An argument of a function: the expression and what is known about it."""
 
     expression: Expression
@@ -78,7 +78,7 @@ class Argument:
         return self.expression.value if isinstance(self.expression, Literal) else None
 
 
-Arguments = Sequence[Argument]
+Arguments = Sequence[TypedArgument]
 
 BOOLEANS: tuple[Key, ...] = (False, True)
 
@@ -132,7 +132,7 @@ def of_literal(value: Value) -> Typed:
     return Typed(kind="text", nullable=False, values=(value,))
 
 
-def of_column(column: Column) -> Typed:
+def of_column(column: ColumnFacts) -> Typed:
     """Return the facts that are declared about a column, clamped to its bounds."""
     low, high = column.low, column.high
     if column.kind == "integer" and column.values is not None:

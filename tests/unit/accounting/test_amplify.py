@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.accounting import delta, pld
+from privet.accounting import delta
 from privet.accounting.amplify import Sampled
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.pairs import GaussianPair
-from privet.accounting.pld import delta_bounds, epsilon_bounds
+from privet.accounting.pld import bounds as pld
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Composed, Repeated
 from privet.core.pair import NoPair

@@ -22,7 +22,7 @@ from privet.accounting.convert import (
 )
 from privet.accounting.curves import finite_rdp
 from privet.core.errors import BadParameter
-from privet.core.exact import read_order
+from privet.core.numbers import read_order
 
 
 def log_bound(order: mp.mpf, divergence: mp.mpf, epsilon: mp.mpf) -> mp.mpf:

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from privet.accounting.compose import optimal
-from privet.accounting.discretise import extent, upper
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ZcdpEvent
-from privet.accounting.gather import gather
 from privet.accounting.pairs import (
     DiscreteGaussianPair,
     DiscreteLaplacePair,
@@ -22,7 +20,9 @@ from privet.accounting.pairs import (
     LaplacePair,
     SampledPair,
 )
-from privet.accounting.pld import delta_bounds, epsilon_bounds, loss_distribution, pld_delta, pld_epsilon
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution, pld_delta, pld_epsilon
+from privet.accounting.pld.discretise import extent, upper
+from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Composed, Event, Repeated
 from privet.core.pair import NoPair, Pair

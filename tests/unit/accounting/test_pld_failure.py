@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from privet.accounting import ApproximateEvent
-from privet.accounting.pld import epsilon_bounds, pld_epsilon
+from privet.accounting.pld.bounds import epsilon_bounds, pld_epsilon
 from privet.core.event import Repeated
 
 

@@ -9,10 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.accounting.convolve import Part, Window, _Factor, _joined, _multiplied, compose, support
-from privet.accounting.discretise import Extent, Lattice, extent, lower, upper
-from privet.accounting.distribution import compose_lower, compose_upper
-from privet.accounting.gather import remaining
 from privet.accounting.pairs import (
     BoundedRangePair,
     DiscreteGaussianPair,
@@ -24,6 +20,10 @@ from privet.accounting.pairs import (
     ResponsePair,
     SampledPair,
 )
+from privet.accounting.pld.convolve import LossPart, LossWindow, _Factor, _joined, _multiplied, compose, support
+from privet.accounting.pld.discretise import Extent, Lattice, extent, lower, upper
+from privet.accounting.pld.distribution import compose_lower, compose_upper
+from privet.accounting.pld.gather import remaining
 
 PAIRS = [
     LaplacePair(1),
@@ -101,7 +101,7 @@ def truth(pair, epsilon):
 def test_without_the_truncation_term_the_bound_is_wrong():
     pair, step = GaussianPair(1), 0.01
     reaches = Extent(1.5, 1.5)
-    parts = [Part(upper(pair, step, reaches)[0], 2)]
+    parts = [LossPart(upper(pair, step, reaches)[0], 2)]
     made = compose_upper(parts, support(parts), 0.0, PROBES)
     exact = truth(GaussianPair(math.sqrt(2)), 2.0)
     assert made.truncation > 0
@@ -111,11 +111,11 @@ def test_without_the_truncation_term_the_bound_is_wrong():
 
 def test_without_the_aliasing_term_the_bound_is_wrong():
     pair, step = LaplacePair(Fraction(1, 2)), 0.5 / 64
-    parts = [Part(upper(pair, step, extent(pair, 0))[0], 10)]
+    parts = [LossPart(upper(pair, step, extent(pair, 0))[0], 10)]
     whole = compose_upper(parts, support(parts), 0.0, PROBES)
-    narrow = compose_upper(parts, Window(-200, 150), 0.0, PROBES)
+    narrow = compose_upper(parts, LossWindow(-200, 150), 0.0, PROBES)
     exact = compose_lower(
-        [Part(lower(pair, step * (1 - 2.0**-22), extent(pair, 0))[0], 10)], support(parts), 0.0, PROBES
+        [LossPart(lower(pair, step * (1 - 2.0**-22), extent(pair, 0))[0], 10)], support(parts), 0.0, PROBES
     )
     assert whole.aliasing == 0
     assert narrow.delta(0.9) >= exact.delta(0.9)
@@ -131,7 +131,7 @@ def test_without_the_rounding_term_the_bound_is_wrong_for_tiny_deltas():
     broken = 0
     heads = 1 / (1 + math.exp(-0.25))
     for times in range(40, 80):
-        parts = [Part(Lattice(0.25, -1, np.array([1 - heads, 0.0, heads])), times)]
+        parts = [LossPart(Lattice(0.25, -1, np.array([1 - heads, 0.0, heads])), times)]
         made = compose_upper(parts, support(parts), 0.0, PROBES)
         epsilon, exact = 0.25 * (times - 0.5), all_heads(0.25, times)
         assert made.delta(epsilon) >= exact
@@ -141,7 +141,7 @@ def test_without_the_rounding_term_the_bound_is_wrong_for_tiny_deltas():
 
 def test_a_tilt_makes_tiny_deltas_exact_again():
     pair, times = ResponsePair(Fraction(1, 4)), 300
-    parts = [Part(upper(pair, 0.25, extent(pair, 0))[0], times)]
+    parts = [LossPart(upper(pair, 0.25, extent(pair, 0))[0], times)]
     epsilon, exact = 0.25 * (times - 0.5), all_heads(0.25, times)
     assert exact < 1e-70
     plain = compose_upper(parts, support(parts), 0.0, PROBES)
@@ -153,9 +153,9 @@ def test_a_tilt_makes_tiny_deltas_exact_again():
 def test_mass_that_wraps_from_below_is_taken_off_the_lower_bound():
     pair, step = LaplacePair(Fraction(1, 2)), 0.5 / 64
     reaches = extent(pair, 0)
-    parts = [Part(lower(pair, step, reaches)[0], 10)]
-    narrow = compose_lower(parts, Window(-20, 700), 0.0, PROBES)
-    high = [Part(upper(pair, step, reaches)[0], 10)]
+    parts = [LossPart(lower(pair, step, reaches)[0], 10)]
+    narrow = compose_lower(parts, LossWindow(-20, 700), 0.0, PROBES)
+    high = [LossPart(upper(pair, step, reaches)[0], 10)]
     exact = compose_upper(high, support(high), 0.0, PROBES)
     assert narrow.delta(2.0) <= exact.delta(2.0)
     assert dataclasses.replace(narrow, aliasing=0.0).delta(2.0) > exact.delta(2.0)
@@ -163,7 +163,7 @@ def test_mass_that_wraps_from_below_is_taken_off_the_lower_bound():
 
 def test_infinite_masses_compose_as_one_minus_the_product():
     pair = FinitePair([Fraction(1, 10), Fraction(9, 10)], [Fraction(0), Fraction(1)])
-    parts = [Part(upper(pair, 0.01, extent(pair, 0))[0], 7)]
+    parts = [LossPart(upper(pair, 0.01, extent(pair, 0))[0], 7)]
     made = compose_upper(parts, support(parts), 0.0, PROBES)
     assert made.infinite == pytest.approx(1 - 0.9**7, rel=1e-10)
     assert made.epsilon(0.5) == math.inf
@@ -171,10 +171,10 @@ def test_infinite_masses_compose_as_one_minus_the_product():
 
 def test_grouping_many_factors_changes_nothing_but_the_speed(monkeypatch):
     pairs = [LaplacePair(Fraction(k, 100)) for k in range(1, 80)]
-    parts = [Part(upper(pair, 1e-2, extent(pair, 0))[0], 1 + k % 3) for k, pair in enumerate(pairs)]
-    window = Window(-2000, 2500)
+    parts = [LossPart(upper(pair, 1e-2, extent(pair, 0))[0], 1 + k % 3) for k, pair in enumerate(pairs)]
+    window = LossWindow(-2000, 2500)
     grouped = compose(parts, window, 0.5, PROBES)
-    monkeypatch.setattr("privet.accounting.convolve._MANY", 10**6)
+    monkeypatch.setattr("privet.accounting.pld.convolve._MANY", 10**6)
     single = compose(parts, window, 0.5, PROBES)
     apart = float(np.linalg.norm(grouped.masses - single.masses))
     assert apart <= grouped.rounding + single.rounding
@@ -183,8 +183,8 @@ def test_grouping_many_factors_changes_nothing_but_the_speed(monkeypatch):
 
 def test_windows_smaller_than_an_event_fold_it_around():
     pair = LaplacePair(1)
-    parts = [Part(upper(pair, 0.01, extent(pair, 0))[0], 1)]
-    made = compose(parts, Window(50, 99), 0.0, PROBES)
+    parts = [LossPart(upper(pair, 0.01, extent(pair, 0))[0], 1)]
+    made = compose(parts, LossWindow(50, 99), 0.0, PROBES)
     assert float(np.sum(made.masses)) == pytest.approx(1.0, rel=1e-12)
 
 

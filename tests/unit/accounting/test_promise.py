@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from privet.accounting import rho_epsilon
-from privet.accounting.promise import promise
+from privet.accounting.summaries import promise
 from privet.core.budget import Approximate, Pure, Zcdp
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from privet.audit.comparing import Claim, Seen, claims_of
-from privet.core.expression import Column
+from privet.audit.neighbours import Claim, Seen, claims_of
+from privet.core.expression import ColumnRef
 from privet.core.scan import Discovery, GroupKey, Once, Scan, Sum, Truncate
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person, Rows
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
-from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_tree import RankTree
-from privet.planner.plan import KeyRelease, KeyRule, Measure, Pass, Selection
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_several import QuantileTree
+from privet.planner.plan import KeyRelease, KeyRule, Measure, Pass, QuantileDraws
 from privet.planner.stability import key_sensitivity, sensitivity_of
 
 SCHEMA = Schema(unit=Rows(), columns={"g": text(), "x": integer(0, 9)})
-KEY = GroupKey(Column("g"), None, False)
+KEY = GroupKey(ColumnRef("g"), None, False)
 ROWS = Sum(None, 1, 1)
 SCAN = Scan("t", SCHEMA, None, (KEY,), (ROWS,), Once())
 HALF = Fraction(1, 2)
@@ -126,7 +126,7 @@ def test_the_optimal_rule_rests_on_how_many_keys_and_on_how_many_people_of_each(
 
 def test_counts_of_values_move_within_a_range_of_each_group() -> None:
     draw = Frequent(1, Fraction(1), Fraction(1), "exponential", 1)
-    scan = replace(SCAN, keys=(KEY, GroupKey(Column("x"), (1, 2), False)))
+    scan = replace(SCAN, keys=(KEY, GroupKey(ColumnRef("x"), (1, 2), False)))
     before = Seen({("a", 1): (5,), ("a", 2): (1,), ("b", 1): (2,)})
     after = Seen({("a", 1): (3,), ("a", 2): (4,), ("b", 1): (1,), ("b", 2): (0,)})
     assert told(Pass(scan, (), None, winners=draw), before, after) == {"the rows of frequent values": 5 + 1}
@@ -137,19 +137,19 @@ def placed(**groups: dict[int, int]) -> Seen:
 
 
 def test_quantiles_together_rest_on_the_weights_at_all_places() -> None:
-    draw = RankTree((HALF, Fraction(3, 4)), 9, Fraction(1), Fraction(1))
-    one = Pass(replace(SCAN, sums=()), (), None, Selection((draw,)))
+    draw = QuantileTree((HALF, Fraction(3, 4)), 9, Fraction(1), Fraction(1))
+    one = Pass(replace(SCAN, sums=()), (), None, QuantileDraws((draw,)))
     assert told(one, placed(a={1: 3, 4: 1}), placed(a={1: 1, 5: 1}, b={0: 2})) == {
         "the rows of quantiles": 2 + 1 + 1 + 2
     }
 
 
-def ranks(draw: RankChoice, before: Seen, after: Seen) -> Fraction | int:
-    one = Pass(replace(SCAN, sums=()), (), None, Selection((draw,)))
+def ranks(draw: QuantileChoice, before: Seen, after: Seen) -> Fraction | int:
+    one = Pass(replace(SCAN, sums=()), (), None, QuantileDraws((draw,)))
     return told(one, before, after)["the ranks of a quantile"]
 
 
-def off(draw: RankChoice, weights: dict[int, int], place: int) -> Fraction:
+def off(draw: QuantileChoice, weights: dict[int, int], place: int) -> Fraction:
     below = sum(weight for at, weight in weights.items() if at < place)
     aim = draw.share * sum(weights.values()) + draw.offset
     return max(Fraction(0), below - aim, aim - below - weights.get(place, 0))
@@ -158,7 +158,7 @@ def off(draw: RankChoice, weights: dict[int, int], place: int) -> Fraction:
 @pytest.mark.parametrize("offset", [0, 1, -2])
 @pytest.mark.parametrize("share", [HALF, Fraction(1, 10), Fraction(1)])
 def test_ranks_move_within_the_range_that_every_place_shows(share: Fraction, offset: int) -> None:
-    draw = RankChoice(share, offset, 9, Fraction(1), Fraction(1))
+    draw = QuantileChoice(share, offset, 9, Fraction(1), Fraction(1))
     before, after = {2: 3, 7: 1}, {2: 1, 4: 2, 7: 1, 9: 5}
     moves = [off(draw, after, place) - off(draw, before, place) for place in range(10)]
     seen = ranks(draw, placed(a=before, b={3: 1}), placed(a=after, b={3: 1}))
@@ -167,6 +167,6 @@ def test_ranks_move_within_the_range_that_every_place_shows(share: Fraction, off
 
 
 def test_places_that_are_taken_together_are_compared_together() -> None:
-    draw = RankChoice(HALF, 0, 4, Fraction(1), Fraction(1), shift=1)
+    draw = QuantileChoice(HALF, 0, 4, Fraction(1), Fraction(1), shift=1)
     assert ranks(draw, placed(a={2: 4}), placed(a={3: 4})) == 0
     assert ranks(replace(draw, shift=0, last=9), placed(a={2: 4}), placed(a={3: 4})) == 4

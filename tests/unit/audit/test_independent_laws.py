@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 
 from privet.accounting import epsilon as epsilon_of
-from privet.audit.gaussian_laws import gaussian_curve, gaussian_delta, least_sigma, least_whole_sigma, whole_gaussian
-from privet.audit.laws import quantile_law
-from privet.audit.registry import keys, selections
+from privet.audit.exact import (
+    gaussian_curve,
+    gaussian_delta,
+    least_sigma,
+    least_whole_sigma,
+    quantile_law,
+    whole_gaussian,
+)
+from privet.audit.registry import choices as keys
+from privet.audit.registry import choices as selections
 from privet.mechanisms import (
     Exponential,
     Gaussian,

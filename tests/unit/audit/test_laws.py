@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from scipy.stats import cauchy
 
-from privet.audit.laws import SparseLaw, clamped_cauchy, integers, mass, tail
+from privet.audit.exact import SparseLaw, clamped_cauchy, integers, mass, tail
 
 NOISE = {k: math.exp(-abs(k) / 0.7) for k in range(-14, 15)}
 TOTAL = sum(NOISE.values())

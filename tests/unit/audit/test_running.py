@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privet.audit.registry import AUDITS
-from privet.audit.registry.doubles import DOUBLES
+from privet.audit.registry.end_to_end import DOUBLES
 from privet.audit.running import judge_all, look_at_bits
 
 CHOSEN = [

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.answer import Series
-from privet.cli.answers import Figures, figures, number_like, print_columns
-from privet.cli.budget import bar, percent, round_down
-from privet.cli.ledger_words import plain_sql
-from privet.cli.screen import print_facts, print_table, printable, wrap
+from privet.cli.budgets import bar, percent, round_down
+from privet.cli.ledger import plain_sql
+from privet.cli.screen import Figures, figures, number_like, print_columns, print_facts, print_table, printable, wrap
 
 
 def noisy(values: list[Any], low: list[float], high: list[float]) -> Series:

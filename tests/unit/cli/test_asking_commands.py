@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from privet import cli
-from privet.engines.duckdb import DuckDB
-from privet.pace import Pace
+from privet.engines.duckdb.engine import DuckDB
+from privet.execution.pace import Pace
 from privet.planner import editions
 from privet.planner.editions import Edition
 

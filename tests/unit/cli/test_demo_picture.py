@@ -12,7 +12,7 @@ import pytest
 
 from privet.answer import Series
 from privet.cli import demo
-from privet.cli.demo_picture import draw
+from privet.cli.demo import draw
 from privet.core.errors import RequestError
 
 DAYS = tuple(datetime.date(2025, 1, day) for day in (1, 2, 3))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from privet import cli
-from privet.cli.output import json_option
+from privet.cli.screen import json_option
 from privet.core.errors import BadParameter, InvariantError, PrivetError
 
 

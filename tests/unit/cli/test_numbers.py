@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.cli.numbers import number, show_cost
+from privet.cli.screen import number, show_cost
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import duckdb
 import pytest
 
 from privet.config import read_config
-from privet.config.checking import Checked, check_ledger, check_sources
+from privet.config.checking import Checked, check_ledger, check_sources, notes, promise_in_words, tables_in_words
 from privet.config.sessions import open_ledger
-from privet.config.words import notes, promise_in_words, tables_in_words
 from privet.core.errors import LedgerError, RequestError
 
 TEXT = """

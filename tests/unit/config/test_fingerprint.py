@@ -12,9 +12,9 @@ import pytest
 
 import privet
 from privet.config import read_config
-from privet.config.fingerprint import Compared, compare
+from privet.config.checking import Compared, compare
 from privet.core.errors import RequestError
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 
 TEXT = """
 [budget]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.config.locate import KeyPath, locate
+from privet.config.problems import KeyPath, locate
 
 DOCUMENT = """\
 # TODO(privet): a note

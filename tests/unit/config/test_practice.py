@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.config.fake import Fake, write_rows
+from privet.config.practice import Fake, write_rows
 from privet.core.errors import BudgetExceeded, UnknownName
-from privet.core.schema import Column, Schema, Table
+from privet.core.schema import ColumnFacts, Schema, Table
 
 TEXT = """
 [budget]
@@ -139,7 +139,7 @@ TIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1
 
 
 @st.composite
-def columns(draw: st.DrawFn) -> Column:
+def columns(draw: st.DrawFn) -> ColumnFacts:
     nullable = draw(st.booleans())
     kind = draw(st.sampled_from(["integer", "number", "category", "date", "timestamp", "text", "boolean"]))
     match kind:
@@ -165,7 +165,7 @@ def columns(draw: st.DrawFn) -> Column:
 
 @settings(max_examples=60)
 @given(columns(), TEXTS.filter(bool))
-def test_every_made_up_value_is_one_that_was_declared(column: Column, name: str) -> None:
+def test_every_made_up_value_is_one_that_was_declared(column: ColumnFacts, name: str) -> None:
     schema = Schema(unit=privet.Rows(), columns={name: column}, rows=50)
     for (value,) in (tuple(row.values()) for row in rows_of({"it's": schema}, "it's")):
         if value is None:

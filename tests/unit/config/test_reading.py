@@ -14,7 +14,7 @@ from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import RequestError
 from privet.core.schema import Contribution, PublicTable
 from privet.core.unit import Link, Person, Rows
-from privet.engines.sources import DatabaseTable
+from privet.engines.duckdb.sources import DatabaseTable
 
 TABLE = """
 [tables.visits]

@@ -13,7 +13,7 @@ from privet.config import read_config
 from privet.config.sessions import open_ledger
 from privet.core.budget import Approximate, Pure
 from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName
-from privet.engines.duckdb import DuckDB
+from privet.engines.duckdb.engine import DuckDB
 
 TABLES = """
 [budget]

@@ -9,7 +9,7 @@ import pytest
 
 import privet
 from privet.config import BadConfig, read_config
-from privet.config.words import tables_in_words
+from privet.config.checking import tables_in_words
 from privet.core.errors import UnknownName
 from privet.core.unit import Window
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.core.errors import BadParameter
-from privet.core.exact import (
+from privet.core.numbers import (
     failure_probability,
     nonnegative,
     open_probability,

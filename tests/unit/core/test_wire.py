@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Norm, Sum
 from privet.core.schema import Contents, Schema, integer
 from privet.core.unit import Nobody, Person
@@ -39,7 +39,7 @@ SUM = form_of("Sum", "what", "low", later={"offset": 0})
 def test_what_has_no_form_of_its_own_is_refused_wherever_it_stands(value: Any) -> None:
     if isinstance(value, Call):  # the one that has a form: what it holds may have none
         value = replace(value)
-        object.__setattr__(value, "arguments", (Column("a"), Unknown(1)))
+        object.__setattr__(value, "arguments", (ColumnRef("a"), Unknown(1)))
     with pytest.raises(InvariantError, match="has no wire form"):
         canonical(value)
 
@@ -66,12 +66,12 @@ def test_a_field_that_the_form_does_not_name_cannot_be_forgotten() -> None:
 
 
 def test_a_class_and_its_attributes_can_be_renamed_and_reordered() -> None:
-    renamed: Any = make_dataclass("Total", [("floor", int), ("argument", Column), ("moved_by", int)], frozen=True)
+    renamed: Any = make_dataclass("Total", [("floor", int), ("argument", ColumnRef), ("moved_by", int)], frozen=True)
     wired("Sum", "what", "low", later={"offset": 0}, now={"what": "argument", "low": "floor", "offset": "moved_by"})(
         renamed
     )
-    assert canonical(renamed(1, Column("a"), 0)) == '["Sum",["Column","a"],1]'
-    assert canonical(renamed(1, Column("a"), 7)) == '["Sum",["Column","a"],1,7]'
+    assert canonical(renamed(1, ColumnRef("a"), 0)) == '["Sum",["Column","a"],1]'
+    assert canonical(renamed(1, ColumnRef("a"), 7)) == '["Sum",["Column","a"],1,7]'
 
 
 def test_one_class_can_be_written_in_the_forms_of_those_whose_place_it_takes() -> None:
@@ -83,7 +83,7 @@ def test_one_class_can_be_written_in_the_forms_of_those_whose_place_it_takes() -
     merged: Any = make_dataclass("Merged", [("of", object), ("by", int)], frozen=True)
     wired_by(old, SUM, count)(merged)
     assert canonical(merged(None, 3)) == '["Count"]'
-    assert canonical([merged(Column("a"), 0), merged(Column("a"), 3)]) == (
+    assert canonical([merged(ColumnRef("a"), 0), merged(ColumnRef("a"), 3)]) == (
         '[["Sum",["Column","a"],0],["Sum",["Column","a"],0,3]]'
     )
     assert forms()[merged] == (SUM, count)
@@ -100,7 +100,7 @@ def test_a_form_that_was_not_declared_or_has_other_fields_is_refused() -> None:
 
 
 def test_texts_are_those_that_stored_answers_are_found_by() -> None:
-    total = Sum(Call("abs", (Column("a"),)), 0, 9, step=Fraction(1, 3), where=Literal(datetime.date(2024, 2, 29)))
+    total = Sum(Call("abs", (ColumnRef("a"),)), 0, 9, step=Fraction(1, 3), where=Literal(datetime.date(2024, 2, 29)))
     assert canonical(total) == (
         '["Sum",["Call","abs",[["Column","a"]]],0,9,["/","0","1"],["/","1","3"],["Literal",["@","2024-02-29"]],null,1,0]'
     )

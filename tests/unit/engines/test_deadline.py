@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 
-from privet.engines.deadline import Deadline
+from privet.engines.duckdb.engine import Deadline
 
 
 def test_what_runs_too_long_is_stopped_once() -> None:

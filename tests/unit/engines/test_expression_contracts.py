@@ -12,14 +12,14 @@ import pytest
 
 from privet.core import schema
 from privet.core.errors import RequestError
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.engines.evaluation import evaluate_row
-from privet.engines.expressions import Renderer
-from privet.engines.memory import read
-from privet.engines.rendered import Source
-from privet.engines.text import TYPES
-from privet.engines.values import clamped
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.rendered import RowSource
+from privet.engines.scan_sql.row_values import clamped
+from privet.engines.scan_sql.text import TYPES
 from privet.query.functions import FUNCTIONS, typed
+from privet.results.evaluation import evaluate_row
+from privet.testing.oracle import read
 
 KINDS = ("integer", "number", "boolean", "text", "date", "timestamp")
 WIDTHS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32}
@@ -172,13 +172,13 @@ def _bounds(kind: str) -> tuple[object, object]:
     }[kind]
 
 
-def _column(kind: str, *, bounded: bool) -> schema.Column:
+def _column(kind: str, *, bounded: bool) -> schema.ColumnFacts:
     if bounded and kind in ("integer", "number", "date", "timestamp"):
         low, high = _bounds(kind)
         if kind in ("integer", "number"):
             low, high = Fraction(low), Fraction(high)  # type: ignore[arg-type]
-        return schema.Column(kind=kind, low=low, high=high, nullable=True)  # type: ignore[arg-type]
-    return schema.Column(kind=kind, nullable=True)  # type: ignore[arg-type]
+        return schema.ColumnFacts(kind=kind, low=low, high=high, nullable=True)  # type: ignore[arg-type]
+    return schema.ColumnFacts(kind=kind, nullable=True)  # type: ignore[arg-type]
 
 
 COLUMNS = {
@@ -188,7 +188,7 @@ COLUMNS = {
     for place in range(3)
 }
 NAMES = {name: f"c{index}" for index, name in enumerate(COLUMNS)}
-RENDERER = Renderer({name: Source(NAMES[name], column) for name, column in COLUMNS.items()})
+RENDERER = Renderer({name: RowSource(NAMES[name], column) for name, column in COLUMNS.items()})
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,11 @@ def calls(name: str, form: str) -> list[Expression]:
     found = []
     for pattern in patterns:
         arguments = tuple(
-            part if isinstance(part, Literal) else Literal(None) if part == "null" else Column(f"{part} {form} {place}")
+            part
+            if isinstance(part, Literal)
+            else Literal(None)
+            if part == "null"
+            else ColumnRef(f"{part} {form} {place}")
             for place, part in enumerate(pattern)
         )
         call = Call(name, arguments)
@@ -230,7 +234,7 @@ def calls(name: str, form: str) -> list[Expression]:
 
 
 def evaluate(engine, call: Call) -> tuple[list[dict[str, object]], list[object]]:
-    used = [argument.name for argument in call.arguments if isinstance(argument, Column)]
+    used = [argument.name for argument in call.arguments if isinstance(argument, ColumnRef)]
     rendered = RENDERER.render(call)
     size = "few" if len(used) > 2 else "stored"
     tables = ", ".join(f"{size}_{name.split()[0]} AS t{place}" for place, name in enumerate(used))
@@ -286,7 +290,7 @@ def test_every_function_is_total_on_the_engine_and_equals_the_oracle(engine, nam
 def test_with_constants_what_is_stored_without_bounds_gives_no_number_that_is_none(engine, name, constant):
     """0 times infinity, and what is left of it by 3, are NULL, although constants bound the result."""
     for column in ("number open 0", "integer open 0"):
-        for sides in ((Column(column), Literal(constant)), (Literal(constant), Column(column))):
+        for sides in ((ColumnRef(column), Literal(constant)), (Literal(constant), ColumnRef(column))):
             call = Call(name, sides)
             facts = typed(call, COLUMNS)
             for row, value in zip(*evaluate(engine, call), strict=True):
@@ -309,7 +313,7 @@ def test_a_stored_value_is_read_as_the_oracle_reads_it(engine, kind):
 
 
 def test_deep_nesting_stays_small():
-    expression: Expression = Column("number open 0")
+    expression: Expression = ColumnRef("number open 0")
     for name in ("sqrt", "exp", "ln") * 30:
         expression = Call(name, (expression,))
     assert len(RENDERER.render(expression).sql) < 20_000

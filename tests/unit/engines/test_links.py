@@ -12,8 +12,8 @@ from privet.core.links import followed
 from privet.core.scan import Norm, Scan, Sum
 from privet.core.schema import PublicTable, Table, integer, text
 from privet.core.unit import Link, Person
-from privet.engines.duckdb import DuckDB
-from privet.engines.memory import Memory
+from privet.engines.duckdb.engine import DuckDB
+from privet.testing.oracle import Memory
 
 PEOPLE = [{"person": "a"}, {"person": "b"}]
 VISITS = [

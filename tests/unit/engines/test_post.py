@@ -13,14 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, Column, Expression, Literal
-from privet.engines.arrays import arithmetic
-from privet.engines.post import Kinds, evaluate
-from privet.engines.post import run_step as run
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.query import normal
 from privet.query.nodes import Order, Output, Step
+from privet.results.postprocess import Kinds, arithmetic, evaluate
+from privet.results.postprocess import run_step as run
 
-CITY, N, MEAN = Column("city"), Column("n"), Column("mean")
+CITY, N, MEAN = ColumnRef("city"), ColumnRef("n"), ColumnRef("mean")
 KINDS: Kinds = {
     "city": "text",
     "n": "integer",
@@ -110,7 +109,9 @@ def test_an_order_may_use_what_is_not_shown_and_an_output_hides_a_column_of_its_
 
 def test_each_step_sees_the_outputs_of_the_one_before_and_their_kinds():
     first = Step((Output("m", Call("multiply", (N, N))),), where=Call("greater", (N, Literal(1))))
-    second = Step((Output("k", Call("add", (Column("m"), Literal(1)))),), order=(Order(Column("m"), True),), limit=2)
+    second = Step(
+        (Output("k", Call("add", (ColumnRef("m"), Literal(1)))),), order=(Order(ColumnRef("m"), True),), limit=2
+    )
     assert run(second, *run(first, {"n": [1, 2, 3, 4]}, KINDS)) == ({"k": [17, 10]}, {"k": "integer"})
 
 
@@ -123,13 +124,13 @@ def test_what_a_column_holds_is_known_without_a_value(values):
 def test_dates_truths_and_empty_tables_come_back_as_they_are():
     day, moment = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3)
     rows = {"day": [day, None], "at": [None, moment], "ok": [True, None]}
-    step = Step(tuple(Output(name, Column(name)) for name in rows))
+    step = Step(tuple(Output(name, ColumnRef(name)) for name in rows))
     assert run_step(step, rows) == rows
     assert run_step(step, {name: [] for name in rows}) == {name: [] for name in rows}
 
 
 def test_nan_is_null_and_a_whole_number_that_is_too_wide_is_null():
-    step = Step((Output("x", Call("is_null", (Column("x"),))),))
+    step = Step((Output("x", Call("is_null", (ColumnRef("x"),))),))
     wide = Step((Output("n", Call("is_null", (N,))),))
     assert run_step(step, {"x": [math.nan, 1.0]}) == {"x": [True, False]}
     assert run_step(step, {"x": np.array([math.nan, 1.0])}) == {"x": [True, False]}
@@ -137,7 +138,7 @@ def test_nan_is_null_and_a_whole_number_that_is_too_wide_is_null():
 
 
 numbers = st.sampled_from([-(2**62), -7.5, -1, 0, 0.0, 1, 3, 2.5, 2**62, 1e300, math.inf, math.nan])
-leaves = st.one_of(st.just(N), st.just(Column("x")), st.builds(Literal, st.sampled_from([0, 2, Fraction(1, 4), -3])))
+leaves = st.one_of(st.just(N), st.just(ColumnRef("x")), st.builds(Literal, st.sampled_from([0, 2, Fraction(1, 4), -3])))
 trees = st.recursive(
     leaves,
     lambda inner: st.one_of(
@@ -167,7 +168,7 @@ def test_arithmetic_on_arrays_and_row_by_row_is_the_engines(tree, rows):
 def test_large_columns_keep_their_order_row_by_row():
     values = np.arange(50_000, dtype=np.float64)
     values[7] = np.nan
-    found = evaluate(Call("divide", (Column("x"), Literal(2))), {"x": values}, KINDS)
+    found = evaluate(Call("divide", (ColumnRef("x"), Literal(2))), {"x": values}, KINDS)
     assert np.array_equal(found, values / 2, equal_nan=True)
     assert list(evaluate(Call("upper", (CITY,)), {"city": ["a", None]}, KINDS)) == ["A", None]
 
@@ -179,4 +180,4 @@ def test_columns_of_several_lengths_are_a_fault_of_ours():
 
 def test_names_of_columns_are_only_ever_data():
     name = "n\" FROM read_text('/etc/passwd') --"
-    assert run(Step((Output(name, Column(name)),)), {name: [1]}, {name: "integer"})[0] == {name: [1]}
+    assert run(Step((Output(name, ColumnRef(name)),)), {name: [1]}, {name: "integer"})[0] == {name: [1]}

@@ -15,9 +15,9 @@ import pytest
 from privet.core.relation import Relation
 from privet.core.schema import PublicTable, Table, date, integer, number, text
 from privet.core.unit import Person
-from privet.engines.duckdb import DuckDB
-from privet.engines.relations import relation_sql
-from privet.query.sql import parse_view
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.relations import relation_sql
+from privet.query.sql.parse import parse_view
 
 DAY = datetime.date(2024, 1, 1)
 SECRET = 0x1234_5678_9ABC_DEF0_0FED_CBA9_8765_4321

@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pytest
 
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, Sum
 from privet.core.schema import Contribution, Schema, boolean, category, integer, number
 from privet.core.unit import Person, Rows
-from privet.engines.sql import statement
+from privet.engines.scan_sql.statement import statement
 
 COLUMNS = {
     "u": integer(),
@@ -28,7 +28,7 @@ ROWS = [
     (i % 7, "ab"[i % 3 == 0], (i * 37 % 230) - 110.0 if i % 5 else None, i * 11 % 250, [True, False, None][i % 3])
     for i in range(60)
 ]
-X, B = Column("x"), Column("b")
+X, B = ColumnRef("x"), ColumnRef("b")
 OF_X = Sum(X, -100, 100)
 SUMS = (
     OF_X,
@@ -39,8 +39,8 @@ SUMS = (
     replace(OF_X, power=2, offset=5000),
     replace(OF_X, low=-20, high=20, origin=Fraction(50), step=Fraction(5)),
     replace(OF_X, step=Fraction(5)),
-    Sum(Column("n"), 0, 200),
-    Sum(Column("n"), 0, 200, where=Call("greater", (X, Literal(0)))),
+    Sum(ColumnRef("n"), 0, 200),
+    Sum(ColumnRef("n"), 0, 200, where=Call("greater", (X, Literal(0)))),
     Sum(None, 1, 1),
     Sum(None, 1, 1, where=B),
 )
@@ -51,7 +51,7 @@ def summed(sums: tuple[Sum, ...], person: bool) -> dict[Any, tuple[int, ...]]:
         unit=Person("u") if person else Rows(), columns=COLUMNS, contribution=Contribution(groups=2, rows=9)
     )
     bounding = Norm(2, 9, 10) if person else Once()
-    keys = (GroupKey(Column("g"), ("a", "b"), False),)
+    keys = (GroupKey(ColumnRef("g"), ("a", "b"), False),)
     asked = statement(Scan("d", schema, None, keys, sums, bounding), "d", 2**100 + 7)
     return {row[0]: row[1:] for row in stored().execute(asked.sql, asked.parameters or None).fetchall()}
 

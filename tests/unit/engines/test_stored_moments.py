@@ -19,10 +19,10 @@ import pytest
 import privet
 from privet.core.schema import Table, date, integer, text, timestamp
 from privet.core.unit import Person, Rows, Window
-from privet.engines.duckdb import DuckDB
-from privet.engines.inspection import inspect
-from privet.engines.sources import DatabaseTable
-from privet.engines.values import clamped
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.duckdb.inspection import inspect
+from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.scan_sql.row_values import clamped
 from privet.session import Session
 
 EPOCH = datetime.datetime(1970, 1, 1)

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from privet.core.scan import Norm
-from privet.engines.weights import with_weight
+from privet.engines.scan_sql.row_values import with_weight
 
 
 @pytest.mark.parametrize("order", [1, 2])

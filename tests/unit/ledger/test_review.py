@@ -15,8 +15,8 @@ import privet
 from privet import cli
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
-from privet.ledger.review import MENDED
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.certificate import MENDED
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.planner import explain
 
 STEP = PureEvent(Fraction(1, 1000))

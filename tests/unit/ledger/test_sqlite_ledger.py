@@ -17,10 +17,11 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError
-from privet.ledger import pages, schema
 from privet.ledger.codec import write_event
-from privet.ledger.records import Answered, Charged
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.entries import Answered, Charged
+from privet.ledger.sqlite import pages
+from privet.ledger.sqlite import pages as schema
+from privet.ledger.sqlite.durable import SqliteLedger
 from privet.mechanisms import DiscreteGaussianEvent, GaussianEvent
 
 EIGHTH = PureEvent(Fraction(1, 8))
@@ -226,7 +227,7 @@ import os, sys, time
 from fractions import Fraction
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
-from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.sqlite.durable import SqliteLedger
 ledger = SqliteLedger(sys.argv[1], Pure(epsilon=1))
 event = PureEvent(Fraction(1, 8))
 ledger.charge(event, "before", account="ana")

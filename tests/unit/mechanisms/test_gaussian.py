@@ -18,7 +18,7 @@ from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import DiscreteGaussianEvent, Gaussian, GaussianEvent
 from privet.mechanisms import gaussian as module
 from privet.mechanisms.lattice import step_of, to_grid
-from privet.mechanisms.reading import read_numbers
+from privet.mechanisms.private_numbers import read_numbers
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 

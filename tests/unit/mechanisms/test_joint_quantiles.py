@@ -13,17 +13,10 @@ import pytest
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Composed
-from privet.mechanisms import (
-    DiscreteLaplaceEvent,
-    ExponentialEvent,
-    Quantiles,
-    RecursiveQuantiles,
-    joint_choice,
-    quantiles,
-)
-from privet.mechanisms import quantile_joint as module
-from privet.mechanisms.joint_choice import JointRanks, _pick, _spread
-from privet.mechanisms.quantile_joint import targets
+from privet.mechanisms import DiscreteLaplaceEvent, ExponentialEvent, Quantiles, RecursiveQuantiles, quantiles
+from privet.mechanisms import quantile_several as joint_choice
+from privet.mechanisms import quantile_several as module
+from privet.mechanisms.quantile_several import JointRanks, _pick, _spread, targets
 from privet.noise.source import SYSTEM
 
 
@@ -83,7 +76,7 @@ def test_a_proposal_is_kept_with_a_probability_of_at_most_and_nearly_1(
 def test_draws_have_exactly_the_law_of_the_definition(
     rows: tuple[int, ...], number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_SPREAD_BITS", 0)
+    monkeypatch.setattr(module, "_JOINT_SPREAD_BITS", 0)
     mechanism = Quantiles(quantiles=[0.25, 0.75], low=0, high=4, step=1, epsilon=2)
     monkeypatch.setattr("privet.noise.discrete_laplace", lambda scale: number - len(rows))
     draws = 1500

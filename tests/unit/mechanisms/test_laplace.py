@@ -19,7 +19,7 @@ from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from privet.mechanisms import laplace as module
 from privet.mechanisms.lattice import step_of, to_grid
-from privet.mechanisms.reading import read_numbers
+from privet.mechanisms.private_numbers import read_numbers
 
 EPSILONS = np.array([0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.3, 1.7, 2.2, 3.0])
 

@@ -12,9 +12,8 @@ import pytest
 
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.mechanisms import ExponentialEvent, Quantile, RecursiveQuantiles, quantile
-from privet.mechanisms.quantile_one import choose_place, half_range, options
-from privet.mechanisms.ruler import read_ruler
-from privet.mechanisms.tally import Counted, Listed, count_places
+from privet.mechanisms.lattice import read_ruler
+from privet.mechanisms.quantile_one import CountedTally, Listed, choose_place, count_places, half_range, options
 
 D_STAR = [1, 2, 35, 36, 36, 99, 115]
 SHARES = [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10), Fraction(1)]
@@ -98,7 +97,7 @@ def test_numbers_and_their_counts_are_the_same_to_a_choice() -> None:
     for _ in range(50):
         rows = np.sort(generator.integers(0, 12, size=generator.integers(0, 9)))
         listed, counted = Listed(rows), count_places(np.bincount(rows, minlength=12), 11)
-        assert isinstance(counted, Counted)
+        assert isinstance(counted, CountedTally)
         assert listed.total == counted.total == rows.size
         for place in range(12):
             assert listed.ranks(place) == counted.ranks(place) == ((rows < place).sum(), (rows <= place).sum())
@@ -239,7 +238,7 @@ def test_no_neighbour_changes_any_joint_probability_by_more_than_epsilon(neighbo
 
 
 def test_several_quantiles_are_drawn_from_that_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.mechanisms.quantile_recursive._SPREAD_BITS", 0)
+    monkeypatch.setattr("privet.mechanisms.quantile_several._SPREAD_BITS", 0)
     mechanism = RecursiveQuantiles(quantiles=[0.25, 0.5, 0.9], low=0, high=3, step=1, epsilon=3)
     rows, draws = (0, 1, 1, 3, 3), 5_000
     expected = recursive_law(rows, mechanism, 3)

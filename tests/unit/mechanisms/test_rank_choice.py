@@ -12,9 +12,8 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.core.scan import Near
-from privet.mechanisms import rank_groups
-from privet.mechanisms.rank_choice import RankChoice
-from privet.mechanisms.rank_groups import Aims, Grouped, choose_ranks
+from privet.mechanisms import rank_choice as rank_groups
+from privet.mechanisms.rank_choice import Aims, Grouped, QuantileChoice, choose_ranks
 
 HALF = Fraction(1, 2)
 DRAWS = 4_000
@@ -92,7 +91,7 @@ def test_aims_are_the_exact_share_of_all_ranks(share):
 
 
 def test_many_groups_are_drawn_for_in_blocks_and_in_order(monkeypatch):
-    sure = RankChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(10**6))
+    sure = QuantileChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(10**6))
     groups = [([at, at + 1], [1, 2]) for at in range(90)]
     monkeypatch.setattr(rank_groups, "_MOST_GROUPS", 7)
     assert sure.release(groups) == list(range(1, 91))
@@ -101,20 +100,20 @@ def test_many_groups_are_drawn_for_in_blocks_and_in_order(monkeypatch):
 
 
 def test_an_aim_beyond_all_numbers_finds_the_bounds():
-    low = RankChoice.end(HALF, -1, last=9, span=Fraction(1), epsilon=Fraction(1), tail=1e-9)
-    high = RankChoice.end(HALF, 1, last=9, span=Fraction(1), epsilon=Fraction(1), tail=1e-9)
+    low = QuantileChoice.end(HALF, -1, last=9, span=Fraction(1), epsilon=Fraction(1), tail=1e-9)
+    high = QuantileChoice.end(HALF, 1, last=9, span=Fraction(1), epsilon=Fraction(1), tail=1e-9)
     few = [([5], [2]), ([], [])] * 50
     assert set(low.release(few)) == {0}
     assert set(high.release(few)) == {9}
 
 
 def test_the_cost_is_the_rate_times_the_span():
-    one = RankChoice.middle(HALF, last=9, span=Fraction(3), epsilon=Fraction(1, 4))
+    one = QuantileChoice.middle(HALF, last=9, span=Fraction(3), epsilon=Fraction(1, 4))
     assert one.event.pure() == Fraction(1, 4) == one.rate * one.span
 
 
 def test_errors_hold_what_they_claim():
-    one = RankChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(1))
+    one = QuantileChoice.middle(HALF, last=99, span=Fraction(1), epsilon=Fraction(1))
     far = [0 if place == 50 else 100 for place in one.release([([50], [200])] * 2000)]
     assert sum(off > one.error(0.95) for off in far) <= 2000 * 0.05 + 6 * math.sqrt(2000 * 0.05)
 
@@ -122,16 +121,16 @@ def test_errors_hold_what_they_claim():
 @pytest.mark.parametrize("share", [Fraction(-1, 2), Fraction(3, 2), Fraction(1, 2**21 + 1)])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(RequestError):
-        RankChoice.middle(share, last=9, span=Fraction(1), epsilon=Fraction(1))
+        QuantileChoice.middle(share, last=9, span=Fraction(1), epsilon=Fraction(1))
 
 
 def test_a_rate_that_is_next_to_nothing_is_refused():
     with pytest.raises(RequestError, match="too small"):
-        RankChoice.middle(HALF, last=9, span=Fraction(2**80), epsilon=Fraction(1))
+        QuantileChoice.middle(HALF, last=9, span=Fraction(2**80), epsilon=Fraction(1))
 
 
 def test_no_repr_tells_of_data():
-    assert "places=10" in repr(RankChoice.middle(HALF, last=9, span=Fraction(1), epsilon=Fraction(1)))
+    assert "places=10" in repr(QuantileChoice.middle(HALF, last=9, span=Fraction(1), epsilon=Fraction(1)))
 
 
 def test_beyond_reach_all_places_are_alike():
@@ -141,8 +140,8 @@ def test_beyond_reach_all_places_are_alike():
 
 
 def test_places_that_are_taken_together_are_chosen_together():
-    fine = RankChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2), shift=2)
-    coarse = RankChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2))
+    fine = QuantileChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2), shift=2)
+    coarse = QuantileChoice(HALF, -3, 3, Fraction(1), Fraction(1, 2))
     seen = [
         np.bincount(draw.release([counts] * DRAWS), minlength=4)
         for draw, counts in ((fine, ([1, 2, 8, 11, 15], [2, 1, 1, 14, 2])), (coarse, ([0, 2, 3], [3, 15, 2])))
@@ -153,7 +152,7 @@ def test_places_that_are_taken_together_are_chosen_together():
 
 def test_what_is_not_told_apart_leaves_every_rank_off_as_it_is():
     # exhaustively: whatever lies where, a block that may be taken together can be, and no place's score changes
-    draw = replace(RankChoice.middle(HALF, last=5, span=Fraction(1), epsilon=Fraction(1)), rate=Fraction(48, 2))
+    draw = replace(QuantileChoice.middle(HALF, last=5, span=Fraction(1), epsilon=Fraction(1)), rate=Fraction(48, 2))
     assert draw.reach == 2
     for weights in product(range(4), repeat=6):
         gathered = taken_together(weights, draw.near(1))

@@ -23,8 +23,7 @@ from privet.mechanisms import (
     StudentTail,
     smooth_bound,
 )
-from privet.mechanisms.smooth import LEAST_SCALE
-from privet.mechanisms.smooth_quantile import best_pair
+from privet.mechanisms.smooth import LEAST_SCALE, best_pair
 
 D_STAR = [1, 2, 35, 36, 36, 99, 115]
 HALF = Fraction(1, 2)
@@ -167,7 +166,7 @@ def test_published_figures_are_reached() -> None:
 
 @pytest.mark.parametrize("beta", [Fraction(1, 1000), Fraction(1, 50), Fraction(1, 3)])
 def test_divide_and_conquer_finds_what_trying_all_pairs_finds(beta: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privet.mechanisms.smooth_quantile._SQUARE", 4)
+    monkeypatch.setattr("privet.mechanisms.smooth._SQUARE", 4)
     generator = np.random.default_rng(9)
     for trial in range(60):
         size = int(generator.integers(2, 90))

@@ -16,8 +16,8 @@ from privet.core.errors import RequestError
 from privet.core.event import Composed, Repeated
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Above, AboveThreshold, Laplace, NumericSparse, Sparse
-from privet.mechanisms.sparse_answers import improve
 from privet.mechanisms.sparse_run import BLOCK
+from privet.mechanisms.sparse_vector import improve
 
 F = Fraction
 

@@ -14,10 +14,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.noise import exponential
-from privet.noise.exponential import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, floors, logs, reach
-from privet.noise.laplace import Geometric
-from privet.noise.lazy import LazyUniform
+from privet.noise import logs as exponential
+from privet.noise.logs import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, floors, logs, reach
+from privet.noise.samplers import Geometric
+from privet.noise.source import LazyUniform
 
 EPS = 2.0**-53
 DEMANDED_ACCURACY = 8

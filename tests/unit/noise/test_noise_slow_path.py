@@ -11,12 +11,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.noise import coins, exponential, gaussian, laplace
+from privet.noise import coins
+from privet.noise import logs as exponential
+from privet.noise import samplers as gaussian
+from privet.noise import samplers as laplace
 from privet.noise.coins import Below, Coin, ExponentialCoin
-from privet.noise.gaussian import Gaussian
-from privet.noise.laplace import Geometric
-from privet.noise.lazy import LazyUniform
-from privet.noise.source import bits
+from privet.noise.samplers import GaussianSampler, Geometric
+from privet.noise.source import LazyUniform, bits
 
 
 class Stream:
@@ -82,11 +83,11 @@ def test_single_geometric_draws_do_not_depend_on_the_road(monkeypatch, scale, ho
 def test_gaussian_draws_do_not_depend_on_the_road(monkeypatch, sigma_squared):
     words = fresh(30 * DRAWS)
     streams = [Stream(words) for _ in range(4)]
-    fast = Gaussian(sigma_squared).fill(DRAWS // 2, streams[0]).tolist()
-    fast_singles = [Gaussian(sigma_squared).draw(streams[1]) for _ in range(DRAWS // 2)]
+    fast = GaussianSampler(sigma_squared).fill(DRAWS // 2, streams[0]).tolist()
+    fast_singles = [GaussianSampler(sigma_squared).draw(streams[1]) for _ in range(DRAWS // 2)]
     closed(monkeypatch)
-    assert Gaussian(sigma_squared).fill(DRAWS // 2, streams[2]).tolist() == fast
-    assert [Gaussian(sigma_squared).draw(streams[3]) for _ in range(DRAWS // 2)] == fast_singles
+    assert GaussianSampler(sigma_squared).fill(DRAWS // 2, streams[2]).tolist() == fast
+    assert [GaussianSampler(sigma_squared).draw(streams[3]) for _ in range(DRAWS // 2)] == fast_singles
     assert streams[0].used == streams[2].used
     assert streams[1].used == streams[3].used
 
@@ -210,14 +211,14 @@ def test_a_gaussian_proposal_at_its_edge_follows_the_bits_that_follow():
     # sigma = 1 proposes at scale 1; the proposal 2 has x = (2 - 1)**2 / 2, and 0 is accepted by an E of 7.
     for following, value in ((ONES, 0), (ZEROS, 2)):
         words = np.array([cell(2.5), cell(0.5), following, cell(0.5), cell(7.0)], dtype=np.uint64)
-        assert Gaussian(Fraction(1)).draw(Stream(words)) == value
-        assert Gaussian(Fraction(1))._attempt(1, Stream(words)).tolist() == ([value] if value else [])
+        assert GaussianSampler(Fraction(1)).draw(Stream(words)) == value
+        assert GaussianSampler(Fraction(1))._attempt(1, Stream(words)).tolist() == ([value] if value else [])
 
 
 def test_a_gaussian_proposal_of_negative_zero_is_dropped_before_it_is_judged():
     words = np.array([cell(0.5) + 2**63, cell(0.5), cell(2.5) + 2**63, cell(7.0), cell(7.0)], dtype=np.uint64)
     stream = Stream(words)
-    assert Gaussian(Fraction(1))._attempt(3, stream).tolist() == [0, -2]
+    assert GaussianSampler(Fraction(1))._attempt(3, stream).tolist() == [0, -2]
     assert stream.used == 5
 
 
@@ -249,7 +250,7 @@ def test_negative_zero_is_drawn_again_above_the_split(how):
     ],
 )
 def test_the_computed_exponent_of_a_proposal_is_within_its_slack(sigma_squared):
-    sampler = Gaussian(sigma_squared)
+    sampler = GaussianSampler(sigma_squared)
     reach = 9 * math.sqrt(sigma_squared) + 3
     values = np.unique((np.random.default_rng().random(3000) * reach).astype(np.int64))
     for value, computed in zip(values.tolist(), sampler.exponents(values).tolist(), strict=True):

@@ -22,7 +22,7 @@ from privet.mechanisms import Laplace
 from privet.planner import editions
 from privet.planner.batch import Batch, digests_of
 from privet.planner.editions import EDITIONS, Edition, digest_of
-from privet.planner.levels import Levels
+from privet.planner.groupings import Levels
 from privet.planner.plan import Measure, Pass, Plan
 from privet.session import Session
 

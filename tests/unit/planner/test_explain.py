@@ -12,7 +12,7 @@ from privet.mechanisms import OptimalKeys
 from privet.planner.explain import coverage_notes, explain, facts
 from privet.planner.make import make_plan
 from privet.planner.plan import KeyRule, Plan, Spend
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 COLUMNS = {
     "who": integer(),

@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import RequestError, UnknownName, WrongKind
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Within
 from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person
-from privet.query.facts import facts_of
+from privet.query.facts import facts_of, group_facts
 from privet.query.functions import FUNCTIONS, typed
 from privet.query.intervals import outward
 from privet.query.normal import call
 from privet.query.typed import clamp_ends
-from privet.query.within import group_facts
 
 COLUMNS = {
     "age": integer(0, 120),
@@ -40,12 +39,12 @@ COLUMNS = {
 
 def f(function: str, *arguments: object) -> Expression:
     return call(
-        function, *(given if isinstance(given, (Call, Column, Literal)) else Literal(given) for given in arguments)
+        function, *(given if isinstance(given, (Call, ColumnRef, Literal)) else Literal(given) for given in arguments)
     )  # type: ignore[arg-type]
 
 
-def c(name: str) -> Column:
-    return Column(name)
+def c(name: str) -> ColumnRef:
+    return ColumnRef(name)
 
 
 def ends(expression: Expression) -> tuple[object, object]:
@@ -273,7 +272,7 @@ def test_the_facts_of_one_persons_aggregates_hold_whichever_rows_they_are_over(
 
 
 def numbers(depth: int) -> st.SearchStrategy[Expression]:
-    leaves = st.sampled_from(NUMERIC).map(Column) | st.integers(-20, 20).map(Literal)
+    leaves = st.sampled_from(NUMERIC).map(ColumnRef) | st.integers(-20, 20).map(Literal)
     leaves |= st.sampled_from([Fraction(1, 2), Fraction(-7, 4), Fraction(0)]).map(Literal)
     if depth == 0:
         return leaves
@@ -293,7 +292,7 @@ def numbers(depth: int) -> st.SearchStrategy[Expression]:
 
 def value(expression: Expression, row: dict[str, Fraction | int | None]) -> Fraction | int | None:
     """Return the exact value, or one that is close where it is irrational."""
-    if isinstance(expression, Column):
+    if isinstance(expression, ColumnRef):
         return row[expression.name]
     if isinstance(expression, Literal):
         return expression.value  # type: ignore[return-value]

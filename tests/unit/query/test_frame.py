@@ -25,7 +25,7 @@ from privet.query.frame import (
     var_pop,
     when,
 )
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 SCHEMA = Schema(
     unit=Person("user_id"),

@@ -14,7 +14,7 @@ from privet.core.errors import Unsupported as Refused
 from privet.core.scan import Truncate
 from privet.core.schema import Contribution, Schema, Table, category, integer
 from privet.core.unit import Person, Rows, Unit
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 DELTA = Fraction(1, 10**6)

@@ -12,10 +12,10 @@ from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded, RequestError
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person
-from privet.ledger.sqlite import SqliteLedger
-from privet.planner.levels import Levels
+from privet.ledger.sqlite.durable import SqliteLedger
+from privet.planner.groupings import Levels
 from privet.query.frame import count, grouping, mean
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 NAMES = ["a", "b", "c", "d", "e", "f", "g"]

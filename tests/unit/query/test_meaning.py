@@ -12,7 +12,7 @@ from privet.core.schema import Schema, boolean, category, date, integer, number,
 from privet.core.unit import Person
 from privet.query import normal
 from privet.query.nodes import Query
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 TABLES = {
     "visits": Schema(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.core.expression import Call, Column, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, boolean, date, integer, number, text, timestamp
 from privet.core.unit import Rows
 from privet.query import normal
 from privet.query.normal import call
-from privet.query.sql import parse
+from privet.query.sql.parse import parse
 
 SCHEMA = Schema(
     unit=Rows(),
@@ -92,19 +92,19 @@ def test_constants_of_different_types_are_not_equal() -> None:
 
 
 NUMBERS = (
-    st.sampled_from(["a", "select", 'we"ird; --']).map(Column)
+    st.sampled_from(["a", "select", 'we"ird; --']).map(ColumnRef)
     | st.integers(-(2**63) + 1, 2**63 - 1).map(Literal)
     | st.decimals(-1000, 1000, places=3).map(lambda number: Literal(Fraction(number)))
 )
-TEXTS = st.just(Column("s")) | st.text(
+TEXTS = st.just(ColumnRef("s")) | st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8
 ).map(Literal)
 MOMENTS = (
-    st.sampled_from(["d", "t"]).map(Column)
+    st.sampled_from(["d", "t"]).map(ColumnRef)
     | st.dates().map(Literal)
     | st.datetimes(datetime.datetime(1900, 1, 1)).map(Literal)
 )
-TRUTHS = st.just(Column("p")) | st.booleans().map(Literal)
+TRUTHS = st.just(ColumnRef("p")) | st.booleans().map(Literal)
 UNARY = {
     "number": ["negate", "abs", "floor", "ceil", "round", "sign", "sqrt", "ln", "exp", "to_number"],
     "text": ["lower", "upper", "trim"],
@@ -125,7 +125,7 @@ def numbers(depth: int) -> st.SearchStrategy[Expression]:
         | st.builds(lambda c, x, y: call("case", c, x, y), truths(deep), below, below)
         | st.builds(lambda x, w: call("bin", x, Literal(w)), below, st.integers(1, 9))
         | st.builds(lambda x, d: call("round_to", x, Literal(d)), below, st.integers(0, 9))
-        | st.builds(call, parts, st.just(Column("d")))
+        | st.builds(call, parts, st.just(ColumnRef("d")))
         | st.builds(
             lambda p, x, y: call("date_diff", Literal(p), x, y), st.sampled_from(["day", "month"]), MOMENTS, MOMENTS
         )

@@ -9,27 +9,17 @@ from fractions import Fraction
 import pytest
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.links import followed
-from privet.core.relation import By, Derive, Group, Join, Rank, Union, Within, tables_of
-from privet.core.schema import (
-    Contribution,
-    PublicTable,
-    Schema,
-    category,
-    date,
-    integer,
-    number,
-    text,
-)
+from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Union, Within, tables_of
+from privet.core.schema import Contribution, PublicTable, Schema, category, date, integer, number, text
 from privet.core.unit import Link, Person, Rows
-from privet.query.effort import effort
-from privet.query.fanout import WORK, check_fanout, joins_of
+from privet.query.fanout import WORK, check_fanout, effort, joins_of
 from privet.query.frame import Frame, col, count, sum, table
 from privet.query.nodes import Query
-from privet.query.relation import Private
+from privet.query.rows import PrivateRows
 from privet.query.shape import schema_of, typical_of
-from privet.query.sql import parse, parse_view
+from privet.query.sql.parse import parse, parse_view
 
 VISITS = Schema(
     unit=Person("person"),
@@ -71,7 +61,7 @@ def ask(sql: str) -> Query:
     return parse(sql, TABLES)
 
 
-def rows(sql: str) -> Private:
+def rows(sql: str) -> PrivateRows:
     return parse_view(sql, TABLES, {})
 
 
@@ -81,7 +71,7 @@ PEOPLE_NAMES = (("person_2", "person"), ("sex", "sex"), ("zip", "zip"), ("weight
 def test_a_join_on_the_unit_is_held_to_it_without_a_condition() -> None:
     asked = ask("SELECT p.sex, COUNT(*) FROM visits v JOIN people p ON v.person = p.person GROUP BY p.sex")
     assert asked.table == Join("visits", "people", "inner", PEOPLE_NAMES, most=10**5)
-    assert asked.keys[0].expression == Column("sex")
+    assert asked.keys[0].expression == ColumnRef("sex")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +106,7 @@ def test_conditions_of_an_inner_join_pend_and_those_of_a_left_joins_right_side_d
     assert (inner.table, inner.where) == (plain.table, plain.where)
     left = ask("SELECT COUNT(*) FROM visits LEFT JOIN (SELECT * FROM people WHERE sex = 'f') p USING (person)")
     assert isinstance(left.table.right, Derive)
-    assert left.table.right.where == Call("equal", (Column("sex"), Literal("f")))
+    assert left.table.right.where == Call("equal", (ColumnRef("sex"), Literal("f")))
     assert left.where is None
 
 
@@ -125,11 +115,11 @@ def test_columns_of_a_left_joins_other_side_may_be_null() -> None:
     facts = found.schema.columns
     assert facts["sex"].nullable
     assert facts["person_2"].nullable
-    assert found.columns["other"] == Column("person_2")  # not who owns the row: it may be missing
+    assert found.columns["other"] == ColumnRef("person_2")  # not who owns the row: it may be missing
     assert found.schema.unit == Person("person")
     inner = rows("SELECT p.sex, p.person AS other FROM visits v JOIN people p ON p.person = v.person")
     assert not inner.schema.columns["sex"].nullable
-    assert inner.columns["other"] == Column("person")
+    assert inner.columns["other"] == ColumnRef("person")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +157,7 @@ def test_what_links_to_one_row_gives_no_more_than_before() -> None:
 def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -> None:
     found = rows("SELECT person, COUNT(*) n, SUM(cost) s, AVG(cost) a, MAX(day) d FROM visits GROUP BY person")
     facts, typical = found.schema.columns, found.typical
-    names = {name: one.name for name, one in found.columns.items() if isinstance(one, Column)}
+    names = {name: one.name for name, one in found.columns.items() if isinstance(one, ColumnRef)}
     assert (facts[names["n"]].low, facts[names["n"]].high) == (1, 10**6)
     assert (typical[names["n"]].low, typical[names["n"]].high) == (1, 6)
     assert (facts[names["s"]].low, facts[names["s"]].high) == (0, 10**8)
@@ -182,16 +172,16 @@ def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -
 
 def test_a_condition_on_aggregates_within_a_person_is_one_on_rows() -> None:
     one = ask("SELECT COUNT(*) FROM (SELECT person FROM visits GROUP BY person HAVING COUNT(*) >= 3)")
-    assert one.table == Group("visits", (("person", Column("person")),), (Within("count", "count_rows"),))
-    assert one.where == Call("greater_equal", (Column("count"), Literal(3)))
+    assert one.table == GroupWithin("visits", (("person", ColumnRef("person")),), (Within("count", "count_rows"),))
+    assert one.where == Call("greater_equal", (ColumnRef("count"), Literal(3)))
     other = ask("SELECT COUNT(*) FROM (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) WHERE n >= 3")
     assert (one.table, one.where) == (other.table, other.where)
 
 
 def test_distinct_with_the_person_is_a_group() -> None:
     asked = ask("SELECT ward, COUNT(*) FROM (SELECT DISTINCT person, ward FROM visits WHERE cost > 5) GROUP BY ward")
-    keys = (("person", Column("person")), ("ward", Column("ward")))
-    assert asked.table == Group("visits", keys, (), Call("greater", (Column("cost"), Literal(5))))
+    keys = (("person", ColumnRef("person")), ("ward", ColumnRef("ward")))
+    assert asked.table == GroupWithin("visits", keys, (), Call("greater", (ColumnRef("cost"), Literal(5))))
 
 
 def test_windows_within_a_person_are_columns() -> None:
@@ -201,8 +191,8 @@ def test_windows_within_a_person_are_columns() -> None:
     )
     assert isinstance(asked.table, Rank)
     assert isinstance(asked.table.source, Derive)  # the condition comes before the window
-    assert asked.table.partition == (Column("person"), Column("ward"))
-    assert asked.table.order == (By(Column("day"), descending=True),)
+    assert asked.table.partition == (ColumnRef("person"), ColumnRef("ward"))
+    assert asked.table.order == (By(ColumnRef("day"), descending=True),)
 
 
 def test_all_rows_of_several_tables_keep_their_owners() -> None:
@@ -211,7 +201,7 @@ def test_all_rows_of_several_tables_keep_their_owners() -> None:
         "SELECT 1 FROM people)"
     )
     assert isinstance(asked.table, Union)
-    assert [part.columns[0] for part in asked.table.sources] == [("person", Column("person"))] * 3
+    assert [part.columns[0] for part in asked.table.sources] == [("person", ColumnRef("person"))] * 3
     facts = schema_of(asked.table, TABLES)
     assert (facts.columns["x"].low, facts.columns["x"].high, facts.columns["x"].kind) == (0, 100, "number")
     assert facts.contribution == Contribution(groups=2, rows=3 + 5 + 1)
@@ -220,8 +210,8 @@ def test_all_rows_of_several_tables_keep_their_owners() -> None:
 def test_people_in_a_sub_query_are_a_join_by_who_they_are() -> None:
     asked = ask("SELECT COUNT(*) FROM people WHERE sex = 'f' AND person IN (SELECT person FROM visits WHERE cost > 50)")
     assert isinstance(asked.table, Join)
-    assert asked.table.right == Group(
-        "visits", (("person", Column("person")),), (), Call("greater", (Column("cost"), Literal(50)))
+    assert asked.table.right == GroupWithin(
+        "visits", (("person", ColumnRef("person")),), (), Call("greater", (ColumnRef("cost"), Literal(50)))
     )
     assert schema_of(asked.table, TABLES).contribution == PEOPLE.contribution
 
@@ -438,7 +428,7 @@ def test_a_key_says_that_there_is_one_row_to_meet() -> None:
 
 
 def test_views_are_relations_that_belong_to_people() -> None:
-    made: dict[str, Private] = {}
+    made: dict[str, PrivateRows] = {}
     made["women"] = parse_view("SELECT * FROM people WHERE sex = 'f'", TABLES, made)
     made["often"] = parse_view("SELECT person FROM visits GROUP BY person HAVING COUNT(*) > 2", TABLES, made)
     named = parse("SELECT COUNT(*) FROM women JOIN often USING (person)", TABLES, made)

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import ParseError, RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, Column, Literal
+from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person, Rows
-from privet.query import sql as front
 from privet.query.nodes import Query
-from privet.query.sql import parse
-from privet.query.sql_clauses import UNDERSTOOD
-from privet.query.sql_functions import NAMES
+from privet.query.sql import parse as front
+from privet.query.sql.calls import NAMES
+from privet.query.sql.clauses import UNDERSTOOD
+from privet.query.sql.parse import parse
 
 VISITS = Schema(
     unit=Person("user_id"),
@@ -190,23 +190,23 @@ def test_released_rows_are_reshaped_step_by_step() -> None:
         "WHERE t.n > 10 ORDER BY twice DESC LIMIT 1"
     )
     assert len(asked.steps) == 2
-    assert asked.steps[1].where == Call("greater", (Column("n"), Literal(10)))
+    assert asked.steps[1].where == Call("greater", (ColumnRef("n"), Literal(10)))
     assert asked.steps[1].order[0].expression == asked.steps[1].outputs[1].expression
     assert asked.where is None
 
 
 def test_a_histogram_is_a_grouped_count_over_public_bins() -> None:
     asked = ask("SELECT HISTOGRAM(age, 12) FROM visits WHERE urgent")
-    assert asked.keys[0].expression == Call("bucket", (Column("age"), Literal(0), Literal(120), Literal(12)))
+    assert asked.keys[0].expression == Call("bucket", (ColumnRef("age"), Literal(0), Literal(120), Literal(12)))
     assert [one.function for one in asked.aggregates] == ["count_rows"]
     assert [output.name for output in asked.steps[0].outputs] == ["bin_low", "bin_high", "count"]
-    assert asked.steps[0].order[0].expression == Column(asked.keys[0].name)
+    assert asked.steps[0].order[0].expression == ColumnRef(asked.keys[0].name)
 
 
 def test_quoted_names_hold_anything_and_mean_themselves() -> None:
-    assert ask('SELECT COUNT("age ") FROM "Strange name"').aggregates[0].argument == Column("age ")
-    assert ask('SELECT COUNT("X") FROM "Strange name"').aggregates[0].argument == Column("X")
-    assert ask('SELECT COUNT(age) FROM "Strange name"').aggregates[0].argument == Column("Age")
+    assert ask('SELECT COUNT("age ") FROM "Strange name"').aggregates[0].argument == ColumnRef("age ")
+    assert ask('SELECT COUNT("X") FROM "Strange name"').aggregates[0].argument == ColumnRef("X")
+    assert ask('SELECT COUNT(age) FROM "Strange name"').aggregates[0].argument == ColumnRef("Age")
     with pytest.raises(UnknownName):
         ask('SELECT COUNT("AGE") FROM "Strange name"')
     weird = ask('SELECT COUNT(*) AS "n""; DROP TABLE visits; --" FROM visits')

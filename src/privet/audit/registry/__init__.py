@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from privet.audit.entry import Entry
+from privet.audit.entry import AuditEntry
 
-from .adaptive import ADAPTIVE
-from .keys import KEYS
-from .numbers import NUMBERS
+from .choices import KEYS, SELECTIONS, SPARSE
+from .end_to_end import QUESTIONS, SESSIONS
+from .noisy_numbers import ADAPTIVE, NUMBERS
 from .quantiles import QUANTILES
-from .questions import QUESTIONS
-from .selections import SELECTIONS
-from .sessions import SESSIONS
-from .sparse import SPARSE
 
-AUDITS: tuple[Entry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS, *QUESTIONS)
+AUDITS: tuple[AuditEntry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS, *QUESTIONS)
 
 __all__ = ["AUDITS"]

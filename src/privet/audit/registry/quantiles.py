@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from privet.audit.entry import Entry, known
-from privet.audit.laws import quantile_law
+from privet.audit.entry import AuditEntry, known
+from privet.audit.exact import quantile_law
 from privet.mechanisms import Quantile, Quantiles, RecursiveQuantiles, SampleAggregate
 
 _LAST, _MIDDLE = 4_920_000, 4_910_000
@@ -90,7 +90,7 @@ def _blocks(leak: Any) -> SampleAggregate:
     return SampleAggregate(estimator=max, blocks=2, aggregate=least)
 
 
-QUANTILES: tuple[Entry, ...] = (
+QUANTILES: tuple[AuditEntry, ...] = (
     known(
         "Quantile",
         lambda leak: Quantile(q=0.5, low=0, high=200, step=1, epsilon=2 * leak),

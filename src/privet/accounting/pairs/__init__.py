@@ -1,0 +1,36 @@
+"""Every dominating pair, under one roof. Each keeps the promise of `core.pair.Pair` and nothing more is asked of it.
+
+A pair may also say that it is symmetric (`symmetric`), that its first side is the one with the unit (`ordered`), how it
+composes with itself and its kind (`repeated`, `merged`), or that it is another pair that may fail (`without_failure`):
+that saves work and makes answers tighter.
+"""
+
+from __future__ import annotations
+
+from .continuous import GaussianPair, LaplacePair
+from .derived import BoundedRangePair, EitherOrderPair, FailedPair, ProfilePair, SampledPair, has_order
+from .discrete import (
+    ApproximatePair,
+    DiscreteGaussianPair,
+    DiscreteLaplacePair,
+    FinitePair,
+    KaryResponsePair,
+    ResponsePair,
+)
+
+__all__ = [
+    "ApproximatePair",
+    "BoundedRangePair",
+    "DiscreteGaussianPair",
+    "DiscreteLaplacePair",
+    "EitherOrderPair",
+    "FailedPair",
+    "FinitePair",
+    "GaussianPair",
+    "KaryResponsePair",
+    "LaplacePair",
+    "ProfilePair",
+    "ResponsePair",
+    "SampledPair",
+    "has_order",
+]

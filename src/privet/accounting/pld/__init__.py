@@ -1,0 +1,1 @@
+"""Privacy loss distributions of any composition: lattices, convolution, and proven bounds."""

@@ -1,0 +1,307 @@
+"""Audits of choices: among options, of keys that public facts do not name, of queries above a threshold."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from privet.audit.entry import AuditEntry, known
+from privet.audit.exact import SparseLaw, integers, least_sigma
+from privet.mechanisms import (
+    AboveThreshold,
+    Exponential,
+    GaussianThreshold,
+    LaplaceThreshold,
+    NoisyMax,
+    NumericSparse,
+    OptimalKeys,
+    PermuteAndFlip,
+    Sparse,
+    TopK,
+    TopKWithGaps,
+)
+
+# Audits of choices among options, each against the exact law of the pair of scores that it is put to the test with.
+
+
+_APART = ([0] * 4, [-1, 1, 1, 1])
+"""Scores that move in opposite directions, as far as they may: the first against all others."""
+
+_TWO_APART = ([0] * 4, [-1, -1, 1, 1])
+_MANY_APART = ([0] * 8, [-1] + [1] * 7)
+_EDGES = np.array([0.0, 0.5, 1.0, 2.0, 4.0, 8.0])
+"""Gaps are looked at between these, and above the last."""
+
+
+def _gumbel(epsilon: float, scores: Any) -> list[float]:
+    """Return the law of the exponential mechanism: proportional to exp(epsilon score / 2).
+
+    Cites: [MT07, Thm 6].
+    """
+    weights = np.exp(epsilon / 2 * np.asarray(scores, dtype=np.float64))
+    return [float(part) for part in weights / weights.sum()]
+
+
+def _flips(epsilon: float, scores: Any) -> list[float]:
+    """Return the law of permute-and-flip: f_i times the integral over t from 0 to 1 of the product of all 1 - f_j t.
+
+    The product is over j other than i, and f_i = exp(epsilon (score i - best) / 2).
+
+    Cites: [MS20, Alg. 1].
+    """
+    coins = np.exp(epsilon / 2 * (np.asarray(scores, dtype=np.float64) - max(scores)))
+    found = []
+    for i, coin in enumerate(coins):
+        product = np.polynomial.Polynomial([1.0])
+        for j, other in enumerate(coins):
+            product = product * np.polynomial.Polynomial([1.0, -other]) if j != i else product
+        found.append(float(coin * (product.integ()(1.0) - product.integ()(0.0))))
+    return found
+
+
+def _largest(epsilon: float, scores: Any) -> list[float]:
+    """Return the law of the largest score with Laplace noise of scale 2 / epsilon: the winner, whatever its gap."""
+    found = np.array(_with_gap(epsilon, scores)).reshape(len(scores), -1).sum(axis=1)
+    return [float(part) for part in found / found.sum()]
+
+
+def _in_order(epsilon: float, scores: Any) -> list[float]:
+    """Return the law of two winners in order: exponential mechanisms of epsilon / 2 each among those that are left."""
+    weights = [math.exp(epsilon / 4 * score) for score in scores]
+    found = []
+    for order in permutations(range(len(scores)), 2):
+        chance, left = 1.0, sum(weights)
+        for winner in order:
+            chance, left = chance * weights[winner] / left, left - weights[winner]
+        found.append(chance)
+    return found
+
+
+def _with_gap(epsilon: float, scores: Any) -> list[float]:
+    """Return the law of the winner and of the bin of its gap to the next one, by integrating over the best other.
+
+    P[i wins by g or more] is the integral of P[noise >= m + g - score i] over the largest m of all others.
+    """
+    rate = epsilon / 2
+    edges = np.unique(np.concatenate([np.linspace(-60, 60, 481) / rate, np.asarray(scores, dtype=np.float64)]))
+    points, weights = np.polynomial.legendre.leggauss(12)
+    half = np.diff(edges)[:, None] / 2
+    m, dm = (edges[:-1, None] + half * (points + 1)).ravel(), (half * weights).ravel()
+    found = []
+    for i, score in enumerate(scores):
+        others = [other for j, other in enumerate(scores) if j != i]
+        below = np.array([_below(rate * (m - other)) for other in others])
+        density = sum(
+            rate * np.exp(-rate * np.abs(m - other)) / 2 * np.prod(np.delete(below, j, axis=0), axis=0)
+            for j, other in enumerate(others)
+        )
+        ahead = [float(np.sum(dm * density * _below(-rate * (m + edge - score)))) for edge in _EDGES]
+        found += [here - beyond for here, beyond in zip(ahead, [*ahead[1:], 0.0], strict=True)]
+    total = math.fsum(found)
+    return [chance / total for chance in found]
+
+
+def _below(x: Any) -> Any:
+    """Return P[noise <= x] for Laplace noise of scale 1."""
+    return np.where(x < 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
+
+
+def _winner_and_bin(rows: Any) -> Any:
+    return rows[:, 0] * _EDGES.size + np.searchsorted(_EDGES, rows[:, 1], side="right")
+
+
+SELECTIONS: tuple[AuditEntry, ...] = (
+    known("Exponential", lambda leak: Exponential(sensitivity=1, epsilon=2 * leak), _gumbel, _APART, stated=2),
+    known("Permute and flip", lambda leak: PermuteAndFlip(sensitivity=1, epsilon=2 * leak), _flips, _APART, stated=2),
+    known(
+        "Noisy maximum, Laplace",
+        lambda leak: NoisyMax(sensitivity=1, epsilon=2 * leak, law="laplace"),
+        _largest,
+        _APART,
+        stated=2,
+    ),
+    known(
+        "Noisy maximum, Gumbel",
+        lambda leak: NoisyMax(sensitivity=1, epsilon=2 * leak, law="gumbel"),
+        _gumbel,
+        _APART,
+        stated=2,
+    ),
+    known("Top k", lambda leak: TopK(k=2, sensitivity=1, epsilon=3 * leak), _in_order, _TWO_APART, stated=3),
+    known(
+        "Top k with gaps",
+        lambda leak: TopKWithGaps(k=1, sensitivity=1, epsilon=2 * leak),
+        _with_gap,
+        _MANY_APART,
+        stated=2,
+        look=_winner_and_bin,
+    ),
+)
+
+
+# Audits of the rules that show a key which public facts do not name, each against its exact chances.
+
+
+_FEW = Fraction(1, 20)
+"""A delta that is large enough for samples to resolve."""
+
+_FINE = 1.0001
+"""Room for the grid, in steps of a millionth of a person, on which thresholds and noise are rounded up."""
+
+
+def _optimal(epsilon: float, people: int) -> list[float]:
+    """Return the chance that a key is shown: as much more with each person as (epsilon, delta) allows.
+
+    Cites: [DVGM22, Thm 1].
+    """
+    shown, grown, few = 0.0, math.exp(epsilon), float(_FEW)
+    for _ in range(people):
+        shown = min(grown * shown + few, 1 - (1 - shown - few) / grown, 1.0)
+    return [shown, 1 - shown]
+
+
+def _laplace(epsilon: float, people: int) -> list[float]:
+    """Return the chance that people and Laplace noise exceed 1 + q, for the q that noise exceeds with chance delta."""
+    beyond = 1 - math.log(2 * float(_FEW)) / epsilon - people
+    chance = math.exp(-epsilon * abs(beyond)) / 2
+    shown = chance if beyond > 0 else 1 - chance
+    return [shown, 1 - shown]
+
+
+def _gaussian(epsilon: float, people: int) -> list[float]:
+    """Return the same for Gaussian noise that keeps (epsilon, delta / 2), and a q for the other half of delta."""
+    from scipy.special import ndtr, ndtri
+
+    half = float(_FEW) / 2
+    sigma = least_sigma(epsilon, half)
+    shown = float(ndtr((people - 1) / sigma + ndtri(half)))
+    return [shown, 1 - shown]
+
+
+KEYS: tuple[AuditEntry, ...] = (
+    known("Keys, optimal rule", lambda leak: OptimalKeys(epsilon=leak, delta=_FEW), _optimal, (2, 3), stated=1),
+    known(
+        "Keys, Laplace threshold",
+        lambda leak: LaplaceThreshold(epsilon=leak, delta=_FEW),
+        _laplace,
+        (2, 3),
+        stated=1,
+        room=_FINE,
+    ),
+    known(
+        "Keys, Gaussian threshold",
+        lambda leak: GaussianThreshold(epsilon=4 * leak, delta=_FEW),
+        _gaussian,
+        (1, 2),
+        stated=4,
+        room=_FINE,
+    ),
+)
+
+
+# Audits of sparse vectors against their exact loss, which no pair of short lists of queries brings to epsilon.
+
+
+_FIRST = ([0, 0, 0, 1], [1, 1, 1, 0])
+"""What comes out below moves up, and what crosses moves down."""
+
+_TWO = ([0, 0, 1, 1], [1, 1, 0, 0])
+_SHOWN = 6
+"""Gaps and numbers beyond this are looked at together."""
+
+
+_THRESHOLD = 1
+
+
+def _scales(epsilon: float, limit: int) -> tuple[float, float]:
+    """Return the scales of both noises for moves of 1: the threshold's part is 1 / (1 + w^(2/3)), for w = 2 limit.
+
+    Cites: [LSL17, Alg. 7 and Sec. 4.2].
+    """
+    weight = 2 * limit
+    share = 1 / (1 + weight ** (2 / 3))
+    return 1 / (epsilon * share), weight / (epsilon * (1 - share))
+
+
+def _law(epsilon: float, queries: Any, limit: int = 1) -> dict[Any, float]:
+    """Return the law of where the queries crossed."""
+    return SparseLaw(*_scales(epsilon, limit), limit=limit).law(tuple(queries), threshold=_THRESHOLD)
+
+
+def _gap_law(epsilon: float, queries: Any) -> dict[Any, float]:
+    """Return the law of where a query crossed first, and of its gap, larger ones together."""
+    sparse, many = SparseLaw(*_scales(epsilon, 1), limit=1, shows="gap"), tuple(range(120))
+    found: dict[Any, float] = {}
+    for pattern, chance in sparse.law(tuple(queries), threshold=_THRESHOLD, shown=many).items():
+        gap = pattern[-1] if pattern else None
+        label = None if gap is None else (len(pattern), min(gap, _SHOWN))
+        found[label] = found.get(label, 0.0) + chance
+    return found
+
+
+def _measured_law(epsilon: float, queries: Any) -> dict[Any, float]:
+    """Return the law of where a query crossed first, and of the number that was measured there by other noise.
+
+    A half of epsilon goes to the crossing, and a half to the number.
+    """
+    found: dict[Any, float] = {}
+    for pattern, chance in _law(epsilon / 2, queries).items():
+        if pattern[-1] is None:
+            found[None] = found.get(None, 0.0) + chance
+            continue
+        for drawn, part in integers(2 / epsilon).items():
+            number = min(max(queries[len(pattern) - 1] + drawn, -_SHOWN), _SHOWN)
+            found[len(pattern), number] = found.get((len(pattern), number), 0.0) + chance * part
+    return found
+
+
+def _places(limit: int) -> Any:
+    return lambda rows: rows[:, :limit] @ (10.0 ** np.arange(limit))
+
+
+def _place_and_gap(rows: Any) -> Any:
+    return 100 * rows[:, 0] + np.minimum(np.nan_to_num(rows[:, 1], nan=0.0), _SHOWN)
+
+
+def _place_and_number(rows: Any) -> Any:
+    return 100 * rows[:, 0] + np.clip(np.nan_to_num(rows[:, 2], nan=0.0), -_SHOWN, _SHOWN)
+
+
+SPARSE: tuple[AuditEntry, ...] = (
+    known(
+        "Above threshold",
+        lambda leak: AboveThreshold(threshold=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _law,
+        _FIRST,
+        stated=3,
+        look=_places(1),
+    ),
+    known(
+        "Above threshold, gaps",
+        lambda leak: AboveThreshold(threshold=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _gap_law,
+        _FIRST,
+        stated=3,
+        look=_place_and_gap,
+    ),
+    known(
+        "Sparse vector",
+        lambda leak: Sparse(threshold=1, limit=2, sensitivity=1, epsilon=4 * leak, grid="whole"),
+        lambda epsilon, queries: _law(epsilon, queries, limit=2),
+        _TWO,
+        stated=4,
+        look=_places(2),
+    ),
+    known(
+        "Sparse vector, measured",
+        lambda leak: NumericSparse(threshold=1, limit=1, sensitivity=1, epsilon=3 * leak, grid="whole"),
+        _measured_law,
+        ([0, 0, 1], [1, 1, 0]),
+        stated=3,
+        look=_place_and_number,
+    ),
+)

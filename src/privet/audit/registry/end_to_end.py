@@ -1,0 +1,406 @@
+"""Audits of answers: a session is asked end to end, and each group is a release of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.audit.blackbox import DELTAS, PAIRS, audit_bits
+from privet.audit.entry import AuditEntry
+from privet.audit.exact import Curve, exact_curve, integers, least_sigma, quantile_law
+from privet.audit.releases import Draw
+from privet.audit.report import Report
+from privet.core.budget import Approximate, Pure
+from privet.core.schema import ColumnFacts, Contribution, Table, category, integer, number, text
+from privet.core.unit import Person, Rows, Unit
+from privet.mechanisms import (
+    AboveThreshold,
+    Average,
+    Gaussian,
+    Laplace,
+    Local,
+    Mechanism,
+    NumericSparse,
+    ProposeTestRelease,
+    Quantile,
+    SmoothQuantile,
+    SmoothSensitivity,
+    TopKWithGaps,
+)
+
+if TYPE_CHECKING:
+    from privet.session import Session
+
+
+# Audits of answers: a session is asked end to end about many groups alike, and each group is a release of its own.
+#
+# Rows are units, each in one group, so what one group's answer tells about a row is all that is told. Sessions are
+# opened when an entry is judged, never when this module is read.
+
+
+_GROUPS = 30_000
+"""Groups that are asked about at once."""
+
+_SAMPLES = 180_000
+_DELTA = Fraction(1, 2)
+"""A delta of the account that leaves the rule for keys one that samples can resolve."""
+
+_FINE = 1.0001
+"""Room for the grid on which thresholds and noise are rounded up."""
+
+_PLENTY = Fraction(1000)
+X, Y = number(0, 1, step=1), integer(0, 200)
+
+
+def answers(select: str, epsilon: Fraction, column: ColumnFacts = X, *, discovered: bool = False) -> Draw:
+    """Return draws of what a session answers about a group that holds these numbers; or whether it shows the group."""
+
+    def draw(values: Any, count: int) -> Any:
+        parts = [
+            _ask(select, epsilon, column, values, min(_GROUPS, count - start), discovered)
+            for start in range(0, count, _GROUPS)
+        ]
+        return np.concatenate(parts)
+
+    return draw
+
+
+def _ask(select: str, epsilon: Fraction, column: ColumnFacts, values: Any, groups: int, discovered: bool) -> Any:
+    with _opened(column, values, groups, discovered) as session:
+        answer = session.ask(_SQL.format(select), epsilon=epsilon)
+        if not discovered:
+            return np.array(answer["v"].values, dtype=np.float64)
+        shown = set(answer.to_dict()["k"])
+        return np.array([name in shown for name in _names(groups)])
+
+
+_SQL = "SELECT k, {} AS v FROM t GROUP BY k"
+
+
+def _names(groups: int) -> list[str]:
+    return [f"g{place:05d}" for place in range(groups)]
+
+
+def _opened(column: ColumnFacts, values: Any, groups: int, discovered: bool) -> Session:
+    import pyarrow
+
+    from privet.session import Session
+
+    names = _names(groups)
+    rows = pyarrow.table(
+        {
+            "k": pyarrow.array(np.repeat(names, len(values)).tolist(), type=pyarrow.string()),
+            "x": pyarrow.array(np.tile(np.array(values, dtype=np.float64), groups)),
+        }
+    )
+    columns = {"k": text() if discovered else category(names), "x": column}
+    budget = Approximate(epsilon=_PLENTY, delta=_DELTA) if discovered else Pure(epsilon=_PLENTY)
+    return Session({"t": Table(rows, unit=Rows(), columns=columns)}, budget=budget)
+
+
+def _asked(
+    name: str,
+    select: str,
+    neighbours: tuple[Any, Any],
+    law: Callable[[float, Any], Any] | None = None,
+    *,
+    epsilon: int = 2,
+    column: ColumnFacts = X,
+    discovered: bool = False,
+    look: Callable[[Any], Any] | None = None,
+    samples: int = _SAMPLES,
+    room: float = 1.0,
+) -> AuditEntry:
+    """Return the entry of a question; with a law for an epsilon, the claim is the exact curve of the two groups."""
+
+    def make(leak: Fraction) -> Draw:
+        draw = answers(select, epsilon * leak, column, discovered=discovered)
+        return draw if look is None else lambda values, count: look(draw(values, count))
+
+    def curve(leak: Fraction, deltas: tuple[float, ...] = (0.0, *DELTAS)) -> Curve:
+        spent = float(epsilon * leak)
+        if law is None:
+            return Curve(((spent, 0.0),))
+        exact = exact_curve(law(spent, neighbours[0]), law(spent, neighbours[1]), deltas)
+        return Curve(tuple((loss * room, delta) for loss, delta in exact.points))
+
+    return AuditEntry(
+        name=name,
+        mechanism=Rows,
+        make=make,
+        neighbours=neighbours,
+        claimed=lambda: curve(Fraction(1)),
+        stated=epsilon,
+        loss=None if law is None else lambda leak: curve(leak, (0.0,)).points[0][0],
+        samples=samples,
+    )
+
+
+def _mean(epsilon: float, values: Any) -> dict[float, float]:
+    """Return the law of where a mean of zeros and ones lies: its sum from the middle and its count get half each."""
+    noise = integers(2 / epsilon)
+    found: dict[float, float] = {}
+    for one, chance in noise.items():
+        for other, part in noise.items():
+            rows = len(values) + other
+            mean = 0.5 + (sum(2 * value - 1 for value in values) + one) / (2 * rows) if rows >= 1 else 0.5
+            label = float(side(min(max(mean, 0.0), 1.0)))
+            found[label] = found.get(label, 0.0) + chance * part
+    return found
+
+
+def side(means: Any) -> Any:
+    """Return where means between 0 and 1 lie: at an end, on a side of the middle, or in it."""
+    numbers = np.asarray(means)
+    return np.sign(numbers - 0.5) + (numbers == 1) - (numbers == 0)
+
+
+def _median(epsilon: float, values: Any) -> list[float]:
+    """Return the law of the choice of a median, which gets two thirds of epsilon: its ends get a sixth each."""
+    return quantile_law(values, 200, q=0.5, rate=epsilon * 2 / 3)
+
+
+def _shown(epsilon: float, values: Any) -> list[float]:
+    """Return the chance that a group of so many rows is shown: they and Gaussian noise exceed 1 + q.
+
+    A hundredth of delta bounds the chance that noise exceeds q. The noise for showing groups and that of their counts
+    keep epsilon and the rest of delta together, so each is wider by the root of 2.
+    """
+    from scipy.special import ndtr, ndtri
+
+    slipping = float(_DELTA) / 100
+    sigma = math.sqrt(2) * least_sigma(epsilon, float(_DELTA) - slipping)
+    chance = float(ndtr((len(values) - 1) / sigma + ndtri(slipping)))
+    return [chance, 1 - chance]
+
+
+SESSIONS: tuple[AuditEntry, ...] = (
+    _asked("Session, COUNT", "COUNT(*)", ([0.0], [0.0, 0.0])),
+    _asked("Session, SUM", "SUM(x)", ([], [1.0])),
+    _asked("Session, AVG", "AVG(x)", ([1.0, 1.0], [0.0, 1.0, 1.0]), _mean, epsilon=4, look=side),
+    _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=90_000),
+    _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True, room=_FINE),
+)
+
+
+# Audits of more roads of a session: batches, several sums, people with bounded rows, joins, widths that are asked
+# for.
+#
+# As in `sessions`, one question is about many groups alike, and each group is a release of its own. All pairs reach
+# the stated epsilon, which is the claim.
+
+
+_QUESTION_GROUPS = 50_000
+_QUESTION_SAMPLES, _MORE = 100_000, 200_000
+_STATED = 2
+_COUNT = "SELECT k, COUNT(*) AS v FROM t GROUP BY k"
+_SUM = "SELECT k, SUM(x) AS v FROM t GROUP BY k"
+
+Tables = Callable[[Any, int], dict[str, Table]]
+"""The tables of a session in which each of so many groups holds these numbers."""
+
+Asks = Callable[["Session", Fraction], Any]
+"""What is asked of a session at an epsilon: an array with a row, or a number, for each group."""
+
+
+def _column(sql: str) -> Asks:
+    return lambda session, epsilon: _numbers(session.ask(sql, epsilon=epsilon), "v")
+
+
+def _both(session: Session, epsilon: Fraction) -> Any:
+    """Ask for a count and a sum in one question."""
+    answer = session.ask("SELECT k, COUNT(*) AS v, SUM(x) AS w FROM t GROUP BY k", epsilon=epsilon)
+    return np.column_stack([_numbers(answer, "v"), _numbers(answer, "w")])
+
+
+def _batch(session: Session, epsilon: Fraction) -> Any:
+    """Ask for a count and a sum in two questions of one batch."""
+    return np.column_stack([_numbers(answer, "v") for answer in session.ask_all([_COUNT, _SUM], epsilon=epsilon)])
+
+
+def _within(session: Session, epsilon: Fraction) -> Any:
+    """Ask for counts within 1 at the confidence of this epsilon: P[|noise| > 1] = 2 a^2 / (1 + a), a = e^-epsilon."""
+    a = math.exp(-float(epsilon))
+    return _numbers(session.ask(_COUNT, within=1, confidence=1 - 2 * a * a / (1 + a)), "v")
+
+
+def _numbers(answer: Any, column: str) -> Any:
+    return np.array(answer[column].values, dtype=np.float64)
+
+
+def _draws(asks: Asks, epsilon: Fraction, tables: Tables) -> Draw:
+    """Return draws of what a session answers about a group that holds these numbers."""
+    from privet.session import Session
+
+    def ask(values: Any, groups: int) -> Any:
+        with Session(tables(values, groups), budget=Pure(epsilon=Fraction(1000))) as session:
+            return asks(session, epsilon)
+
+    return lambda values, count: np.concatenate(
+        [ask(values, min(_QUESTION_GROUPS, count - start)) for start in range(0, count, _QUESTION_GROUPS)]
+    )
+
+
+def _table(
+    values: Any,
+    groups: int,
+    *,
+    unit: Unit | None = None,
+    contribution: Contribution | None = None,
+) -> Table:
+    """Return a table in which each group holds these numbers, all of them one person's."""
+    import pyarrow
+
+    names = [f"g{place:05d}" for place in range(groups)]
+    rows = {
+        "k": pyarrow.array(np.repeat(names, len(values)).tolist(), type=pyarrow.string()),
+        "who": pyarrow.array(np.repeat(np.arange(groups), len(values)), type=pyarrow.int64()),
+        "x": pyarrow.array(np.tile(np.array(values, dtype=np.int64), groups), type=pyarrow.int64()),
+    }
+    columns = {"k": category(names), "who": integer(), "x": integer(0, 1)}
+    return Table(pyarrow.table(rows), unit=unit or Rows(), columns=columns, contribution=contribution)
+
+
+def _people(**facts: Any) -> Tables:
+    return lambda values, groups: {"t": _table(values, groups, unit=Person("who"), **facts)}
+
+
+def _joined(values: Any, groups: int) -> dict[str, Table]:
+    """Return a table of groups, one row for each person, and one of these numbers that is linked by who it is."""
+    once = Contribution(groups=1, rows=2)
+    first = _table([0], groups, unit=Person("who"), contribution=once)
+    return {"t": first, "s": _table(values, groups, unit=Person("who"), contribution=once)}
+
+
+def _rows(values: Any, groups: int) -> dict[str, Table]:
+    return {"t": _table(values, groups)}
+
+
+def _question(
+    name: str,
+    asks: Asks,
+    neighbours: tuple[Any, Any],
+    tables: Tables = _rows,
+    *,
+    samples: int = _QUESTION_SAMPLES,
+) -> AuditEntry:
+    """Return the entry of a question that states epsilon 2, which its pair reaches."""
+    return AuditEntry(
+        name=name,
+        mechanism=Rows,
+        make=lambda leak: _draws(asks, _STATED * leak, tables),
+        neighbours=neighbours,
+        claimed=lambda: Curve(((float(_STATED), 0.0),)),
+        stated=_STATED,
+        samples=samples,
+    )
+
+
+_JOIN = "SELECT t.k AS k, COUNT(*) AS v FROM t JOIN s ON t.who = s.who GROUP BY t.k"
+_DISTINCT = "SELECT k, COUNT(DISTINCT x) AS v FROM t GROUP BY k"
+_TWICE = Contribution(groups=1, rows=2)
+
+QUESTIONS: tuple[AuditEntry, ...] = (
+    _question("Session, COUNT(DISTINCT)", _column(_DISTINCT), ([0], [0, 1])),
+    _question("Session, count and sum", _both, ([1], [1, 1])),
+    _question("Session, batch", _batch, ([1], [1, 1])),
+    _question("Session, within", _within, ([0], [0, 0])),
+    _question("Session, people by norm", _column(_COUNT), ([], [0, 0, 0]), _people(), samples=2 * _MORE),
+    _question(
+        "Session, people by rows",
+        _column(_COUNT),
+        ([], [0, 0, 0]),
+        _people(contribution=_TWICE),
+        samples=_MORE,
+    ),
+    _question("Session, join", _column(_JOIN), ([], [0, 0, 0, 0, 0]), _joined, samples=_MORE),
+)
+
+
+# Every road on which a number leaves as a double, with values between which its low bits must tell nothing.
+#
+# Goodness of fit does not see what low bits say, so this is a net of its own.
+
+
+_LOW, _HIGH = -1, 1023
+"""Bounds that hold all values of `PAIRS`."""
+
+
+@dataclass(frozen=True)
+class DoublesCheck:
+    """A road by name, its draws, what a pair of values may tell, and how a value becomes an input."""
+
+    name: str
+    draw: Callable[[], Draw]
+    claimed: object
+    given: Callable[[float], Any] = float
+    samples: int = 20_000
+
+    def judge(self) -> Report:
+        """Return the most telling audit of the low bits over all pairs of values."""
+        pairs = tuple((self.given(a), self.given(b)) for a, b in PAIRS)
+        return audit_bits(self.draw(), self.claimed, self.samples, pairs=pairs)
+
+
+def _of(mechanism: Mechanism, column: int | None = None) -> Callable[[], Draw]:
+    """Return the draws of a mechanism, or a column of them; what is no number counts as 0."""
+
+    def draw(value: Any, count: int) -> Any:
+        drawn = np.array([np.nan if one is None else one for one in mechanism.simulate(value, count)], dtype=np.float64)
+        return np.nan_to_num(drawn if column is None else drawn[:, column], nan=0.0)
+
+    return lambda: draw
+
+
+def _road(name: str, mechanism: Mechanism, given: Callable[[float], Any] = float, **facts: Any) -> DoublesCheck:
+    return DoublesCheck(name, _of(mechanism, facts.pop("column", None)), mechanism.event, given, **facts)
+
+
+def _beside(value: float) -> list[float]:
+    return [value, 0.3]
+
+
+def _local(value: float) -> Local:
+    return Local(value, [1] * 40)
+
+
+def _asked_once(select: str, samples: int = 20_000) -> DoublesCheck:
+    # a row that changes is one that goes and one that comes: twice the epsilon
+    column = number(_LOW, _HIGH)
+    return DoublesCheck(
+        f"Session, {select}", lambda: answers(select, Fraction(1), column), 2, lambda x: [x, 0.3], samples
+    )
+
+
+_RANGE: dict[str, Any] = {"low": _LOW, "high": _HIGH}
+_ROWS: dict[str, Any] = {**_RANGE, "epsilon": 1, "neighbors": "change-one"}
+
+DOUBLES: tuple[DoublesCheck, ...] = (
+    _road("Laplace", Laplace(sensitivity=1, epsilon=1)),
+    _road("Laplace, wide", Laplace(sensitivity=1, epsilon=Fraction(1, 10))),
+    _road("Laplace, vectors", Laplace(sensitivity=1, epsilon=1), _beside),
+    _road("Gaussian", Gaussian(sensitivity=1, sigma=1)),
+    _road("Gaussian, narrow", Gaussian(sensitivity=1, sigma=Fraction(3, 10))),
+    _road("Gaussian, vectors", Gaussian(sensitivity=1, sigma=1), _beside),
+    _road("Top k with gaps, the gap", TopKWithGaps(k=1, sensitivity=1, epsilon=1), _beside, column=1),
+    _road("Above threshold, the gap", AboveThreshold(threshold=0, sensitivity=1, epsilon=1), lambda x: [x], column=1),
+    _road(
+        "Sparse vector, the number",
+        NumericSparse(threshold=0, limit=1, sensitivity=1, epsilon=1),
+        lambda x: [x],
+        column=2,
+    ),
+    _road("Smooth sensitivity", SmoothSensitivity(**_RANGE, epsilon=1), _local, samples=5_000),
+    _road("Smooth quantile", SmoothQuantile(q=0.5, **_RANGE, epsilon=1), lambda x: [x, 0.3, 0.5], samples=5_000),
+    _road("Average", Average(**_ROWS), _beside),
+    _road("Quantile", Quantile(q=0.5, **_ROWS), lambda x: [x, 0.3, 0.5], samples=5_000),
+    _road("Propose, test, release", ProposeTestRelease(bound=1, epsilon=1, delta=Fraction(1, 20)), _local),
+    _asked_once("SUM(x)"),
+    _asked_once("AVG(x)"),
+    _asked_once("MEDIAN(x)", 1_000),
+)

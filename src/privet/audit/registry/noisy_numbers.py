@@ -1,0 +1,276 @@
+"""Audits of noise on numbers: fixed scales, scales that depend on the data, reports of single people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privet.audit.blackbox import DELTAS, PAIRS
+from privet.audit.entry import AuditEntry, known, simulated
+from privet.audit.exact import (
+    Curve,
+    clamped_cauchy,
+    exact_curve,
+    gaussian_curve,
+    integers,
+    least_whole_sigma,
+    tail,
+    whole_gaussian,
+)
+from privet.mechanisms import (
+    Average,
+    FiniteMechanism,
+    Gaussian,
+    Laplace,
+    Local,
+    Mechanism,
+    ProposeTestRelease,
+    RandomizedResponse,
+    SmoothQuantile,
+    SmoothSensitivity,
+)
+
+# Audits of noise on numbers, of reports of single people, and of any finite mechanism. Claims are the stated ones.
+
+
+def _laplace(**facts: Any) -> Callable[[Fraction], Mechanism]:
+    return lambda leak: Laplace(sensitivity=1, epsilon=leak, **facts)
+
+
+_TINY = Fraction(1, 10**6)
+_ROUNDED = 1.001
+"""Room for noise that is rounded up to the next grid or number."""
+
+
+def _gaussian(leak: Fraction) -> Gaussian:
+    return Gaussian(sensitivity=1, epsilon=4 * leak, delta=_TINY)
+
+
+def _whole_gaussian(leak: Fraction) -> Gaussian:
+    return Gaussian(sensitivity=2, epsilon=4 * leak, delta=_TINY, grid="whole")
+
+
+def _curve() -> Curve:
+    """Return what the least Gaussian noise for epsilon 4 and that delta tells."""
+    return _raised(gaussian_curve(4.0, float(_TINY), DELTAS))
+
+
+def _whole_curve() -> Curve:
+    """Return the same for noise on the whole numbers and moves of 2."""
+    sigma = least_whole_sigma(4.0, float(_TINY), 2)
+    return _raised(exact_curve(whole_gaussian(sigma, 0).tolist(), whole_gaussian(sigma, 2).tolist(), DELTAS))
+
+
+def _raised(curve: Curve) -> Curve:
+    return Curve(tuple((epsilon * _ROUNDED, delta) for epsilon, delta in curve.points))
+
+
+def _leaking_matrix(leak: Fraction) -> FiniteMechanism:
+    # a truthful answer is 4**leak times likelier under its own input
+    truth = Fraction(str(round(4 ** float(leak), 6)))
+    row = [truth / (truth + 2), 1 / (truth + 2), 1 / (truth + 2)]
+    return FiniteMechanism([row, row[1:] + row[:1]])
+
+
+NUMBERS: tuple[AuditEntry, ...] = (
+    AuditEntry(
+        name="Laplace, whole numbers",
+        mechanism=Laplace,
+        make=simulated(_laplace()),
+        build=_laplace(),
+        neighbours=(10, 11),
+        claimed=1,
+    ),
+    AuditEntry(
+        name="Laplace, reals",
+        mechanism=Laplace,
+        make=simulated(_laplace(grid="fine")),
+        build=_laplace(grid="fine"),
+        neighbours=(10.25, 11.25),
+        claimed=1,
+        pairs=PAIRS,
+    ),
+    AuditEntry(
+        name="Laplace, vectors",
+        mechanism=Laplace,
+        make=simulated(_laplace()),
+        build=_laplace(),
+        neighbours=([0.0, 0.0], [0.5, -0.5]),
+        claimed=1,
+        pairs=tuple(([a, 0.3], [b, 0.3]) for a, b in PAIRS),
+    ),
+    AuditEntry(
+        name="Gaussian, reals",
+        mechanism=Gaussian,
+        make=simulated(_gaussian),
+        neighbours=(0.0, 1.0),
+        claimed=_curve(),
+        stated=4,
+        event=_gaussian(Fraction(1)).event,
+        build=_gaussian,
+        pairs=PAIRS,
+    ),
+    AuditEntry(
+        name="Gaussian, vectors",
+        mechanism=Gaussian,
+        make=simulated(_gaussian),
+        neighbours=([0.0, 0.0], [0.6, -0.8]),
+        claimed=_curve(),
+        stated=4,
+        event=_gaussian(Fraction(1)).event,
+        build=_gaussian,
+        pairs=tuple(([a, 0.3], [b, 0.3]) for a, b in PAIRS),
+    ),
+    AuditEntry(
+        name="Gaussian, whole numbers",
+        mechanism=Gaussian,
+        make=simulated(_whole_gaussian),
+        neighbours=(5, 7),
+        claimed=_whole_curve(),
+        stated=4,
+        event=_whole_gaussian(Fraction(1)).event,
+        build=_whole_gaussian,
+    ),
+    AuditEntry(
+        name="Randomized response",
+        mechanism=RandomizedResponse,
+        make=simulated(lambda leak: RandomizedResponse(epsilon=leak)),
+        build=lambda leak: RandomizedResponse(epsilon=leak),
+        neighbours=(0, 1),
+        claimed=1,
+    ),
+    AuditEntry(
+        name="Randomized response of 5",
+        mechanism=RandomizedResponse,
+        make=simulated(lambda leak: RandomizedResponse(epsilon=leak, categories=5)),
+        build=lambda leak: RandomizedResponse(epsilon=leak, categories=5),
+        neighbours=(0, 3),
+        claimed=1,
+    ),
+    AuditEntry(
+        name="Finite mechanism",
+        mechanism=FiniteMechanism,
+        make=simulated(_leaking_matrix),
+        neighbours=(0, 1),
+        claimed=math.log(4) * (1 + 1e-9),
+        build=_leaking_matrix,
+    ),
+)
+
+
+# Audits of noise whose scale depends on the data, and of averages, against the exact laws of what they release.
+
+
+_FEW = Fraction(1, 20)
+_SHOWN = 6
+_RANGE = 100
+
+
+def _cauchy_scale(epsilon: float, at_distance: list[int]) -> float:
+    """Return the scale of the noise: a smooth bound over alpha, where alpha and beta are each a half of epsilon.
+
+    The bound is the most of exp(-b k) A(k), with b a 64th less than beta, rounded up to as many binary digits as that
+    64th pays for: one more than the digits of 256 / beta tell. Beyond the list A is the whole range.
+
+    Cites: [NRS07, Def. 2.2 and Sec. 2].
+    """
+    alpha = beta = epsilon / 2
+    entries = [*at_distance, _RANGE]
+    bound = max(entry * math.exp(-beta * 63 / 64 * k) for k, entry in enumerate(entries))
+    part, power = math.frexp(bound)
+    digits = math.ceil(256 / beta).bit_length()
+    return math.ldexp(math.ceil(math.ldexp(part, digits)), power - digits) / alpha
+
+
+def _smooth(epsilon: float, local: Local) -> list[float]:
+    """Return the law of an answer with Cauchy noise in proportion to its smooth bound."""
+    return clamped_cauchy(int(local.value), _cauchy_scale(epsilon, list(local.at_distance)), _RANGE)
+
+
+def _smooth_quantile(epsilon: float, values: Any) -> list[float]:
+    """Return the law of a median of three: k changes let it move as far as k + 1 neighbouring rows lie apart."""
+    rows = [0, 0, *sorted(values), _RANGE, _RANGE]
+    at_distance = [max(rows[3 + t] - rows[2 + t - k] for t in range(k + 2)) for k in range(3)]
+    return clamped_cauchy(rows[3], _cauchy_scale(epsilon, at_distance), _RANGE)
+
+
+def _average(epsilon: float, values: Any) -> dict[Any, float]:
+    """Return the law of where an average of zeros and ones lies: at an end, on a side of the middle, or in it."""
+    found: dict[Any, float] = {}
+    noise = integers(1 / epsilon)  # a number moves both sums by 1 together
+    for one, chance in noise.items():
+        for other, part in noise.items():
+            above, below = sum(values) + one, len(values) - sum(values) + other
+            share = min(max(above / (above + below), 0.0), 1.0) if above + below > 0 else 0.5
+            label = float(_side(share))
+            found[label] = found.get(label, 0.0) + chance * part
+    return found
+
+
+def _side(shares: Any) -> Any:
+    return np.sign(np.asarray(shares) - 0.5) + np.where(np.asarray(shares) == 1, 1, 0) - (np.asarray(shares) == 0)
+
+
+def _tested(epsilon: float, local: Local) -> dict[Any, float]:
+    """Return the law of a refusal, or of an answer, by the distance to data where the bound of 1 does not hold.
+
+    A half of epsilon tests the distance, against the least threshold that noise exceeds with a chance of delta at most.
+    """
+    distance = sum(entry <= 1 for entry in local.at_distance)
+    threshold = next(k for k in range(1000) if float(tail(k + 1, 2 / epsilon)) <= _FEW)
+    passes = float(tail(threshold - distance + 1, 2 / epsilon))
+    found: dict[Any, float] = {None: 1 - passes}
+    for drawn, part in integers(2 / epsilon).items():
+        number = int(min(max(local.value + drawn, -_SHOWN), _SHOWN))
+        found[number] = found.get(number, 0.0) + passes * part
+    return found
+
+
+def _answer(released: Any) -> Any:
+    numbers = np.array([np.nan if answer is None else float(answer) for answer in released])
+    return np.where(np.isnan(numbers), -99.0, np.clip(numbers, -_SHOWN, _SHOWN))
+
+
+ADAPTIVE: tuple[AuditEntry, ...] = (
+    known(
+        "Smooth sensitivity",
+        lambda leak: SmoothSensitivity(low=0, high=_RANGE, step=1, epsilon=4 * leak),
+        _smooth,
+        (Local(49, [1] + [20] * 39), Local(50, [20] * 40)),
+        stated=4,
+    ),
+    known(
+        "Smooth sensitivity, sliding",
+        lambda leak: SmoothSensitivity(low=0, high=_RANGE, step=1, epsilon=4 * leak),
+        _smooth,
+        (Local(40, [20] * 40), Local(60, [20] * 40)),
+        stated=4,
+    ),
+    known(
+        "Smooth quantile",
+        lambda leak: SmoothQuantile(q=0.5, low=0, high=_RANGE, step=1, epsilon=4 * leak),
+        _smooth_quantile,
+        ([49, 50, 50], [50, 50, 100]),
+        stated=4,
+    ),
+    known(
+        "Average",
+        lambda leak: Average(low=0, high=1, step=1, epsilon=2 * leak),
+        _average,
+        ([1, 1], [0, 1, 1]),
+        stated=2,
+        look=_side,
+    ),
+    known(
+        "Propose, test, release",
+        lambda leak: ProposeTestRelease(bound=1, epsilon=2 * leak, delta=_FEW),
+        _tested,
+        (Local(0, [1, 1, 1, 2]), Local(1, [1, 1, 2, 2])),
+        stated=2,
+        look=_answer,
+    ),
+)

@@ -1,0 +1,475 @@
+"""`privet ask`, `plan`, `clipping` and `practice`: a question on the command line, its price, and its answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .budgets import percent, room
+from .ledger import cost_words
+from .screen import (
+    json_option,
+    note_facts,
+    number,
+    print_answer,
+    print_facts,
+    print_json,
+    print_table,
+    print_text,
+    printable,
+    width,
+    working,
+)
+from .targets import analyst_option, config_option
+
+if TYPE_CHECKING:
+    from privet.answer import Answer
+    from privet.core.schema import Contribution
+    from privet.ledger.bookkeeping import Bookkeeping
+    from privet.planner.batch import Batch
+    from privet.planner.plan import Plan
+    from privet.session import Session
+
+
+# A question on the command line: its SQL from an argument, a file or standard input, and how it is to be answered.
+
+
+_LONGEST = 10**6
+_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other", "find_groups")
+
+_OPTIONS = (
+    click.argument("sql", required=False),
+    click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file."),
+    click.option("--epsilon", type=number, help="What this answer may cost; a tenth of the budget if left out."),
+    click.option("--rho", type=number, help="What it may cost, counted as rho."),
+    click.option(
+        "--within",
+        type=width,
+        metavar="WIDTH",
+        help="How far off the answer may be, instead of what it may cost: 5, 2%, or by column: n=5,cost=2%.",
+    ),
+    click.option("--confidence", type=number, help="How often an interval holds; 0.95 if left out."),
+    click.option(
+        "--at-most",
+        type=number,
+        help="The most that --within may cost, where that depends on the data; a tenth of the budget if left out.",
+    ),
+    click.option(
+        "--bound",
+        type=click.Choice(["norm", "groups"]),
+        default="norm",
+        show_default=True,
+        help="Scale down whoever gives more than is typical, or keep some of their groups and rows.",
+    ),
+    click.option(
+        "--contribution", metavar="GROUPS,ROWS", help="What a person typically gives, instead of as declared."
+    ),
+    analyst_option,
+    config_option,
+    json_option,
+)
+
+
+other_option = click.option(
+    "--other", metavar="NAME", help="One more group, of all rows whose group is too rare to be shown."
+)
+
+find_option = click.option(
+    "--find-groups",
+    is_flag=True,
+    help="Find declared groups in the data as well, and show those that enough people are in. This costs delta.",
+)
+
+
+more_argument = click.argument("more", nargs=-1, metavar="[SQL]...")
+
+
+@dataclass(frozen=True)
+class OpenedSession:
+    """A privet.toml at work: its session and its ledger."""
+
+    session: Session
+    ledger: Bookkeeping
+
+
+def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with everything that a question needs; it gets what a session takes as one dict, `terms`."""
+
+    @wraps(command)
+    def gathered(*, contribution: str | None, **said: Any) -> Any:
+        terms = {name: said.pop(name) for name in _TERMS if name in said}
+        return command(**said, terms={**terms, "contribution": read_contribution(contribution)})
+
+    for option in reversed(_OPTIONS):
+        gathered = option(gathered)
+    return gathered
+
+
+def read_sql(sql: str | None, file: Path | None) -> str:
+    """Return the question: from the argument, from the file, or from standard input where the argument is -."""
+    from privet.core.errors import RequestError
+
+    if (sql is None) == (file is None):
+        raise RequestError("give the question once: as an argument, with --file, or - to read standard input")
+    try:
+        if file is not None:
+            with file.open(encoding="utf-8") as lines:
+                text = lines.read(_LONGEST + 1)
+        elif sql == "-":
+            text = sys.stdin.read(_LONGEST + 1)
+        else:
+            text = sql or ""
+    except OSError:
+        raise RequestError(f"{str(file)!r} cannot be read; check the path") from None
+    except UnicodeDecodeError:
+        raise RequestError("the question is not text in UTF-8") from None
+    if len(text) > _LONGEST:
+        raise RequestError(f"the question is longer than {_LONGEST:,} characters")
+    return text
+
+
+def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, terms: dict[str, Any]) -> list[str]:
+    """Return the questions: the one, or several arguments, which are one batch and one charge."""
+    from privet.core.errors import RequestError
+
+    if not more:
+        return [read_sql(sql, file)]
+    if file is not None or "-" in (sql, *more):
+        raise RequestError("give several questions as arguments, and none with --file or from standard input")
+    if terms["other"] is not None:
+        raise RequestError("--other is for one question; ask that one by itself")
+    if terms["find_groups"]:
+        raise RequestError("--find-groups is for one question; of several, say OPTIONS(find_groups = TRUE) in each")
+    return [read_sql(one, None) for one in (sql, *more)]
+
+
+def read_contribution(text: str | None) -> Contribution | None:
+    """Return what --contribution says: so many groups, and so many rows in each."""
+    from privet.core.errors import BadParameter
+    from privet.core.numbers import written_whole
+    from privet.core.schema import Contribution
+
+    if text is None:
+        return None
+    groups, rows = (written_whole(part) for part in text.partition(",")[::2])
+    if groups is None or rows is None:
+        raise BadParameter("contribution", text, "two whole numbers, groups and rows in each, such as 3,2")
+    return Contribution(groups=groups, rows=rows)
+
+
+@contextmanager
+def opened(config: Path, analyst: str | None) -> Iterator[OpenedSession]:
+    """Open what a privet.toml declares, for one of its analysts."""
+    from privet.config.sessions import open as open_session
+    from privet.core.errors import InvariantError
+    from privet.ledger.bookkeeping import Bookkeeping
+
+    with open_session(config, analyst) as session:
+        ledger = session.ledger
+        if not isinstance(ledger, Bookkeeping):
+            raise InvariantError("a privet.toml was opened with a ledger that tells no balances")
+        yield OpenedSession(session, ledger)
+
+
+# `privet ask`: a private answer with error bars, what it cost, what is left, and what it covers.
+
+
+_OF_ONE = ("other", "find_groups")
+"""What can be said of one question only."""
+
+
+@click.command()
+@question_options
+@more_argument
+@other_option
+@find_option
+@click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
+def ask_command(
+    sql: str | None,
+    more: tuple[str, ...],
+    file: Path | None,
+    analyst: str | None,
+    config: Path,
+    terms: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a question in SQL. It is charged to the ledger before a row is read; the same question again is free.
+
+    SQL is the question itself, or - to read it from standard input. Several questions are one charge, for all of them.
+
+    \b
+    Example:
+      privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+      privet ask "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50 --confidence 0.99
+      privet ask "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
+      privet ask "SELECT COUNT(*) FROM visits" "SELECT SUM(cost) FROM visits" --epsilon 0.5
+      privet ask --file question.sql --analyst ana --json
+    """
+    texts = read_several(sql, more, file, terms)
+    with opened(config, analyst) as place:
+        before = place.ledger.head()
+        if more:
+            _ask_several(texts, place, terms, key=key, as_json=as_json)
+            return
+        with working("asking"):
+            answer = place.session.ask(texts[0], **terms, key=key)
+        told = _told(answer, place, before)
+    if as_json:
+        print_json({**json.loads(answer.to_json()), **told})
+        return
+    print_answer(answer)
+    print_text("")
+    print_facts(_facts(answer, told))
+
+
+def _ask_several(
+    texts: list[str], place: OpenedSession, terms: dict[str, Any], *, key: str | None, as_json: bool
+) -> None:
+    """Ask several questions for one charge, and print one answer after the other."""
+    before = place.ledger.head()
+    with working("asking"):
+        batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
+        answers = place.session.run_all(batch, confidence=terms["confidence"], key=key)
+    told = _told(answers[0], place, before)
+    if as_json:
+        print_json([{**json.loads(answer.to_json()), **told} for answer in answers])
+        return
+    for index, answer in enumerate(answers):
+        print_text(f"Question {index + 1}", style="bold")
+        print_answer(answer)
+        print_text("")
+    paid, left, *_ = _facts(answers[0], told, batch.cost())
+    covers = dict.fromkeys(answer.notes[0] for answer in answers)
+    others = [note for note in dict.fromkeys(note for one in answers for note in one.notes[1:]) if note not in covers]
+    told_of = (("covers", tuple(covers)), ("but", others))
+    notes = [("" if index else name, note) for name, several in told_of for index, note in enumerate(several)]
+    print_facts([paid, left, *notes])
+
+
+def _told(answer: Answer, place: OpenedSession, before: str) -> dict[str, Any]:
+    balance = place.ledger.balances()
+    own = next((one for one in balance if one.account == place.session.account), balance[0])
+    return {
+        "charged": answer.receipt.entry > int(before.partition(":")[0]),
+        "left": {name: own.to_dict()[name] for name in ("largest_epsilon", "largest_rho", "spent_share", "keys_delta")},
+        "head": place.ledger.head(),
+    }
+
+
+def _facts(answer: Answer, told: dict[str, Any], price: dict[str, float] | None = None) -> list[tuple[str, str]]:
+    cost = cost_words(answer.certificate()["cost"] if price is None else price)
+    entries = [answer.receipt.entry] if answer.accuracy is None else [one.entry for one in answer.accuracy.receipts]
+    named = f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
+    paid = f"{cost or 'nothing'}, {named} of the ledger"
+    again = f"nothing: it was answered before, and paid for in {named}"
+    more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
+    spent = percent(told["left"]["spent_share"])
+    return [
+        ("cost", paid if told["charged"] else again),
+        ("left", f"{more} for one more question; {spent} of the budget is spent"),
+        *note_facts(answer),
+    ]
+
+
+# `privet plan`: what a question would cost and how wide its answer would be. Free, and reads no data.
+
+
+@click.command()
+@question_options
+@more_argument
+@other_option
+@find_option
+def plan_command(
+    sql: str | None,
+    more: tuple[str, ...],
+    file: Path | None,
+    analyst: str | None,
+    config: Path,
+    terms: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Tell what a question would cost, what noise it would get and whether it fits. Free; reads no data.
+
+    SQL is the question itself, or - to read it from standard input. Several questions are planned for one charge.
+
+    \b
+    Example:
+      privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+      privet plan "SELECT ward, COUNT(*) FROM visits GROUP BY ward" --within 50
+      privet plan "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --within 2% --at-most 0.5
+    """
+    from privet.core.errors import RequestError
+    from privet.core.event import Composed
+
+    texts = read_several(sql, more, file, terms)
+    if terms["confidence"] is not None and terms["within"] is None:
+        raise RequestError(
+            "--confidence goes with --within here: a plan shows widths at 0.95; privet ask takes it for its intervals"
+        )
+    with opened(config, analyst) as place:
+        if more:
+            _plan_several(texts, place, terms, as_json=as_json)
+            return
+        plan = place.session.plan(texts[0], **terms)
+        account = place.session.account
+        rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
+        waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
+        answered = not waiting or _answered(plan, place)
+        event = Composed(tuple(event for one in waiting for event in one.event.events))
+        fits = answered or place.ledger.admits(event, account=account)
+    if as_json:
+        print_json({**plan.to_dict(), "answered": answered, "fits": fits})
+        return
+    _print(plan, "answered before: asking again is free" if answered else _FITS[fits])
+
+
+_FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
+
+
+def _answered(asked: Plan | Batch, place: OpenedSession) -> bool:
+    """Return whether all that is asked is stored, as this or an earlier edition of the planner released it."""
+    from privet.planner.batch import digests_of
+
+    account = place.session.account
+    return any(
+        all(place.ledger.find(digest, account) is not None for digest in digests) for digests in digests_of(asked)
+    )
+
+
+def _plan_several(texts: list[str], place: OpenedSession, terms: dict[str, Any], *, as_json: bool) -> None:
+    """Print what several questions cost together, and how wide each answer would be."""
+    batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
+    account = place.session.account
+    answered = _answered(batch, place)
+    fits = answered or place.ledger.admits(batch.event, account=account)
+    if as_json:
+        told = {"together": {"digest": batch.digest, "cost": batch.cost()}, "answered": answered, "fits": fits}
+        print_json([{**plan.to_dict(), **told} for plan in batch.plans])
+        return
+    for line in batch.explain().splitlines():
+        print_text(printable(line))
+    print_text("")
+    print_facts([("now", "answered before: asking again is free" if answered else _FITS[fits])])
+    for index, plan in enumerate(batch.plans):
+        print_text("")
+        print_text(f"Question {index + 1}", style="bold")
+        _print_widths(plan)
+
+
+def _print(plan: Plan, fits: str) -> None:
+    for line in plan.explain().splitlines():
+        print_text(printable(line))
+    print_text("")
+    print_facts([("now", fits)])
+    print_text("")
+    _print_widths(plan)
+
+
+def _print_widths(plan: Plan) -> None:
+    from privet.planner.groupings import levels_in
+    from privet.planner.widths import heading, widths
+
+    rows = [
+        (printable(f"{one.column} {level}".rstrip()), one.words().replace("; ", "\n"))
+        for level, part in levels_in(plan)
+        for one in widths(part)
+    ]
+    heads = ("column", "95% of the noise within" if plan.rounds == 1 else heading(plan))
+    print_table(heads, rows)
+
+
+# `privet clipping`: what clamping and bounding take away from a question, and advice on better bounds. Charged.
+
+
+@click.command()
+@question_options
+@click.option("--key", help="A name for this: trying again with it after a failure is charged once.")
+def clipping_command(
+    sql: str | None,
+    file: Path | None,
+    analyst: str | None,
+    config: Path,
+    terms: dict[str, Any],
+    key: str | None,
+    as_json: bool,
+) -> None:
+    """Estimate privately what clamping and bounding take away from a question's answer. Charged like a question.
+
+    SQL is the question itself, or - to read it from standard input. Its own answer is not among what is told.
+
+    \b
+    Example:
+      privet clipping "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.2
+      privet clipping "SELECT SUM(LEAST(cost, 500)) FROM visits" --epsilon 0.2
+    """
+    from privet.core.errors import RequestError
+
+    within, at_most, confidence = (terms.pop(name) for name in ("within", "at_most", "confidence"))
+    if within is not None or at_most is not None:
+        raise RequestError(
+            "this has no width to ask for: leave out --within and --at-most; say what it may cost: --epsilon or --rho"
+        )
+    text = read_sql(sql, file)
+    if confidence is not None:
+        terms["confidence"] = confidence
+    with opened(config, analyst) as place, working("asking"):
+        found = place.session.clipping(text, **terms, key=key)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in found.lines():
+        print_text(printable(line))
+    print_text("")
+    cost = f"{cost_words(found.cost) or 'nothing'}, entry {found.receipt.entry} of the ledger"
+    print_facts([("cost", cost), ("covers", f"the noise, with {found.confidence:.3g} probability, each by itself")])
+
+
+# `privet practice`: ask made-up rows that fit a privet.toml, at no cost and without the data.
+
+
+MADE_UP = "made up: these numbers are about nobody"
+
+
+@click.command()
+@question_options
+@other_option
+def practice_command(
+    sql: str | None,
+    file: Path | None,
+    analyst: str | None,
+    config: Path,
+    terms: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Ask a question of made-up rows, to try it out. Opens neither the data nor the ledger; nothing is charged.
+
+    The rows are made from what the file declares, and from nothing else. SQL is the question itself, or - to read it
+    from standard input.
+
+    \b
+    Example:
+      privet practice "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
+    """
+    from privet.config.practice import practice
+
+    text = read_sql(sql, file)
+    with working("making up rows"), practice(config, analyst) as session:
+        answer = session.ask(text, **terms)
+    if as_json:
+        print_json({"data": MADE_UP, **json.loads(answer.to_json())})
+        return
+    print_text(f"Practice, {MADE_UP}.", style="bold")
+    print_text("")
+    print_answer(answer)
+    print_text("")
+    facts = [("data", MADE_UP), ("cost", "nothing: practice has a budget to throw away")]
+    print_facts([*facts, *note_facts(answer)])

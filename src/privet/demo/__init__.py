@@ -1,0 +1,1 @@
+"""The made-up hospital, and the questions that the demo asks of it."""

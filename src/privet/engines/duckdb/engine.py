@@ -1,0 +1,232 @@
+"""DuckDB, inside the process: one kept connection, locked down once its tables are open."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
+from privet.core.links import followed
+from privet.core.numbers import read_seconds, whole
+from privet.core.scan import Scan, SealedSums
+from privet.core.schema import Schema, Table
+from privet.core.unit import Nobody
+from privet.engines.scan_sql.counts import as_counts, counting
+from privet.engines.scan_sql.owners import broken_links, check_public, linked_view
+from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.row_values import clamped, physical
+from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.text import quoted
+
+from .sources import OpenedSource, open_source, view_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+# A time limit for one query after another: a thread sleeps until the limit, and wakes up only where it is reached.
+#
+# A timer for each query would start a thread for each, which a busy machine lets wait.
+
+
+_LONGEST = 3600.0
+"""No sleep is longer than this many seconds, whatever the limit is."""
+
+
+class Deadline:
+    """Calls `stop` on whatever runs longer than `seconds`, once, and never on what comes after it."""
+
+    def __init__(self, seconds: float, stop: Callable[[], object]) -> None:
+        self._seconds, self._stop = seconds, stop
+        self._changing = threading.Lock()
+        self._until: float | None = None
+        self._watcher: threading.Thread | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch what runs inside; one at a time."""
+        with self._changing:
+            self._until = time.monotonic() + self._seconds
+            if self._watcher is None or not self._watcher.is_alive():  # a forked child has none
+                self._watcher = threading.Thread(target=_watch, args=(weakref.ref(self),), daemon=True)
+                self._watcher.start()
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._until = None
+
+    def left(self) -> float | None:
+        """Return for how long to sleep; None where nothing is left to watch, and then the thread is gone."""
+        with self._changing:
+            left = None if self._until is None else self._until - time.monotonic()
+            if left is not None and left > 0:
+                return min(left, _LONGEST)
+            if left is not None:
+                self._until = None
+                self._stop()
+            self._watcher = None
+            return None
+
+
+def _watch(watched: weakref.ref[Deadline]) -> None:
+    """Sleep until a limit is reached, holding on to nothing meanwhile: what is watched may be let go of."""
+    while (deadline := watched()) is not None:
+        left = deadline.left()
+        del deadline
+        if left is None:
+            return
+        time.sleep(left)
+
+
+# DuckDB, inside the process: one kept connection, locked down once its tables are open.
+#
+# What the engine says stays here: it can quote a row. Callers get one constant message.
+
+
+Result = TypeVar("Result")
+
+MEMORY_LIMIT = "4GB"
+TIMEOUT = 600
+"""Public constants: how much memory a scan may take, and for how many seconds it may run."""
+
+MOST_PUBLIC_ROWS = 200_000
+"""The most rows of a public table that are listed to find its groups."""
+
+
+class DuckDB:
+    """Answers scans over tables that stay where they are."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        *,
+        memory_limit: str = MEMORY_LIMIT,
+        threads: int | None = None,
+        timeout: object = TIMEOUT,
+    ) -> None:
+        import duckdb
+
+        if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
+            raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
+        seconds = float(read_seconds(timeout, "timeout"))
+        self._lock = threading.Lock()
+        self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
+        config: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": self._spill,
+            "preserve_insertion_order": False,
+        }
+        if threads is not None:
+            config["threads"] = whole(threads, "threads", least=1, most=1024)
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error:
+            shutil.rmtree(self._spill, ignore_errors=True)
+            raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB'"))
+        self._deadline = Deadline(seconds, self._connection.interrupt)
+        self._relations: dict[str, str] = {}
+        try:
+            self._open(tables)
+        except BaseException:
+            self.close()
+            raise
+
+    def scan(self, scan: Scan) -> SealedSums:
+        """Return the exact sums of a scan, sealed."""
+        secret = secrets.randbits(128)
+        relation = relation_sql(scan.table, self._tables, self._relations, secret)
+        if scan.places is not None:
+            counted = counting(scan, relation, secret)
+            return SealedSums({}, as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds))
+        asked = statement(scan, relation, secret)
+        rows = self._fetch(asked.sql, asked.parameters)
+        return SealedSums({row[: asked.keys]: row[asked.keys :] for row in rows})
+
+    def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
+        """Return the different rows of a public table, held to its facts, or None where there are too many."""
+        schema = self._tables[name]
+        if not isinstance(schema.unit, Nobody):
+            raise InvariantError("the rows of a private table are read by scans only")
+        columns = [clamped(column, schema.columns[own]) for own, column in physical(schema).items()]
+        listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
+        rows = self._fetch(listed)
+        return rows if len(rows) <= MOST_PUBLIC_ROWS else None
+
+    def broken_links(self) -> list[str]:
+        """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
+        return broken_links(self._fetch, self._tables, self._relations)
+
+    def close(self) -> None:
+        """Close the connection and remove what it spilled."""
+        with contextlib.suppress(Exception):
+            self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def __enter__(self) -> DuckDB:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _open(self, tables: Mapping[str, Table]) -> None:
+        self._fetch("SET autoinstall_known_extensions = false")
+        self._fetch("SET autoload_known_extensions = false")
+        self._fetch("SET allow_community_extensions = false")
+        self._fetch("SET pandas_analyze_sample = 0")
+        self._fetch("SET TimeZone = 'UTC'")
+        self._fetch("SET disable_parquet_prefetching = true")  # for far files: near ones are read faster without
+        paths: list[str] = []
+        places = {name: index for index, name in enumerate(tables)}
+        self._tables = owned = followed({name: table.schema for name, table in tables.items()})
+        for name in owned:  # a table that others link to comes before them
+            opened = open_source(self._connection, name, tables[name], places[name])
+            paths += opened.paths
+            self._create_view(name, tables[name], opened, places[name], owned)
+        self._lock_down(paths)
+
+    def _create_view(
+        self, name: str, table: Table, opened: OpenedSource, index: int, owned: Mapping[str, Schema]
+    ) -> None:
+        described = [(row[0], row[1]) for row in self._fetch(f"DESCRIBE SELECT * FROM {opened.relation}")]
+        columns = view_of(described, name, table.schema)
+        own = f"SELECT {columns} FROM {opened.relation}"
+        self._fetch(f"CREATE VIEW table{index} AS {linked_view(own, name, owned, self._relations)}")
+        self._relations[name] = f"table{index}"
+        if isinstance(table.schema.unit, Nobody):
+            check_public(self._fetch, name, table.schema, f"table{index}")
+
+    def _lock_down(self, paths: list[str]) -> None:
+        allowed = [*paths, *(f"{path}.wal" for path in paths if not path.endswith((".parquet", ".csv")))]
+        self._fetch(f"SET allowed_paths = [{', '.join(quoted(path) for path in allowed)}]")
+        self._fetch(f"SET allowed_directories = [{quoted(self._spill)}]")
+        self._fetch("SET enable_external_access = false")
+        self._fetch("SET python_enable_replacements = false")
+        self._fetch("SET lock_configuration = true")
+
+    def _fetch(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        return self._run(sql, parameters, lambda result: result.fetchall())
+
+    def _fetch_arrays(self, sql: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        return self._run(sql, parameters, lambda result: result.fetchnumpy())
+
+    def _run(
+        self, sql: str, parameters: dict[str, Any] | None, fetch: Callable[[DuckDBPyConnection], Result]
+    ) -> Result:
+        import duckdb
+
+        with self._lock, self._deadline.running():
+            try:
+                return fetch(self._connection.execute(sql, parameters or None))
+            except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
+                with contextlib.suppress(Exception):
+                    self._connection.abort()
+                raise_alone(EngineError())

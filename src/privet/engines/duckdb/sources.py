@@ -1,0 +1,443 @@
+"""Where the rows of a table are, made readable under generated names and as one engine type per kind."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privet.core import given
+from privet.core.errors import BadParameter, RequestError, raise_alone
+from privet.core.schema import Kind, Schema, Table
+from privet.core.unit import person_column
+from privet.engines.scan_sql.row_values import physical
+from privet.engines.scan_sql.text import TYPES, identifier, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+# Points in time as they are stored, where an engine would convert them while it reads them.
+#
+# DuckDB reads times with a zone, of Arrow and pandas, and all times of Parquet files, as microseconds. One in seconds
+# or milliseconds that is too far off, such as a "never expires" of the year 292278994, makes it fail, and with it
+# every question about the table. Read as the integers that they are, without their zone, they are converted one by
+# one later, and what does not fit is NULL.
+
+
+_COARSE = ("s", "ms")
+_BATCH = 100_000
+
+
+class Scanned:
+    """An Arrow dataset, scanned again for each question and read in batches, never held as a whole."""
+
+    def __init__(self, dataset: Any, columns: dict[str, Any]) -> None:
+        self._dataset, self._columns = dataset, columns
+
+    def __arrow_c_schema__(self) -> object:
+        return self._scanner().projected_schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self._scanner().to_reader().__arrow_c_stream__(schema)
+
+    def _scanner(self) -> Any:
+        return self._dataset.scanner(columns=self._columns, batch_size=_BATCH)
+
+
+def stored_moments(paths: Sequence[str], schema: Schema) -> Any:
+    """Return the columns of Parquet files, with points in time as they are stored; only those in use are read."""
+    import pyarrow
+    from pyarrow import dataset
+
+    found = dataset.dataset(list(paths), format="parquet")
+    plain = [
+        field.with_type(pyarrow.timestamp(field.type.unit)) if _coarse(field.type) else field
+        for field in _declared(found.schema, schema)
+    ]
+    return dataset.dataset(list(paths), format="parquet", schema=pyarrow.schema(plain))
+
+
+def moments_as_stored(frame: Any, schema: Schema) -> Any:
+    """Return a table or dataset of Arrow or pandas without the zones of its coarse points in time; all else as it is.
+
+    A zone only says how a point in time is shown: stored is the number of seconds or milliseconds since 1970 in UTC.
+    """
+    package, kind = type(frame).__module__.split(".")[0], type(frame).__name__
+    if package == "pandas":
+        return _pandas(frame, schema)
+    if package != "pyarrow" or not any(_coarse(field.type) for field in _declared(frame.schema, schema)):
+        return frame
+    if kind.endswith("Dataset"):
+        return _scanned(frame, schema)
+    import pyarrow
+
+    made = pyarrow.Table.from_batches([frame]) if kind == "RecordBatch" else frame
+    for place, field in enumerate(made.schema):
+        if _coarse(field.type):
+            # both are the same 64 bits, so that nothing is copied, and nothing can fail
+            plain = made.column(place).cast(pyarrow.int64()).cast(pyarrow.timestamp(field.type.unit))
+            made = made.set_column(place, field.name, plain)
+    return made
+
+
+def _scanned(found: Any, schema: Schema) -> Scanned:
+    import pyarrow
+    from pyarrow import compute
+
+    columns = {}
+    for field in _declared(found.schema, schema):
+        column = compute.field(field.name)
+        if _coarse(field.type):
+            column = column.cast(pyarrow.int64()).cast(pyarrow.timestamp(field.type.unit))
+        columns[field.name] = column
+    return Scanned(found, columns)
+
+
+def _pandas(frame: Any, schema: Schema) -> Any:
+    made = frame
+    declared = {column.casefold() for column in schema.columns}
+    for place, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
+        zoned = getattr(kind, "tz", None) is not None and getattr(kind, "unit", None) in _COARSE
+        arrow = getattr(kind, "pyarrow_dtype", None)
+        if str(name).casefold() not in declared:
+            continue
+        if not (zoned or (arrow is not None and _coarse(arrow))):
+            continue
+        made = made.copy(deep=False) if made is frame else made
+        column = made.iloc[:, place]
+        made.isetitem(place, column.dt.tz_convert("UTC").dt.tz_localize(None))
+    return made
+
+
+def _declared(found: Any, schema: Schema) -> list[Any]:
+    """Return the fields of an Arrow schema that are declared, each name once: the first of several counts."""
+    declared = {column.casefold() for column in schema.columns}
+    fields: dict[str, Any] = {}
+    for field in found:
+        if field.name.casefold() in declared:
+            fields.setdefault(field.name, field)
+    return list(fields.values())
+
+
+def _coarse(kind: Any) -> bool:
+    """Return whether an Arrow type is of points in time that have a zone and are not in microseconds or finer."""
+    import pyarrow
+
+    return bool(pyarrow.types.is_timestamp(kind)) and kind.tz is not None and kind.unit in _COARSE
+
+
+# Where the rows of a table are, made readable under generated names and as one engine type per kind.
+#
+# Only the custodian meets this module: it runs when tables are opened. Values are never sniffed: files without types
+# are read as text and cast, and what cannot be cast is NULL.
+
+
+_LONGEST_LINE = 2**25
+"""So many bytes a line of a CSV file may have; a longer one is left out."""
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_WHOLE = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+}
+_DOUBLES = {"FLOAT", "DOUBLE"}
+_REAL = {*_DOUBLES, "DECIMAL"}
+_FINE = "TIMESTAMPTZ_NS"
+_ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", _FINE}
+_MOMENTS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE"}
+_TEXT = {"VARCHAR", "ENUM", "UUID"}
+
+
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table in a DuckDB database file, opened for reading only."""
+
+    path: str | os.PathLike[str]
+    table: str
+    schema: str = "main"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", given.path(self.path, "path", "the path of a DuckDB database"))
+        for name in ("table", "schema"):
+            object.__setattr__(self, name, given.plain_text(getattr(self, name), name, "a name", least=1, most=1000))
+
+
+@dataclass(frozen=True)
+class OpenedSource:
+    """A source that the engine can read: what stands after FROM, and the files it needs."""
+
+    relation: str
+    paths: tuple[str, ...] = ()
+
+
+def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, index: int) -> OpenedSource:
+    """Return a relation over the table's source, registering what has to be."""
+    source = table.source
+    if isinstance(source, DatabaseTable):
+        return _attach(connection, source, index)
+    if isinstance(source, (str, os.PathLike)):
+        return _files(connection, name, [os.fspath(source)], table.schema, index)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
+        return _files(connection, name, [os.fspath(one) for one in source], table.schema, index)
+    try:
+        frame = moments_as_stored(_frame(name, source, table.schema), table.schema)
+        connection.register(f"source{index}", frame)
+    except RequestError:
+        raise
+    except Exception:  # what the engine says may quote a value
+        raise_alone(_unreadable(name))
+    return OpenedSource(f"source{index}")
+
+
+def _files(
+    connection: duckdb.DuckDBPyConnection, name: str, patterns: list[str], schema: Schema, index: int
+) -> OpenedSource:
+    """Return a relation over files; Parquet files with declared points in time in milliseconds are read by Arrow.
+
+    The engine would convert these while it reads them, and one that does not fit would make every question fail.
+    """
+    opened = files_of(name, patterns)
+    if not all(path.lower().endswith(_PARQUET) for path in opened.paths):
+        return opened
+    listed = "[" + ", ".join(quoted(path) for path in opened.paths) + "]"
+    described = f"SELECT name FROM parquet_schema({listed}) WHERE converted_type = 'TIMESTAMP_MILLIS'"
+    described += " OR logical_type LIKE '%MILLIS=Milli%'"
+    try:
+        coarse = {str(row[0]).casefold() for row in connection.execute(described).fetchall()}
+        if not coarse & {column.casefold() for column in schema.columns}:
+            return opened
+        connection.register(f"source{index}", stored_moments(opened.paths, schema))
+    except ImportError:
+        raise_alone(
+            RequestError(
+                f"table {name!r} holds points in time in milliseconds, and reading these needs PyArrow: install "
+                f"privet[frames], or write the files with microseconds"
+            )
+        )
+    except Exception:  # what the engine or the file says may quote a value
+        raise_alone(_unreadable(name))
+    return OpenedSource(f"source{index}", opened.paths)
+
+
+def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> str:
+    """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
+
+    A declared column that the source does not have is refused; the message names only what was declared.
+
+    Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
+    whole numbers are read as such, and what says whose row it is, where it is declared a number, is stored as doubles.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for column, kind in described:
+        found.setdefault(column.casefold(), (column, kind))
+    exact = {column: (column, kind) for column, kind in described}
+    folded: set[str] = set()
+    read = []
+    for column, generated in physical(schema).items():
+        if column.casefold() in folded:
+            raise RequestError(f"table {name!r} declares two columns called {column!r}, apart from their case")
+        folded.add(column.casefold())
+        stored = exact.get(column) or found.get(column.casefold())
+        if stored is None:
+            raise RequestError(f"table {name!r} declares a column {column!r} that its source does not have")
+        sql = _cast(identifier(stored[0]), stored[1], schema.columns[column].kind)
+        if sql is None:
+            kind = schema.columns[column].kind
+            raise RequestError(
+                f"column {column!r} of table {name!r} is declared {kind}, and its source holds another type"
+            )
+        facts = schema.columns[column]
+        if column == person_column(schema.unit) and facts.kind == "number" and _plain(stored[1]) not in _DOUBLES:
+            raise RequestError(
+                f"column {column!r} of table {name!r} says whose row it is and is declared number, and its source "
+                f"holds another type, of which large ones would become one person; declare it as integer() or text()"
+            )
+        read.append(f"{sql} AS {generated}")
+    return ", ".join(read)
+
+
+def kind_of(stored: str) -> Kind | None:
+    """Return the kind that a stored type is of by itself; None for types that are not read."""
+    plain = _plain(stored)
+    if "[" in stored:
+        return None
+    kinds: tuple[tuple[set[str], Kind], ...] = (
+        (_WHOLE, "integer"),
+        (_REAL, "number"),
+        ({"BOOLEAN"}, "boolean"),
+        (_TEXT, "text"),
+        ({"DATE"}, "date"),
+        (_MOMENTS | _ZONED, "timestamp"),
+    )
+    return next((kind for types, kind in kinds if plain in types), None)
+
+
+def _plain(stored: str) -> str:
+    """Return the name of a stored type without what stands in brackets."""
+    return stored.split("(")[0].strip().upper()
+
+
+def _cast(sql: str, stored: str, kind: Kind) -> str | None:
+    """Return a stored column as the one type of its kind; None if no reading makes sense."""
+    plain = _plain(stored)
+    if plain == TYPES[kind]:
+        return sql
+    if "[" in stored:
+        return None
+    text = plain in _TEXT
+    if text and kind != "text":
+        # a bare cast may be moved into the reader of a file, which then raises where the cast would give NULL
+        sql = f"trim(CAST({sql} AS VARCHAR))"
+    rules: dict[Kind, Callable[[], str | None]] = {
+        "integer": lambda: _whole(sql, plain) if plain in _WHOLE | _REAL | {"BOOLEAN"} or text else None,
+        "number": lambda: sql if plain in _WHOLE | _REAL or text else None,
+        "boolean": lambda: sql if plain in _WHOLE or text else None,
+        "text": lambda: sql if text or plain in _WHOLE | _MOMENTS | {"BOOLEAN"} else None,
+        "date": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
+        "timestamp": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
+    }
+    found = rules[kind]()
+    return None if found is None else f"TRY_CAST({found} AS {TYPES[kind]})"
+
+
+def _whole(sql: str, plain: str) -> str:
+    # decimals are exact, and doubles are not: two whole numbers beyond 2**53 would become one
+    return f"floor(TRY_CAST({sql} AS DOUBLE) + 0.5e0)" if plain in _DOUBLES else sql
+
+
+def _moment(sql: str, plain: str) -> str:
+    # a point in time with a zone is read in UTC; casts would ask for the session's zone
+    if plain == _FINE:
+        return f"CASE WHEN epoch_ns({sql}) IS NOT NULL THEN TRY_CAST({sql} AS TIMESTAMP_NS) END"
+    return f"CASE WHEN isfinite({sql}) THEN make_timestamp(epoch_us({sql})) END" if plain in _ZONED else sql
+
+
+def paths_at(pattern: str) -> list[str]:
+    """Return the files at a path, or at the paths that a pattern with *, ? or [...] stands for, in order."""
+    found = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+    return [os.path.abspath(path) for path in found if os.path.isfile(path)]
+
+
+def files_of(name: str, patterns: list[str]) -> OpenedSource:
+    """Return a relation over Parquet or CSV files, the latter as text; refuse what is neither, or both."""
+    paths = [path for pattern in patterns for path in paths_at(pattern)]
+    if not paths:
+        raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
+    listed = "[" + ", ".join(quoted(path) for path in paths) + "]"
+    lower = [path.lower() for path in paths]
+    if all(path.endswith(_PARQUET) for path in lower):
+        return OpenedSource(f"read_parquet({listed}, hive_partitioning = false, union_by_name = false)", tuple(paths))
+    if all(path.endswith(_CSV) for path in lower):
+        separator = "\t" if all(".tsv" in path for path in lower) else ","
+        columns = ", ".join(f"{quoted(column)}: 'VARCHAR'" for column in _header(name, paths, separator))
+        options = (
+            f"header = true, auto_detect = false, delim = {quoted(separator)}, quote = '\"', escape = '\"', "
+            f"columns = {{{columns}}}, null_padding = true, strict_mode = false, "
+            # what cannot be read is left out, line by line
+            f"ignore_errors = true, max_line_size = {_LONGEST_LINE}, buffer_size = {2 * _LONGEST_LINE}"
+        )
+        return OpenedSource(f"read_csv({listed}, {options})", tuple(paths))
+    raise RequestError(f"table {name!r}: files must end in {', '.join((*_PARQUET, *_CSV))}, all of one kind")
+
+
+def _header(name: str, paths: list[str], separator: str) -> list[str]:
+    """Return the names in the first line of CSV files, which must be the same in all of them."""
+    import csv
+    import zlib
+
+    headers = []
+    for path in paths:
+        read: list[str] | None = None
+        with contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text(path) as lines:
+            first = next(csv.reader(lines, delimiter=separator), [])
+            "".join(first).encode()  # names are text; whether rows are is nobody's business here
+            read = first
+        if read is None:  # raised here and not where the file failed, or the error would carry what it quotes
+            raise _unreadable(name)
+        headers.append(read)
+    if any(header != headers[0] for header in headers) or not headers[0]:
+        raise RequestError(f"table {name!r}: its CSV files must all start with the same line of column names")
+    if len({column.casefold() for column in headers[0]}) != len(headers[0]):
+        raise RequestError(f"table {name!r}: its CSV files name a column twice")
+    return headers[0]
+
+
+def _open_text(path: str) -> Any:
+    import gzip
+
+    if path.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return open(path, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index: int) -> OpenedSource:
+    path = os.path.abspath(os.fspath(source.path))
+    if not os.path.isfile(path):
+        raise BadParameter("path", source.path, "the path of a DuckDB database file")
+    try:
+        connection.execute(f"ATTACH {quoted(path)} AS database{index} (READ_ONLY)").fetchall()
+    except Exception:  # what the engine says may quote the file
+        raise_alone(RequestError(f"the database of table {source.table!r} cannot be opened for reading"))
+    relation = f"database{index}.{identifier(source.schema)}.{identifier(source.table)}"
+    return OpenedSource(relation, (path,))
+
+
+class Streamed:
+    """A DuckDB relation of another connection, run again for each scan and read in batches, never held as a whole."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_schema__(self) -> object:
+        return self._relation.limit(0).to_arrow_table().schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self._relation.to_arrow_reader(_BATCH).__arrow_c_stream__(schema)
+
+
+def _frame(name: str, source: object, schema: Schema) -> Any:
+    """Return an object that the engine can read in place: an Arrow table or stream, or a pandas frame."""
+    package = type(source).__module__.split(".")[0]
+    kind = type(source).__name__
+    frame: Any = source
+    if package == "pandas" and kind == "DataFrame":
+        named = [level for level in frame.index.names if level is not None]
+        return frame.reset_index() if named else frame  # the engine does not look at an index
+    if package == "polars" and kind == "DataFrame":
+        from polars import CompatLevel
+
+        return frame.to_arrow(compat_level=CompatLevel.newest())  # the oldest level would copy every text
+    if package == "pyarrow" and kind in {
+        "Table",
+        "RecordBatch",
+        "FileSystemDataset",
+        "InMemoryDataset",
+        "UnionDataset",
+    }:
+        return frame
+    if package in {"duckdb", "_duckdb"} and kind == "DuckDBPyRelation":
+        declared = {column.casefold() for column in schema.columns}
+        wanted = [identifier(column) for column in frame.columns if column.casefold() in declared]
+        return Streamed(frame.project(", ".join(wanted)) if wanted else frame)
+    raise BadParameter(
+        f"source of table {name!r}",
+        kind,
+        "a Parquet or CSV path, a DatabaseTable, a DuckDB relation, or an Arrow, pandas or Polars table",
+    )
+
+
+def _unreadable(name: str) -> RequestError:
+    return RequestError(f"the source of table {name!r} cannot be read")

@@ -1,0 +1,361 @@
+"""Relation -> SQL: what is made of tables before a scan bounds and sums. Made of generated names and constants only.
+
+Each step gives its columns as c0, c1, ... in the order of its schema, held to their facts, and the unit as u. Nothing
+here looks across units: rows of two units never meet in a join, and groups and ranks are taken within a unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Literal
+
+from privet.core.errors import InvariantError
+from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.scan import Sum
+from privet.core.schema import Schema
+from privet.core.unit import unit_columns
+from privet.query.shape import equal_sides, schema_of
+
+from .expressions import Renderer
+from .owners import owner_of
+from .rendered import unified
+from .row_values import Given, clamped, given, physical, sources
+from .text import TYPES, double, keyed_hash
+
+# A join that makes no more pairs of one unit's rows than it may, as SQL. The pairs are counted before they are made.
+#
+# Counting takes time in proportion to a unit's own rows. Only units that could make more pairs than allowed have
+# their rows ordered, by a hash with a key that is fresh for each query: what is kept of a unit depends on its own
+# rows alone.
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a join: its rows, the columns that order them, and what must be equal, all as SQL.
+
+    `owner` is the column that says which unit a row is of, or None for public rows. `numbers` are those of the columns
+    in which 0 and -0 are equal and yet not the same.
+    """
+
+    rows: str
+    owner: str | None
+    columns: Sequence[str]
+    numbers: Sequence[str]
+    keys: Sequence[str]
+    stored: bool
+    """Whether the rows are a table's own, which is read again faster than its rows are kept."""
+
+    def named(self, name: str) -> str:
+        """Return the rows under a name, each with what must be equal: of side a as a0, a1, ..."""
+        keys = "".join(f", {key} AS {name}{index}" for index, key in enumerate(self.keys))
+        return f"{name} AS {'NOT ' if self.stored else ''}MATERIALIZED (SELECT *{keys} FROM ({self.rows}))"
+
+    def order(self, secret: int) -> str:
+        """Return the order in which rows are kept: no two rows that differ in anything tie in it."""
+        owner = [] if self.owner is None else [self.owner]
+        signs = [f"signbit({column})" for column in self.numbers]
+        return ", ".join([keyed_hash([*owner, *self.columns], secret), *self.columns, *signs])
+
+
+def join_sql(
+    left: Side, right: Side, *, kind: Literal["inner", "left"], on: str, columns: Sequence[str], most: int, secret: int
+) -> str:
+    """Return the joined rows, with at most `most` pairs of each unit among those that are alike in their keys.
+
+    With m(k) the rows of the right side for a key k, of the unit or public, and m at most M, a unit with n left rows
+    makes at most n * M pairs: only where M > 1 and that is above `most`, its pairs are counted exactly, as the sum of
+    m(k) over its left rows, in their order. A row before which t pairs are made is kept if t < most, and meets the
+    first most - t rows of its key.
+
+    Guarantee: the rows of a unit in the result are a function of its own rows on both sides, of public rows and of
+    `secret`, not of the order in which they are read; their number is at most max(most, n), and in a left join n more.
+    """
+    if left.owner is None or most < 1 or len(left.keys) != len(right.keys):
+        raise InvariantError("pairs are counted for each unit, over the same keys on both sides")
+    u, v = left.owner, right.owner
+    a, b = ([f"{side}{index}" for index in range(len(left.keys))] for side in "ab")
+    alike = [f"{mine} = {other}" for mine, other in zip(a, b, strict=True)]
+    owned = [] if v is None else [v]
+    same = [] if v is None else [f"{u} = {v}"]
+    some = f" WHERE {' AND '.join(f'{key} IS NOT NULL' for key in b)}" if b else ""
+    steps = []
+    if v is not None and b:
+        # to count by unit is cheaper than by key, too; it leaves few to look at
+        steps.append(f"l AS MATERIALIZED ({_large(f'SELECT {v}, count(*) AS m FROM b GROUP BY {v}', u, same, most)})")
+        some = f" SEMI JOIN l ON b.{v} = l.{u}{some}"
+    many = f"SELECT {', '.join([*owned, 'count(*) AS m'])} FROM b{some}{_group([*owned, *b])}"
+    widest = f"SELECT {', '.join([*owned, 'max(m) AS m'])} FROM ({many}){_group(owned)}"
+    steps.append(f"s AS MATERIALIZED ({_large(widest, u, same, most)})")
+    theirs = "b" if v is None else f"(SELECT b.* FROM b SEMI JOIN s ON b.{v} = s.{u})"
+    counts = f"SELECT {', '.join([*owned, *b, 'count(*) AS m'])} FROM {theirs}{_group([*owned, *b])}"
+    counted = [f"a.{u} = g.{v}"] if v is not None else []
+    counted += [f"a.{mine} = g.{other}" for mine, other in zip(a, b, strict=True)]
+    mine = f"SELECT a.*, coalesce(g.m, 0) AS m FROM (SELECT a.* FROM a SEMI JOIN s USING ({u})) AS a LEFT JOIN g ON "
+    mine += _all(counted)
+    over = f"PARTITION BY {u} ORDER BY {left.order(secret)} ROWS UNBOUNDED PRECEDING"
+    before = f"SELECT *, sum(m) OVER ({over}) - m AS t FROM ({mine})"
+    kept = f"SELECT * FROM ({before}) WHERE t < {most}{' OR m = 0' if kind == 'left' else ''}"
+    within = f"PARTITION BY {', '.join([*owned, *b])} " if owned or b else ""
+    placed = f"SELECT *, row_number() OVER ({within}ORDER BY {right.order(secret)}) AS i FROM {theirs}"
+    word = "JOIN" if kind == "inner" else "LEFT JOIN"
+    shown = ", ".join(columns)
+    # an ANTI JOIN could be put off until all pairs are made, for the engine orders joins as it likes; but not this: who
+    # a row joins as is known only after it
+    small = f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN (SELECT {u} AS x FROM s) ON {u} = x"
+    small = f"SELECT * FROM ({small}) WHERE w IS NOT NULL"
+    as_one = [] if v is None else [f"w = {v}"]
+    return (
+        f"WITH {', '.join([left.named('a'), right.named('b'), *steps])}, g AS ({counts}) "
+        f"SELECT {shown} FROM ({small}) {word} b ON {_all([*as_one, on])} UNION ALL "
+        f"SELECT {shown} FROM ({kept}) {word} ({placed}) ON {_all([*same, *alike, f'i <= {most} - t', on])}"
+    )
+
+
+def _large(widest: str, unit: str, same: Sequence[str], most: int) -> str:
+    """Return the units whose rows could make more than `most` pairs, if each met as many rows as the widest key has."""
+    met = f"SELECT {unit} FROM a JOIN (SELECT * FROM ({widest}) WHERE m > 1) ON {_all(same)}"
+    return f"{met} GROUP BY {unit} HAVING count(*) > {most} // min(m)"
+
+
+def _group(columns: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(columns)}" if columns else ""
+
+
+def _all(conditions: Sequence[str]) -> str:
+    return " AND ".join(f"({one})" for one in conditions if one) or "true"
+
+
+# What is computed within one unit, as SQL: groups and ranks over rows that carry their unit as u.
+#
+# Sums are of integers, and ranks are over orders that leave ties between equal rows only; so the result is a function
+# of the unit's rows, whatever order they are read in.
+
+
+def _key(renderer: Renderer, expression: Expression) -> str:
+    made = renderer.render(expression)
+    return f"({made.sql} + 0e0)" if made.kind == "number" else made.sql  # -0.0 and 0.0 are one value
+
+
+def group_sql(relation: GroupWithin, source: Schema, made: Schema, rows: str, *, owner: list[str]) -> str:
+    """Return one row for each unit and key, from rows u, c0, ...; `owner` is ["u"], or nothing for public rows."""
+    renderer = Renderer(sources(source))
+    keys = [f"k{index}" for index in range(len(relation.keys))]
+    several = [_Part(one, index, renderer) for index, one in enumerate(relation.aggregates)]
+    first = [*owner, *(f"{_key(renderer, one)} AS {k}" for k, (_, one) in zip(keys, relation.keys, strict=True))]
+    first += [layer for part in several for layer in part.first]
+    where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
+    sql = f"SELECT {', '.join(first)} FROM ({rows}){where}"
+    second = [*owner, *keys, *(layer for part in several for layer in part.second)]
+    sql = f"SELECT {', '.join(second)} FROM ({sql})"
+    by = ", ".join([*owner, *keys])
+    sql = f"SELECT {', '.join([by, *(part.total for part in several)])} FROM ({sql}) GROUP BY {by}"
+    sql = f"SELECT {', '.join([by, *(part.value for part in several)])} FROM ({sql})"
+    places = [*keys, *(f"a{index}" for index in range(len(several)))]
+    columns = [
+        f"{clamped(place, column)} AS c{index}"
+        for index, (place, column) in enumerate(zip(places, made.columns.values(), strict=True))
+    ]
+    return f"SELECT {', '.join([*owner, *columns])} FROM ({sql})"
+
+
+def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, *, owner: list[str]) -> str:
+    """Return the rows with one more column, computed among those of the same unit and partition."""
+    renderer = Renderer(sources(source))
+    own = [f"c{index}" for index in range(len(source.columns))]
+    parts = [f"p{index}" for index in range(len(relation.partition))]
+    places = [f"o{index}" for index in range(len(relation.order))]
+    inner = [f"{_key(renderer, one)} AS {p}" for p, one in zip(parts, relation.partition, strict=True)]
+    inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
+    if relation.argument is not None:
+        inner.append(f"{renderer.render(relation.argument).sql} AS a")
+    order = [_term(place, one) for place, one in zip(places, relation.order, strict=True)]
+    if relation.function in {"row_number", "lag", "lead"}:
+        order += own  # rows that tie in all of their columns are the same
+    function = {"lag": f"lag(a, {relation.places})", "lead": f"lead(a, {relation.places})"}.get(
+        relation.function, f"{relation.function}()"
+    )
+    partition = ", ".join([*owner, *parts])
+    over = f"PARTITION BY {partition} ORDER BY {', '.join(order)}" if order else f"PARTITION BY {partition}"
+    sql = f"SELECT {', '.join([*owner, *own, *inner])} FROM ({rows})"
+    sql = f"SELECT {', '.join([*owner, *own])}, {function} OVER ({over}) AS n FROM ({sql})"
+    last = clamped("n", made.columns[relation.name])
+    return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM ({sql})"
+
+
+class _Part:
+    """One aggregate within a unit, in layers: what each needs of a row, its sum over rows, its value."""
+
+    def __init__(self, one: Within, index: int, renderer: Renderer) -> None:
+        self.index = index
+        self.given: Given | None = None
+        self.first: list[str] = []
+        self.second: list[str] = []
+        kept = ""
+        if one.where is not None:
+            self.first.append(f"{renderer.render(one.where).sql} AS b{index}")
+            self.second.append(f"b{index}")
+            kept = f" FILTER (WHERE b{index})"
+        x = f"x{index}"
+        if one.function in {"sum", "avg"}:
+            self._sum(one, kept, renderer)
+            return
+        if one.argument is not None:
+            self.first.append(f"{_key(renderer, one.argument)} AS {x}")
+            self.second.append(x)
+        form = {"count_rows": "count(*)", "count": f"count({x})", "count_distinct": f"count(DISTINCT {x})"}
+        self.total = f"{form.get(one.function) or f'{one.function}({x})'}{kept} AS t{index}"
+        self.value = f"t{index} AS a{index}"
+
+    def _sum(self, one: Within, kept: str, renderer: Renderer) -> None:
+        index = self.index
+        if one.argument is None or one.step is None:
+            raise InvariantError("a sum within a unit has an argument and a step")
+        low, high = renderer.render(one.argument).argument.typed.bounds
+        if low is None or high is None:
+            raise InvariantError("a sum within a unit has bounds")
+        ends = (floor(low / one.step), -floor(-high / one.step))
+        found = given(Sum(one.argument, *ends, step=one.step), index, renderer)
+        if found.x is None or found.y is None:
+            raise InvariantError("a sum within a unit is over a column")
+        self.first.append(f"{found.x} AS x{index}")
+        self.second.append(f"{found.y} AS y{index}")
+        self.total = f"sum({found.value}){kept} AS t{index}, count({found.value}){kept} AS n{index}"
+        whole = renderer.render(one.argument).kind == "integer"
+        if whole and one.function == "sum":
+            self.value = f"TRY_CAST(t{index} AS {TYPES['integer']}) AS a{index}"
+            return
+        inverse = 1 / one.step
+        scale = f"/ {double(inverse)}" if inverse.denominator == 1 else f"* {double(one.step)}"
+        number = f"CAST(t{index} AS DOUBLE)"
+        if one.function == "avg":
+            number = f"({number} / CAST(n{index} AS DOUBLE))"
+        self.value = f"CASE WHEN n{index} > 0 THEN {number} {scale} END AS a{index}"
+
+
+def _term(place: str, one: By) -> str:
+    nulls = "FIRST" if one.nulls_first else "LAST"
+    return f"{place} {'DESC' if one.descending else 'ASC'} NULLS {nulls}"
+
+
+def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> str:
+    """Return what stands after FROM: a table's own name, or a sub-query with columns u, c0, c1, ...
+
+    `tables` are the stored ones, with their links followed, and `names` what the engine calls them. `secret` is 128
+    fresh random bits, by which pairs are chosen where a unit's rows make too many.
+
+    Guarantee: that of `privet.query.shape.schema_of`, which is asked for every step.
+    """
+    if isinstance(relation, str):
+        return names[relation]
+    return f"({_Writer(tables, names, secret).write(relation)})"
+
+
+class _Writer:
+    def __init__(self, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> None:
+        self.tables = tables
+        self.names = names
+        self.secret = secret
+
+    def write(self, relation: Relation) -> str:
+        match relation:
+            case str():
+                return self._stored(relation)
+            case Derive():
+                return self._derive(relation)
+            case Join():
+                return self._join(relation)
+            case GroupWithin():
+                source, made = self.schema(relation.source), self.schema(relation)
+                return group_sql(relation, source, made, self.write(relation.source), owner=_carried(source))
+            case Rank():
+                source, made = self.schema(relation.source), self.schema(relation)
+                return rank_sql(relation, source, made, self.write(relation.source), owner=_carried(source))
+            case Union():
+                return self._union(relation)
+        raise InvariantError("an unknown kind of relation")
+
+    def schema(self, relation: Relation) -> Schema:
+        return schema_of(relation, self.tables)
+
+    def _stored(self, name: str) -> str:
+        schema = self.tables[name]
+        columns = [f"{clamped(f'r.{c}', schema.columns[n])} AS {c}" for n, c in physical(schema).items()]
+        if not _carried(schema):
+            return f"SELECT {', '.join(columns)} FROM {self.names[name]} AS r"
+        owner, known = owner_of(schema, "r.")
+        return f"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r WHERE {known}"
+
+    def _derive(self, relation: Derive) -> str:
+        source, made = self.schema(relation.source), self.schema(relation)
+        renderer, unit = Renderer(sources(source)), _carried(source)
+        first, last = list(unit), list(unit)
+        for index, (name, one) in enumerate(relation.columns):
+            first.append(f"{renderer.render(one).sql} AS c{index}")
+            # a column of the source is held to its facts there; what is computed is held to them here
+            last.append(
+                f"c{index}" if isinstance(one, ColumnRef) else f"{clamped(f'c{index}', made.columns[name])} AS c{index}"
+            )
+        where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
+        sql = f"SELECT {', '.join(first)} FROM ({self.write(relation.source)}){where}"
+        return f"SELECT {', '.join(last)} FROM ({sql})"
+
+    def _join(self, join: Join) -> str:
+        left, right = self.schema(join.left), self.schema(join.right)
+        both = bool(_carried(left) and _carried(right))
+        mine, theirs = physical(left), physical(right)
+        made = physical(self.schema(join))
+        renamed = [f"{theirs[column]} AS {made[name]}" for name, column in join.names]
+        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({self.write(join.right)})"
+        renderer = Renderer(sources(self.schema(join)))
+        on = "" if join.on is None else renderer.render(join.on).sql
+        columns = [*_carried(left), *mine.values(), *(made[name] for name, _ in join.names)]
+        rows = self.write(join.left)
+        if join.most is None or not _carried(left):
+            conditions = [*(["u = v"] if both else []), *([on] if on else [])]
+            kind = "JOIN" if join.kind == "inner" else "LEFT JOIN"
+            return f"SELECT {', '.join(columns)} FROM ({rows}) {kind} ({other}) ON {' AND '.join(conditions) or 'true'}"
+        alike = [_alike(renderer, one, other) for one, other in equal_sides(join, left)]
+        first = Side(
+            rows, "u", list(mine.values()), _numbers(left, mine), [x for x, _ in alike], isinstance(join.left, str)
+        )
+        called = {column: made[name] for name, column in join.names}
+        second = Side(
+            other,
+            "v" if both else None,
+            list(called.values()),
+            _numbers(right, called),
+            [y for _, y in alike],
+            isinstance(join.right, str),
+        )
+        return join_sql(first, second, kind=join.kind, on=on, columns=columns, most=join.most, secret=self.secret)
+
+    def _union(self, relation: Union) -> str:
+        made = self.schema(relation)
+        parts = []
+        for source in relation.sources:
+            schema = self.schema(source)
+            columns = _carried(schema)
+            for index, (own, column) in enumerate(zip(schema.columns.values(), made.columns.values(), strict=True)):
+                wider = f"CAST(c{index} AS {TYPES[column.kind]}) AS c{index}"
+                columns.append(f"c{index}" if own.kind == column.kind else wider)
+            parts.append(f"SELECT {', '.join(columns)} FROM ({self.write(source)})")
+        return " UNION ALL ".join(parts)
+
+
+def _alike(renderer: Renderer, one: Expression, other: Expression) -> tuple[str, str]:
+    """Return two sides of an equality, of one kind; 0 and -0 are equal."""
+    kind, (x, y) = unified("equal", [renderer.render(one), renderer.render(other)])
+    return (f"({x} + 0e0)", f"({y} + 0e0)") if kind == "number" else (x, y)
+
+
+def _numbers(schema: Schema, names: Mapping[str, str]) -> list[str]:
+    """Return the generated names of the columns that hold doubles."""
+    return [names[name] for name, column in schema.columns.items() if column.kind == "number" and name in names]
+
+
+def _carried(schema: Schema) -> list[str]:
+    """Return the unit's column, where the rows of a relation have a unit."""
+    return ["u"] if unit_columns(schema.unit) else []

@@ -1,0 +1,417 @@
+"""Questions about what clamping and bounding take away from another question. Public: made from its tree alone.
+
+They are ordinary questions, planned, bounded and charged like any other: the planner proves how far one unit can move
+each of their sums, and nothing here needs a proof of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privet.answer import Answer
+from privet.core.errors import RequestError
+from privet.core.estimate import Estimate
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.numbers import Number
+from privet.core.records import Receipt
+from privet.core.scan import Norm, Truncate
+from privet.core.schema import ColumnFacts as Facts
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import Person, unit_columns
+from privet.planner.derive import columns_of
+from privet.planner.make import make_plan
+from privet.planner.plan import Plan
+from privet.planner.stability import Rule
+from privet.query.frame import Frame
+from privet.query.functions import typed
+from privet.query.join import standing_on
+from privet.query.nodes import AggregateCall, Output, Query, Step
+from privet.query.normal import conjunction, text
+from privet.query.rows import OVER_NUMBERS, aggregate
+from privet.query.shape import typical_of
+from privet.query.terms import Term, col, count, count_units
+from privet.query.terms import sum as total
+
+from .batches import Several
+from .request import Question, check_bounds, read_question, spend_of
+
+SHARES = (Fraction(1, 100), Fraction(99, 100))
+"""Between these quantiles lies what better bounds would hold."""
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """A clamp of a question: what is clamped to which ends, what it may be before by declared facts, and for what.
+
+    A column is clamped to its declared bounds as it is read, so nobody can tell a value at an end from one beyond it;
+    where the question itself clamps more narrowly (`at_ends` is false), what lies beyond can be counted.
+    """
+
+    value: Expression
+    clamped: Expression
+    low: Fraction | None
+    high: Fraction | None
+    at_ends: bool
+    outer: tuple[Fraction | None, Fraction | None]
+    function: str
+    where: Expression | None
+
+    @property
+    def name(self) -> str:
+        """What is clamped, in the words of a question."""
+        return self.value.name if isinstance(self.value, ColumnRef) else text(self.value)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether declared facts bound what is clamped, so that it can be asked about without the clamp."""
+        return None not in self.outer
+
+
+def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
+    """Return the clamps that a question's aggregates stand on, each once."""
+    facts = typical_of(query.table, tables).columns
+    found: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
+    for asked in query.aggregates:
+        if asked.function not in OVER_NUMBERS:
+            continue
+        for given in (asked.argument, asked.other):
+            for clamp in () if given is None else _clamps(given, asked, facts):
+                found.setdefault((clamp.value, clamp.low, clamp.high), clamp)
+    return tuple(found.values())
+
+
+def _clamps(given: Expression, asked: AggregateCall, facts: Mapping[str, Facts]) -> list[Clamp]:
+    inner, low, high = _peeled(given)
+    if inner != given:
+        outer = typed(inner, facts).bounds
+        return [Clamp(inner, given, low, high, False, outer, asked.function, asked.where)]
+    found = []
+    for name in sorted(columns_of(given)):
+        column = ColumnRef(name)
+        ends = typed(column, facts).bounds
+        if typed(column, facts).kind in ("integer", "number") and None not in ends:
+            found.append(Clamp(column, column, *ends, True, ends, asked.function, asked.where))
+    return found
+
+
+def _peeled(given: Expression) -> tuple[Expression, Fraction | None, Fraction | None]:
+    """Return an expression without the LEAST and GREATEST of a constant around it, and the constants."""
+    low: Fraction | None = None
+    high: Fraction | None = None
+    while isinstance(given, Call) and given.function in ("least", "greatest") and len(given.arguments) == 2:
+        constants = [one for one in given.arguments if isinstance(one, Literal)]
+        others = [one for one in given.arguments if not isinstance(one, Literal)]
+        if len(constants) != 1 or isinstance(constants[0].value, (bool, str)):
+            break
+        value = constants[0].value
+        if not isinstance(value, (int, Fraction)):
+            break
+        end = Fraction(value)
+        if given.function == "least":
+            high = end if high is None else min(high, end)
+        else:
+            low = end if low is None else max(low, end)
+        given = others[0]
+    return given, low, high
+
+
+def clamping_question(query: Query, clamps: tuple[Clamp, ...]) -> Query:
+    """Return a question about all rows of another: which part of them lies beyond each clamp, and where most lie."""
+    aggregates: list[AggregateCall] = []
+    outputs: list[Output] = []
+
+    def ask(name: str, function: str, of: Expression | None, where: Expression | None, share: str = "") -> None:
+        options: tuple[tuple[str, int | str], ...] = (("share", share),) if share else ()
+        aggregates.append(AggregateCall(name, function, of, where, options))
+
+    for index, clamp in enumerate(clamps):
+        ask(f"n{index}", "count", clamp.value, clamp.where)
+        names = {"below": (clamp.low, "less"), "above": (clamp.high, "greater")}
+        for name, (end, relation) in names.items():
+            if end is None:
+                continue
+            beyond = Call(f"{relation}_equal" if clamp.at_ends else relation, (clamp.value, _constant(end)))
+            ask(f"{name}{index}", "count_rows", None, conjunction(clamp.where, beyond))
+            part = Call("divide", (ColumnRef(f"{name}{index}"), ColumnRef(f"n{index}")))
+            outputs.append(Output(f"{name}{index}", part))
+        if not clamp.bounded:
+            continue
+        for place, share in enumerate(SHARES):
+            ask(f"quantile{index}_{place}", "quantile", clamp.value, clamp.where, str(share))
+            outputs.append(Output(f"quantile{index}_{place}", ColumnRef(f"quantile{index}_{place}")))
+        if not clamp.at_ends and clamp.function in ("sum", "avg"):
+            for name, one in (("clamped", clamp.clamped), ("unclamped", clamp.value)):
+                ask(f"{name}{index}", clamp.function, one, clamp.where)
+                outputs.append(Output(f"{name}{index}", ColumnRef(f"{name}{index}")))
+    return Query(query.table, (), tuple(aggregates), query.where, (Step(tuple(outputs)),))
+
+
+def bounding_question(plan: Plan, tables: Mapping[str, Schema]) -> Query | None:
+    """Return a question about the people of another: which part of them gives more than it lets count.
+
+    None where nobody's rows are cut or scaled together: each row is its own unit, or a window of time is.
+    """
+    bounding = bounding_of(plan)
+    if bounding is None:
+        return None
+    schema = plan.passes[0].scan.schema
+    source = standing_on(plan.query.table, tables, {name: ColumnRef(name) for name in schema.columns})
+    rows, names = Frame(source, plan.query.where), {}
+    for index, key in enumerate(plan.query.keys):
+        names[f"key_{index}"] = Term(key.expression)
+    if not names:
+        people = rows.per_unit(given=count())
+        beyond = col("given") > (bounding.rows if isinstance(bounding, Truncate) else _rows_of(bounding))
+    else:
+        units = {name: col(name) for name in unit_columns(schema.unit)}
+        cells = rows.select(**units, **names).per_unit(*names, given=count())
+        if isinstance(bounding, Truncate):
+            people = cells.per_unit(groups=count(), most=Term(aggregate("max", ColumnRef("given"))))
+            beyond = (col("groups") > bounding.groups) | (col("most") > bounding.rows)
+        else:
+            power = col("given") if bounding.order == 1 else col("given") * col("given")
+            people = cells.per_unit(norm=total(power))
+            beyond = col("norm") > bounding.limit
+    asked = people.agg(people=count_units(), beyond=count_units(where=beyond))
+    return asked.select(beyond=col("beyond") / col("people")).query()
+
+
+def bounding_of(plan: Plan) -> Norm | Truncate | None:
+    """Return how a plan bounds what people give, where it does."""
+    for one in plan.passes:
+        bounding = one.scan.bounding
+        if (
+            isinstance(one.scan.schema.unit, Person)
+            and isinstance(bounding, (Norm, Truncate))
+            and not one.scan.distinct
+        ):
+            return bounding
+    return None
+
+
+def _rows_of(bounding: Norm) -> int:
+    """Return how many rows in one cell a norm lets count in full."""
+    return bounding.limit if bounding.order == 1 else math.isqrt(bounding.limit)
+
+
+def _constant(end: Fraction) -> Literal:
+    return Literal(int(end) if end.denominator == 1 else end)
+
+
+# What clamping and bounding take away: asked about on request, charged like any question, and told with advice.
+
+
+_MANY, _FEW = 0.05, 0.01
+"""A larger part beyond a bound than the first calls for a wider one, a smaller part than the second for a narrower."""
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """Which part of the rows lies beyond each end of a clamp, and what the answer would be without it, if known.
+
+    `middle` are the 1% and the 99% quantile of what is clamped.
+    """
+
+    clamp: Clamp
+    below: Estimate | None
+    above: Estimate | None
+    middle: tuple[Estimate, Estimate] | None
+    clamped: Estimate | None
+    unclamped: Estimate | None
+
+    def lines(self) -> Iterator[str]:
+        """Yield what was found, and advice on better bounds."""
+        name, where = self.clamp.name, "at or " if self.clamp.at_ends else ""
+        for part, end, side in ((self.below, self.clamp.low, "below"), (self.above, self.clamp.high, "above")):
+            if part is not None and end is not None:
+                yield f"About {_part(part)} of the rows have {name} {where}{side} {float(end):,.6g}."
+        if self.clamped is not None and self.unclamped is not None:
+            function = self.clamp.function.upper()
+            yield (
+                f"{function} of {name} is {_number(self.clamped)} as it is clamped, and {_number(self.unclamped)} "
+                f"without."
+            )
+        yield from self._advice()
+
+    def _advice(self) -> Iterator[str]:
+        much = [part for part in (self.below, self.above) if part is not None and part.low > _MANY]
+        little = all(part is None or part.high < _FEW for part in (self.below, self.above))
+        if much and self.clamp.at_ends:
+            yield f"Wider bounds for {self.clamp.name}, if such are public, would lose less and need more noise."
+        elif much:
+            yield f"A wider clamp of {self.clamp.name} would lose less and need more noise."
+        low, high = self.clamp.low, self.clamp.high
+        if self.middle is None or not (much or little) or low is None or high is None:
+            return
+        bottom, top = (one.value for one in self.middle)
+        if self.clamp.function == "sum":
+            now, then = max(abs(low), abs(high)), max(abs(bottom), abs(top))
+        else:
+            now, then = high - low, top - bottom
+        if top > bottom and now and (not little or then < 0.9 * float(now)):
+            yield (
+                f"Bounds of {bottom:,.4g} to {top:,.4g} hold about 98 of 100 rows, with {then / float(now):.0%} of the "
+                f"noise."
+            )
+
+
+@dataclass(frozen=True, repr=False)
+class Clipping:
+    """What clamping and bounding take away from a question: estimates with intervals, what they cost, and advice."""
+
+    columns: tuple[Clamped, ...]
+    beyond: Estimate | None
+    bounding: Norm | Truncate | None
+    cost: dict[str, float]
+    receipt: Receipt
+    confidence: float
+
+    def lines(self) -> list[str]:
+        """Return what was found, in sentences."""
+        found = [line for one in self.columns for line in one.lines()]
+        if self.beyond is not None:
+            what = "scaled down" if isinstance(self.bounding, Norm) else "cut"
+            found.append(f"About {_part(self.beyond)} of the people give more than counts in full, and are {what}.")
+            if self.beyond.low > _MANY:
+                found.append("A larger contribution would lose less of what they give, and need more noise.")
+            elif self.beyond.high < _FEW:
+                found.append("Hardly anyone does: a smaller contribution would need less noise, and cut more of them.")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON can hold."""
+        return {
+            "clamped": [
+                {
+                    "value": one.clamp.name,
+                    "low": None if one.clamp.low is None else float(one.clamp.low),
+                    "high": None if one.clamp.high is None else float(one.clamp.high),
+                    "below": _plain(one.below),
+                    "above": _plain(one.above),
+                    "middle": None if one.middle is None else [_plain(end) for end in one.middle],
+                    "answer": _plain(one.clamped),
+                    "answer_without": _plain(one.unclamped),
+                }
+                for one in self.columns
+            ],
+            "people_beyond": _plain(self.beyond),
+            "confidence": self.confidence,
+            "cost": self.cost,
+            "entry": self.receipt.entry,
+            "lines": self.lines(),
+        }
+
+    def __repr__(self) -> str:
+        price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost.items())
+        return "\n".join(
+            [*self.lines(), f"Intervals hold the noise with {self.confidence:.3g} probability. Cost {price}."]
+        )
+
+
+class Clipped(Several):
+    """A road on which one may ask what clamping and bounding take away."""
+
+    def clipping(
+        self,
+        question: Question,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: Number | None = 0.95,
+        key: str | None = None,
+    ) -> Clipping:
+        """Return a private estimate of what clamping and bounding take away from a question, and advice on bounds.
+
+        Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
+        are of all rows that it is about, and of all people, whatever its groups.
+        """
+        with self._pace.asking():
+            check_bounds(bound, contribution)
+            query, _ = read_question(question, self._schemas, self._views)
+            spend = spend_of(self._budget, epsilon, rho)
+            plan = make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
+            clamps = clamps_of(query, self._schemas)
+            people = bounding_question(plan, self._schemas)
+            questions: list[Question] = [
+                *([clamping_question(query, clamps)] if clamps else []),
+                *([people] if people else []),
+            ]
+            if not questions:
+                raise RequestError(
+                    "nothing is clamped or bounded here: each row counts once, and in full; every interval covers the "
+                    "noise"
+                )
+            options: dict[str, Any] = {"bound": bound, "contribution": contribution}
+            batch = self.plan_all(questions, epsilon=epsilon, rho=rho, **options)
+            answers = list(self.run_all(batch, confidence=confidence, key=key))
+            columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
+            beyond = _share(answers[-1], "beyond") if people else None
+            return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
+
+
+def _read(clamp: Clamp, index: int, answer: Answer) -> Clamped:
+    ends = [_estimate(answer, f"quantile{index}_{place}") for place in (0, 1)]
+    bottom, top = ends
+    return Clamped(
+        clamp,
+        _share(answer, f"below{index}"),
+        _share(answer, f"above{index}"),
+        None if bottom is None or top is None else (bottom, top),
+        _estimate(answer, f"clamped{index}"),
+        _estimate(answer, f"unclamped{index}"),
+    )
+
+
+def _estimate(answer: Answer, name: str) -> Estimate | None:
+    """Return a number of an answer with its interval; None where it was not asked for."""
+    for series in answer.series:
+        if series.name == name and series.low is not None and series.high is not None and series.error is not None:
+            value = math.nan if series.values[0] is None else float(series.values[0])
+            return Estimate(
+                value=value,
+                low=series.low[0],
+                high=series.high[0],
+                confidence=answer.confidence,
+                standard_error=series.error[0],
+                covers="the noise",
+            )
+    return None
+
+
+def _share(answer: Answer, name: str) -> Estimate | None:
+    """Return a part of a whole: its interval lies between nothing and all, and is both where nothing is known."""
+    found = _estimate(answer, name)
+    if found is None:
+        return None
+    low, high = (0.0 if math.isnan(found.low) else found.low), (1.0 if math.isnan(found.high) else found.high)
+    low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+    return Estimate(
+        value=found.value,
+        low=low,
+        high=max(low, high),
+        confidence=found.confidence,
+        standard_error=found.standard_error,
+        covers=found.covers,
+    )
+
+
+def _part(part: Estimate) -> str:
+    shown = min(max(part.value, 0.0), 1.0) if not math.isnan(part.value) else part.high
+    return f"{shown * 100:.3g}% ({part.low * 100:.3g}% to {part.high * 100:.3g}%)"
+
+
+def _number(one: Estimate) -> str:
+    return f"{one.value:,.6g} ({one.low:,.6g} to {one.high:,.6g})"
+
+
+def _plain(one: Estimate | None) -> dict[str, float | None] | None:
+    if one is None:
+        return None
+    numbers = {"value": one.value, "low": one.low, "high": one.high}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -1,0 +1,74 @@
+"""When an answer is handed over: on a grid of time, where one is set, so that how long it took says little.
+
+How long a question takes depends on the data. A caller who waits for a fresh answer, or for its failure, sees only
+how many steps of the grid have passed. What was stored, or is refused unread, need not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from privet.core.errors import BadParameter
+from privet.core.numbers import rational
+
+LONGEST_STEP = 3600
+
+
+class Pace:
+    """Hands over at the next multiple of `step` seconds since the question; at once where there is no step."""
+
+    def __init__(
+        self,
+        step: Fraction | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.step, self._clock, self._sleep = step, clock, sleep
+        self._asked = threading.local()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Hold back what comes out of the block, answer or error, if it is `fresh`; the outermost block decides."""
+        if self.step is None or getattr(self._asked, "start", None) is not None:
+            yield
+            return
+        self._asked.start, self._asked.fresh = self._clock(), False
+        try:
+            yield
+        except Exception:
+            self._wait(self.step)
+            raise
+        else:
+            self._wait(self.step)
+        finally:
+            self._asked.start = None
+
+    def fresh(self) -> None:
+        """Say that what this thread asks depends on data that is read for it, or on when others had read theirs."""
+        self._asked.fresh = True
+
+    def _wait(self, step: Fraction) -> None:
+        if not self._asked.fresh:
+            return
+        start = self._asked.start
+        passed = Fraction(self._clock()) - Fraction(start)
+        until = max(1, -(-passed // step)) * step
+        while passed < until:  # a sleep may end early
+            self._sleep(float(until - passed))
+            passed = Fraction(self._clock()) - Fraction(start)
+
+
+def read_step(value: object) -> Fraction | None:
+    """Return a step of time in seconds, None for none; refuses values that are not a duration from 0 to an hour."""
+    if value is None:
+        return None
+    allowed = f"a number of seconds above 0 and up to {LONGEST_STEP:,}, or left out: then nothing waits"
+    step = rational(value, "time_step", allowed)
+    if not 0 < step <= LONGEST_STEP:
+        raise BadParameter("time_step", value, allowed)
+    return step

@@ -1,0 +1,202 @@
+"""The rules that a ledger is opened with, and the checks that need no history: names, times, the cost of one query."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from privet.accounting.cost import epsilon as epsilon_at
+from privet.accounting.cost import within
+from privet.accounting.filters import open_filter
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported
+from privet.core.event import Event, Exact
+from privet.core.given import called, moment
+from privet.core.numbers import open_probability
+from privet.core.rounding import float_down, float_up
+
+from .account import check_amounts, make_cap
+from .chain import canonical
+from .entries import Opened, Time
+from .state import State
+
+# The rules that a ledger is opened with, and the checks that need no history: names, times, the cost of one query.
+
+
+KEYS_SHARE = Fraction(1, 2)
+"""The part of an account's delta that may be spent on discovering keys, over all of its queries."""
+
+LARGEST_STEP_BACK = datetime.timedelta(minutes=1)
+"""How far a machine's clock may be behind the last entry, which another machine may have written."""
+
+_LONGEST_NAME = 200
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+Clock = Callable[[], Time]
+
+
+def utc_now() -> Time:
+    """Return the time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def next_time(clock: Clock, state: State) -> Time:
+    """Return the time for the next entry: never before the last one's, and refused where the clocks are apart."""
+    now = called(clock, "clock")
+    if not isinstance(now, datetime.datetime) or now.tzinfo is None:
+        raise BadParameter("clock", now, "a function that returns a datetime.datetime with a time zone")
+    if state.time is None or now >= state.time:
+        return now
+    if state.time - now > LARGEST_STEP_BACK:
+        raise LedgerError(
+            "the ledger's last entry lies in this machine's future, so one clock is wrong; "
+            "set the clocks of all machines that share the ledger"
+        )
+    return state.time
+
+
+def make_rules(
+    budget: object,
+    *,
+    per_query: Budget | None = None,
+    expires: Time | None = None,
+    keys_share: object = KEYS_SHARE,
+    ledger: str,
+) -> Opened:
+    """Return the first entry of a new ledger."""
+    share = open_probability(keys_share, "keys_share")
+    return Opened(ledger, make_cap(budget, share), read_limit(per_query), read_expiry(expires))
+
+
+def read_caps(analysts: object) -> Mapping[str, Budget]:
+    """Return analysts' caps by name."""
+    allowed = "a mapping of names to budgets"
+    if analysts is None:
+        return {}
+    if not isinstance(analysts, Mapping):
+        raise BadParameter("analysts", type(analysts).__name__, allowed)
+    for name, cap in analysts.items():
+        read_name(name, "analysts")
+        if not isinstance(cap, (Pure, Approximate, Zcdp)):
+            raise BadParameter("analysts", cap, allowed)
+    return analysts
+
+
+def read_limit(per_query: object) -> Budget | None:
+    """Return the most that one query may cost; None where there is no such limit."""
+    if per_query is None:
+        return None
+    if isinstance(per_query, (Pure, Approximate, Zcdp)):
+        check_amounts(per_query, "per_query")
+        return per_query
+    raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
+
+
+def read_name(value: object, parameter: str) -> str:
+    """Return a name, a digest, a key or a reason: text that is not empty, not long and of whole characters."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME or _NO_CHARACTER.search(value):
+        raise BadParameter(parameter, value, f"text of 1 to {_LONGEST_NAME} characters")
+    return value
+
+
+def read_text(value: object, parameter: str = "text") -> str:
+    """Return text of any length, of whole characters."""
+    if not isinstance(value, str) or _NO_CHARACTER.search(value):
+        raise BadParameter(parameter, value, "text, of whole characters")
+    return value
+
+
+def read_labels(versions: object) -> tuple[tuple[str, str], ...]:
+    """Return the labels of tables' versions, by the tables' names."""
+    if versions is None:
+        return ()
+    if not isinstance(versions, Mapping):
+        raise BadParameter("versions", type(versions).__name__, "a mapping of tables to labels")
+    labels = ((read_text(name, "versions"), read_text(label, "versions")) for name, label in versions.items())
+    return tuple(sorted(labels))
+
+
+def read_facts(value: object) -> str | None:
+    """Return what is public about a plan as the text of a JSON object; None where nothing is told."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, Mapping):
+            return canonical(dict(value))
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
+
+
+def read_expiry(expires: object) -> Time | None:
+    """Return when spending ends, to the microsecond, in UTC."""
+    if expires is None:
+        return None
+    return moment(expires, "expires")
+
+
+def check_query(event: Event, most: Budget | None) -> None:
+    """Raise unless one query by itself stays within the most that one may cost."""
+    cost: Exact
+    match most:
+        case None:
+            return
+        case Pure(epsilon=cap):
+            measure, cost = "epsilon", event.pure()
+        case Zcdp(rho=cap):
+            measure, cost = "rho", event.rho()
+        case Approximate(epsilon=cap, delta=delta):
+            if within(event, cap, delta):
+                return
+            measure, cost = "epsilon", epsilon_at(event, delta)
+    if math.isinf(cost) or (event.slack() > 0 and not isinstance(most, Approximate)):
+        raise Unsupported(f"the cost of this cannot be put as that of one query may be, which is {most.describe()}")
+    if cost > cap:
+        raise BudgetExceeded(
+            measure=f"the {measure} that one query may cost",
+            requested=float_up(cost),
+            remaining=float_down(cap),
+            largest_epsilon=open_filter(most).remaining().largest_epsilon,
+            largest_rho=float_down(cap) if measure == "rho" else None,
+        )
+
+
+# Whether a ledger's file has the rules that its opener names.
+
+
+def check_rules(
+    state: State, budget: Budget | None, *, per_query: Budget | None, expires: Time | None, keys_share: object
+) -> None:
+    """Raise `BadParameter` unless a ledger has the rules that were named: with a budget all of them, else those given.
+
+    The budget is the one that the ledger was opened with, or that and all top-ups together.
+    """
+    rules = state.opened
+    if keys_share is not None and (share := open_probability(keys_share, "keys_share")) != rules.cap.keys_share:
+        raise _other("keys_share", share, rules.cap.keys_share, "it cannot be changed")
+    if budget is not None:
+        held = (rules.cap.budget, state.whole.budget())
+        if make_cap(budget, rules.cap.keys_share).budget not in held:
+            raise _other("budget", budget, held[1], "top_up adds to a budget")
+    limit, until = read_limit(per_query), read_expiry(expires)
+    if limit != rules.per_query and (limit, budget) != (None, None):
+        raise _other("per_query", limit, rules.per_query, "limit changes it")
+    if until != rules.expires and (until, budget) != (None, None):
+        raise _other("expires", until, rules.expires, "reschedule changes it")
+
+
+def check_account(name: str, cap: Budget, opened_with: Budget, now: Budget) -> None:
+    """Raise `BadParameter` unless a cap is the one that an account was opened with, or that and all its top-ups."""
+    if cap not in (opened_with, now):
+        raise _other(f"analysts[{name!r}]", cap, now, "top_up adds to a budget")
+
+
+def _other(parameter: str, wanted: object, held: object, advice: str) -> BadParameter:
+    return BadParameter(parameter, _told(wanted), f"what the ledger has, which is {_told(held)} ({advice})")
+
+
+def _told(rule: object) -> object:
+    return rule.describe() if isinstance(rule, Budget) else str(rule)

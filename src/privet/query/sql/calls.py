@@ -1,0 +1,360 @@
+"""Translates the operators, casts and functions of a SQL tree, node by node, into the closed list of functions.
+
+Each translation reads its children through `read`, and knows nothing of names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from privet.core.errors import RequestError, Unsupported, WrongKind
+from privet.core.expression import Expression, Literal
+from privet.core.numbers import written_decimal
+from privet.query.normal import call
+from privet.query.resolve import read_date, read_timestamp
+
+from .clauses import Node, part, parts, refusal
+
+Read = Callable[[Node], Expression]
+Translation = Callable[[Node, Read], Expression]
+
+_LARGEST_WHOLE = 2**63 - 1
+_LARGEST_EXPONENT = 300
+
+_BINARY = {
+    "eq": "equal",
+    "neq": "not_equal",
+    "lt": "less",
+    "lte": "less_equal",
+    "gt": "greater",
+    "gte": "greater_equal",
+    "mul": "multiply",
+    "div": "divide",
+    "mod": "modulo",
+    "pow": "power",
+    "nullif": "nullif",
+    "startswith": "starts_with",
+    "contains": "contains",
+    "dpipe": "concat",
+}
+"""Nodes of two arguments, and the functions they are."""
+
+_UNARY = {
+    **{name: name for name in ("not", "abs", "floor", "ceil", "sign", "sqrt", "ln", "exp", "lower", "upper", "length")},
+    **{name: name for name in ("trim", "year", "quarter", "month", "week", "day", "hour", "minute", "second")},
+    "neg": "negate",
+    "weekofyear": "week",
+    "dayofmonth": "day",
+    "dayofweekiso": "day_of_week",
+    "dayofyear": "day_of_year",
+}
+
+_PARTS = {
+    **{name: name for name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second")},
+    "isodow": "day_of_week",
+    "doy": "day_of_year",
+    "dayofyear": "day_of_year",
+    "weekofyear": "week",
+    "dayofmonth": "day",
+}
+
+_UNITS = {
+    "day": ("add_days", 1),
+    "week": ("add_days", 7),
+    "month": ("add_months", 1),
+    "quarter": ("add_months", 3),
+    "year": ("add_months", 12),
+    "hour": ("add_seconds", 3600),
+    "minute": ("add_seconds", 60),
+    "second": ("add_seconds", 1),
+}
+
+_CASTS = {
+    "INT": "to_integer",
+    "BIGINT": "to_integer",
+    "DOUBLE": "to_number",
+    "VARCHAR": "to_text",
+    "TEXT": "to_text",
+    "DATE": "to_date",
+    "TIMESTAMP": "to_timestamp",
+    "TIMESTAMPNTZ": "to_timestamp",
+    "BOOLEAN": "to_boolean",
+}
+
+NAMES = (
+    *(
+        "ABS",
+        "AVG",
+        "BIN",
+        "BOUNDS",
+        "BUCKET",
+        "CASE",
+        "CAST",
+        "CEIL",
+        "COALESCE",
+        "CONCAT",
+        "CONTAINS",
+        "COUNT",
+        "CORR",
+        "COUNT_IF",
+        "COVAR_POP",
+        "COVAR_SAMP",
+        "DATE_DIFF",
+    ),
+    *("DATE_PART", "DATE_TRUNC", "DAY", "DAYOFWEEK", "DAYOFYEAR", "EXP", "EXTRACT", "FLOOR", "GREATEST", "HISTOGRAM"),
+    *(
+        "HOUR",
+        "IF",
+        "IFNULL",
+        "ISODOW",
+        "LEAST",
+        "LEFT",
+        "LENGTH",
+        "LN",
+        "LOWER",
+        "MAX",
+        "MEDIAN",
+        "MIN",
+        "MINUTE",
+        "MOD",
+        "MODE",
+        "MONTH",
+        "NULLIF",
+    ),
+    *(
+        "PERCENTILE_CONT",
+        "POWER",
+        "QUANTILE",
+        "QUARTER",
+        "ROUND",
+        "SECOND",
+        "SIGN",
+        "SQRT",
+        "STARTS_WITH",
+        "STDDEV",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+    ),
+    *("SUBSTRING", "SUM", "TOP_K", "TRIM", "TRY_CAST", "UPPER", "VAR_POP", "VAR_SAMP", "VARIANCE", "WEEK", "YEAR"),
+)
+"""The functions that SQL may call, as it spells them."""
+
+
+def _first_and_rest(function: str) -> Translation:
+    def apply(node: Node, read: Read) -> Expression:
+        found = [read(part(node, "this")), *map(read, parts(node, "expressions"))]
+        return found[0] if len(found) == 1 else call(function, *found)
+
+    return apply
+
+
+def _literal(node: Node, read: Read) -> Expression:
+    written = str(node.args["this"])
+    if node.args.get("is_string"):
+        return Literal(written)
+    if written.isascii() and written.isdigit():
+        if len(written) > 19 or int(written) > _LARGEST_WHOLE:
+            raise RequestError(f"whole numbers lie within 64 bits; write {written[:20]}... as a decimal, such as 1e20")
+        return Literal(int(written))
+    if len(written) > 400:
+        raise RequestError(f"{written[:40]!r} is beyond the range of numbers, 1e-300 to 1e300")
+    number = written_decimal(written)
+    if number is None:
+        raise RequestError(f"{written[:40]!r} is not a number")
+    if number and abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise RequestError(f"{written[:40]!r} is beyond the range of numbers, 1e-300 to 1e300")
+    return Literal(Fraction(number))
+
+
+def _is(node: Node, read: Read) -> Expression:
+    tested, against = read(part(node, "this")), part(node, "expression")
+    if against.key == "null":
+        return call("is_null", tested)
+    if against.key == "boolean":
+        matches = call("equal", tested, Literal(bool(against.args["this"])))
+        return call("coalesce", matches, Literal(False))
+    raise Unsupported("IS is followed by NULL, NOT NULL, TRUE or FALSE")
+
+
+def _between(node: Node, read: Read) -> Expression:
+    tested, low, high = map(read, [part(node, name) for name in ("this", "low", "high")])
+    return call("and", call("greater_equal", tested, low), call("less_equal", tested, high))
+
+
+def _in(node: Node, read: Read) -> Expression:
+    if part(node, "query") is not None:
+        raise Unsupported(
+            "IN (SELECT ...) stands in WHERE by itself, joined to the rest by AND, and is about people: the column "
+            "that says whose row it is, IN a sub-query of that column"
+        )
+    values = [*map(read, parts(node, "expressions"))]
+    if not values or any(not isinstance(value, Literal) or value.value is None for value in values):
+        raise Unsupported("IN takes a list of constants other than NULL; write x = y OR x IS NULL for anything else")
+    return call("in", read(part(node, "this")), *values)
+
+
+def _like(node: Node, read: Read) -> Expression:
+    return _matched(node, [part(node, "this"), part(node, "expression")], read)
+
+
+def _escape(node: Node, read: Read) -> Expression:
+    like, escape = part(node, "this"), part(node, "expression")
+    if like.key != "like":
+        raise refusal(like, NAMES)
+    return _matched(like, [part(like, "this"), part(like, "expression"), escape], read)
+
+
+def _matched(node: Node, arguments: list[Node], read: Read) -> Expression:
+    matches = call("like", *map(read, arguments))
+    return call("not", matches) if part(node, "negate") else matches
+
+
+def _add(node: Node, read: Read) -> Expression:
+    left, right = part(node, "this"), part(node, "expression")
+    if left.key == "interval" and node.key == "add":
+        left, right = right, left
+    if right.key == "interval":
+        return _shift(read(left), right, read, sign=1 if node.key == "add" else -1)
+    return call("add" if node.key == "add" else "subtract", read(left), read(right))
+
+
+def _shift(moment: Expression, interval: Node, read: Read, *, sign: int) -> Expression:
+    unit = part(interval, "unit")
+    word = "" if unit is None or unit.key != "var" else str(unit.args["this"]).lower()
+    function, size = _UNITS.get(word) or _UNITS.get(word.removesuffix("s")) or ("", 0)
+    amount = None if part(interval, "this") is None else read(part(interval, "this"))
+    value = amount.value if isinstance(amount, Literal) else None
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value, re.ASCII):
+        value = int(value)
+    if not function or isinstance(value, bool) or not isinstance(value, int):
+        raise Unsupported(
+            "an interval is a constant whole number and a unit, such as INTERVAL 7 DAY or INTERVAL 1 HOUR"
+        )
+    return call(function, moment, Literal(sign * value * size))
+
+
+def _case(node: Node, read: Read) -> Expression:
+    subject = part(node, "this")
+    arguments: list[Expression] = []
+    for branch in parts(node, "ifs"):
+        test = read(part(branch, "this"))
+        if subject is not None:
+            test = call("equal", read(subject), test)
+        arguments += [test, read(part(branch, "true"))]
+    default = part(node, "default")
+    return call("case", *arguments, Literal(None) if default is None else read(default))
+
+
+def _if(node: Node, read: Read) -> Expression:
+    otherwise = part(node, "false")
+    taken = map(read, [part(node, "this"), part(node, "true")])
+    return call("case", *taken, Literal(None) if otherwise is None else read(otherwise))
+
+
+def _cast(node: Node, read: Read) -> Expression:
+    kind = getattr(part(part(node, "to"), "this"), "name", "")
+    function, value = _CASTS.get(kind), read(part(node, "this"))
+    if function is None:
+        raise Unsupported(
+            f"a cast to {kind or 'it'} is not supported; take BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP or BOOLEAN"
+        )
+    if isinstance(value, Literal) and isinstance(value.value, str) and function in {"to_date", "to_timestamp"}:
+        return Literal(read_date(value.value) if function == "to_date" else read_timestamp(value.value))
+    return call(function, value)
+
+
+def _round(node: Node, read: Read) -> Expression:
+    rounded, digits = read(part(node, "this")), part(node, "decimals")
+    return call("round", rounded) if digits is None else call("round_to", rounded, read(digits))
+
+
+def _substring(node: Node, read: Read) -> Expression:
+    if part(node, "start") is None:
+        raise WrongKind("SUBSTRING", "a text, a constant start and a constant length", ("fewer",))
+    length = Literal(10**6) if part(node, "length") is None else read(part(node, "length"))
+    return call("substring", *map(read, [part(node, "this"), part(node, "start")]), length)
+
+
+def _left(node: Node, read: Read) -> Expression:
+    whole, length = map(read, [part(node, "this"), part(node, "expression")])
+    return call("substring", whole, Literal(1), length)
+
+
+def _concat(node: Node, read: Read) -> Expression:
+    texts = [call("coalesce", one, Literal("")) for one in map(read, parts(node, "expressions"))]
+    return texts[0] if len(texts) == 1 else call("concat", *texts)
+
+
+def _sunday(moment: Expression) -> Expression:
+    return call("modulo", call("day_of_week", moment), Literal(7))
+
+
+def part_of_date(name: str, moment: Expression) -> Expression:
+    """Return a part of a date or time by its name in SQL."""
+    if name in {"dow", "dayofweek", "weekday"}:
+        return _sunday(moment)
+    if name not in _PARTS:
+        raise Unsupported(f"{name[:20]!r} is not a part of a date here; take one of dow, {', '.join(sorted(_PARTS))}")
+    return call(_PARTS[name], moment)
+
+
+def _extract(node: Node, read: Read) -> Expression:
+    return part_of_date(str(part(node, "this").name).lower(), read(part(node, "expression")))
+
+
+def _unit(node: Node) -> Literal:
+    unit = part(node, "unit")
+    return Literal("day" if unit is None else str(unit.name).lower())
+
+
+def _trunc(node: Node, read: Read) -> Expression:
+    return call("date_trunc", _unit(node), read(part(node, "this")))
+
+
+def _date_diff(node: Node, read: Read) -> Expression:
+    end, start = map(read, [part(node, "this"), part(node, "expression")])
+    return call("date_diff", _unit(node), start, end)
+
+
+def _binary(function: str) -> Translation:
+    return lambda node, read: call(function, read(part(node, "this")), read(part(node, "expression")))
+
+
+def _unary(function: str) -> Translation:
+    return lambda node, read: call(function, read(part(node, "this")))
+
+
+TRANSLATIONS: Mapping[str, Translation] = {
+    **{key: _binary(function) for key, function in _BINARY.items()},
+    **{key: _unary(function) for key, function in _UNARY.items()},
+    "paren": lambda node, read: read(part(node, "this")),
+    "literal": _literal,
+    "null": lambda node, read: Literal(None),
+    "boolean": lambda node, read: Literal(bool(node.args["this"])),
+    "is": _is,
+    "between": _between,
+    "in": _in,
+    "like": _like,
+    "escape": _escape,
+    "add": _add,
+    "sub": _add,
+    "case": _case,
+    "if": _if,
+    "cast": _cast,
+    "trycast": _cast,
+    "round": _round,
+    "least": _first_and_rest("least"),
+    "greatest": _first_and_rest("greatest"),
+    "coalesce": _first_and_rest("coalesce"),
+    "substring": _substring,
+    "left": _left,
+    "concat": _concat,
+    "extract": _extract,
+    "dayofweek": lambda node, read: _sunday(read(part(node, "this"))),
+    "timestamptrunc": _trunc,
+    "datetrunc": _trunc,
+    "datediff": _date_diff,
+}
+"""Node by node, by the parser's name for it."""

@@ -1,0 +1,230 @@
+"""Reads SQL text into our own tree, or refuses it by name. The only place that meets the SQL parser.
+
+Sizes are capped before the parser runs, because it recurses. No text of the analyst's goes further than this file:
+names are looked up, constants become values, everything else is a node of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from privet.core.errors import BadParameter, ParseError, PrivetError, Unsupported
+from privet.core.numbers import is_unicode
+from privet.core.schema import Schema
+from privet.query.nodes import Query
+from privet.query.rows import PrivateRows, check_tables
+
+from .calls import NAMES
+from .clauses import NODES, Node, check_depth, check_tree
+from .select import read_query, read_rows
+from .wish import Wish, split_wish
+
+T = TypeVar("T")
+
+MOST_CHARACTERS = 20_000
+MOST_WORDS = 5_000
+MOST_TERMS = 500
+"""AND and OR together."""
+MOST_SIGNS = 1_500
+MOST_UNIONS = 20
+MOST_NESTED = 100
+"""Brackets, CASE, NOT and signs inside each other: each takes the parser up to 26 calls inside each other."""
+MOST_DEEP = 110
+"""Levels of the tree, so that chains such as a + b + ... are bounded as well."""
+
+_CALLS = 4_000
+"""Calls inside each other that reading a query may take, whatever Python allows otherwise and the caller has used."""
+_DEEPER = threading.Lock()
+
+_OPENING = frozenset({"L_PAREN", "CASE"})
+_CLOSING = frozenset({"R_PAREN", "END"})
+_PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
+_PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
+_SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
+_FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
+_ARGUMENTS = {
+    **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
+    **dict.fromkeys(("DATE_TRUNC", "DATETRUNC", "TIMESTAMP_TRUNC"), 2),
+    **dict.fromkeys(("DATE_DIFF", "DATEDIFF"), 3),
+    **dict.fromkeys(("DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_TO_DATE_STR"), 1),
+}
+"""How many arguments these take: the parser would drop any further ones without a word."""
+
+
+def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows] | None = None) -> Query:
+    """Return the query that a SQL text asks of declared tables, whose links are followed, and of named relations.
+
+    Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
+    `RequestError` that says what is wrong and what to write instead.
+    """
+    if not isinstance(sql, str):
+        raise ParseError(f"sql must be a query as text; got a {type(sql).__name__}")
+    if tables is None:
+        raise BadParameter("tables", tables, "a mapping of names to Schemas")
+    check_tables(tables)
+    if views is not None and not (
+        isinstance(views, Mapping) and all(isinstance(view, PrivateRows) for view in views.values())
+    ):
+        raise BadParameter("views", type(views).__name__, "a mapping of names to relations")
+    query, wish = parse_asked(sql, tables, views)
+    if wish != Wish():
+        raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")
+    return query
+
+
+def parse_asked(
+    sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows] | None = None
+) -> tuple[Query, Wish]:
+    """Return the query of a SQL text, as `parse` does, and what the text says about its answer."""
+    return _read(sql, lambda tree, wish: (read_query(tree, tables, views or {}), wish))
+
+
+def _read(sql: str, read: Callable[[Node, Wish], T]) -> T:
+    if not isinstance(sql, str):
+        raise ParseError(f"a query is a text; got a {type(sql).__name__}")
+    if len(sql) > MOST_CHARACTERS:
+        raise ParseError(f"a query has at most {MOST_CHARACTERS:,} characters; this one has {len(sql):,}")
+    if "\0" in sql:
+        raise ParseError("a query holds no NUL characters")
+    if not is_unicode(sql):
+        raise ParseError("a query must be valid Unicode, without lone surrogates")
+    try:
+        with _deeper():
+            tree, wish = _tree(sql)
+            check_depth(tree, MOST_DEEP)
+            check_tree(tree, NAMES)
+            return read(tree, wish)
+    except RecursionError:
+        raise ParseError("the query is nested too deeply; split it") from None
+
+
+def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows]) -> PrivateRows:
+    """Return the rows that a named relation stands for: a SELECT that stays within people, or is of public tables."""
+
+    def read(tree: Node, wish: Wish) -> PrivateRows:
+        if wish != Wish():
+            raise Unsupported("a view is of rows, without noise; WITHIN and OPTIONS stand in questions about it")
+        return read_rows(tree, tables, views)
+
+    return _read(sql, read)
+
+
+@contextmanager
+def _deeper() -> Iterator[None]:
+    """Let the parser recurse as far as the caps on nesting let it. One at a time, as the limit is the process's."""
+    used, frame = 0, sys._getframe()
+    while frame.f_back is not None:
+        used, frame = used + 1, frame.f_back
+    with _DEEPER:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, used + _CALLS))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def _tree(sql: str) -> tuple[Node, Wish]:
+    from sqlglot.dialects.dialect import Dialect
+    from sqlglot.errors import ParseError as Rejected
+    from sqlglot.errors import SqlglotError
+
+    dialect = Dialect.get_or_raise("duckdb")
+    try:
+        tokens = dialect.tokenize(sql)
+    except SqlglotError:
+        raise ParseError("a string, a quoted name or a comment does not end") from None
+    tokens, wish = split_wish(_one_statement(tokens))
+    _check_tokens(tokens)
+    _check_arguments(tokens)
+    try:
+        trees = dialect.parser().parse(tokens, sql)
+    except Rejected as error:
+        place = error.errors[0] if error.errors else {}
+        raise ParseError("this is not valid SQL", line=place.get("line"), column=place.get("col")) from None
+    except (PrivetError, RecursionError):
+        raise
+    except Exception:  # whatever else the parser trips over, the text is at fault, and its words stay inside
+        raise ParseError("this is not valid SQL") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("there is no query in this text; write SELECT ... FROM ...")
+    return trees[0], wish
+
+
+def _check_arguments(tokens: Sequence[Node]) -> None:
+    """Refuse more arguments than a function takes, where the parser would not."""
+    calls: list[tuple[str, int]] = []  # each bracket that is open: whose arguments it holds, and how many so far
+    before = ""
+    for token in tokens:
+        kind = token.token_type.name
+        if kind == "L_PAREN":
+            calls.append((before, 1))
+        elif kind == "R_PAREN" and calls:
+            calls.pop()
+        elif kind == "COMMA" and calls:
+            name, count = calls[-1]
+            calls[-1] = (name, count + 1)
+            if count + 1 > _ARGUMENTS.get(name, count + 1):
+                most = _ARGUMENTS[name]
+                raise Unsupported(f"{name} takes {most} argument{'s' if most > 1 else ''}; leave out the others")
+        before = str(token.text).upper()
+
+
+def _one_statement(tokens: Sequence[Node]) -> list[Node]:
+    kept = list(tokens)
+    while kept and kept[-1].token_type.name == "SEMICOLON":
+        kept.pop()
+    if not kept:
+        raise ParseError("there is no query in this text; write SELECT ... FROM ...")
+    if any(token.token_type.name == "SEMICOLON" for token in kept):
+        raise Unsupported(
+            "a query is one statement; ask them one at a time, or all at once with session.ask_all([...])"
+        )
+    if kept[0].token_type.name not in _FIRST:
+        word = kept[0].text.upper()[:30]
+        raise Unsupported(
+            f"only SELECT is understood, and this starts with {word!r}; a query reads and changes nothing"
+        )
+    return kept
+
+
+def _check_tokens(tokens: Sequence[Node]) -> None:
+    """Refuse nesting and chains that are too long, counted before the parser recurses into them."""
+    open_at: list[int] = []
+    depth = run = terms = signs = unions = 0
+    if len(tokens) > MOST_WORDS:
+        raise ParseError(f"a query has at most {MOST_WORDS:,} words and signs; this one has {len(tokens):,}")
+    for token in tokens:
+        name = token.token_type.name
+        if name in {"L_BRACKET", "L_BRACE"}:  # the parser takes quadratic time over chains of them
+            raise Unsupported("lists and structures, [...] and {...}, are not supported; a table has plain columns")
+        if name in _PREFIX:
+            run += 1
+        elif name in _OPENING:
+            open_at.append(run + 1)
+            depth, run = depth + run + 1, 0
+        else:
+            run = 0
+            if name in _CLOSING and open_at:
+                depth -= open_at.pop()
+        if name in _SETS:
+            raise Unsupported(NODES[_SETS[name]])
+        unions += name == "UNION"
+        if unions > MOST_UNIONS:
+            raise Unsupported(f"a query has at most {MOST_UNIONS} UNION ALLs")
+        terms += name in {"AND", "OR"}
+        signs += name not in _PLAIN and not token.text[:1].isalnum()
+        if depth + run > MOST_NESTED:
+            raise ParseError(
+                f"the query is nested more than {MOST_NESTED} levels deep; drop brackets, or use AND, OR and IN",
+                line=token.line,
+                column=token.col,
+            )
+        if terms > MOST_TERMS:
+            raise ParseError(f"a query has at most {MOST_TERMS} ANDs and ORs; write x IN (...) for long lists")
+        if signs > MOST_SIGNS:
+            raise ParseError(f"a query has at most {MOST_SIGNS:,} operators; write x IN (...) for long lists")

@@ -1,0 +1,440 @@
+"""Reads SELECT statements: FROM with its joins, GROUP BY with its levels, and what is asked."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
+from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.schema import Schema
+from privet.query.build import aggregated, narrowed, refined
+from privet.query.inside import grouped, stays_within, with_ranks
+from privet.query.join import Columns, join, kept_by, pair, united
+from privet.query.nodes import Order, Query
+from privet.query.normal import call, conjunction
+from privet.query.rows import PrivateRows, ReleasedRows, Select, Standing, has_aggregate, has_window
+from privet.query.several import Level, crossed, cubed, rolled_up, spread_out, union_of
+
+from .calls import NAMES
+from .clauses import Node, part, parts, refusal
+from .translate import Scope, find, translate
+
+# Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
+
+
+Read = Callable[[Node], Expression]
+
+
+def read_groups(group: Node, read: Read) -> tuple[Level, ...]:
+    """Return the levels of a GROUP BY: one, unless it says more."""
+    items = parts(group, "expressions")
+    if not items:
+        raise Unsupported("GROUP BY needs grouping columns; list them")
+    return crossed([_levels(item, read) for item in items])
+
+
+def _levels(item: Node, read: Read) -> tuple[Level, ...]:
+    inner = parts(item, "expressions") if item.key in _SEVERAL else []
+    if item.key in ("rollup", "cube") and not inner:
+        raise Unsupported(f"{item.key.upper()} needs columns: GROUP BY {item.key.upper()} (a, b)")
+    if item.key == "rollup":
+        return rolled_up([_level(one, read) for one in inner])
+    if item.key == "cube":
+        return cubed([_level(one, read) for one in inner])
+    if item.key == "groupingsets":
+        return tuple(level for one in inner for level in _levels(one, read))
+    return (_level(item, read),)
+
+
+def _level(item: Node, read: Read) -> Level:
+    """Return what one set in brackets groups by; () is the grand total."""
+    if item.key == "tuple":
+        return tuple(dict.fromkeys(read(one) for one in parts(item, "expressions")))
+    while item.key == "paren":
+        item = part(item, "this")
+    return (read(item),)
+
+
+_SEVERAL = frozenset(("rollup", "cube", "groupingsets"))
+
+
+# Reads FROM: tables, sub-queries and CTEs, and the joins between them, into rows to stand on and names to use.
+
+
+Side = typing.Literal["inner", "left", "right"]
+
+
+@dataclass(frozen=True)
+class FromTables:
+    """What FROM can name: the tables, and the CTEs and views in sight; `used` gathers the CTEs that were named."""
+
+    tables: Mapping[str, Schema]
+    ctes: Mapping[str, Standing]
+    used: set[str]
+
+
+ReadRelation = Callable[[Node, FromTables], Standing]
+
+
+def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, Scope]:
+    """Return what a SELECT stands on, and the names it may use; `read` reads a sub-query."""
+    origin = part(node, "from")
+    if origin is None:
+        raise Unsupported("a query reads a table: SELECT ... FROM " + (next(iter(sorted(places.tables)), "...")))
+    first, name = _place(part(origin, "this"), places, read)
+    joins = parts(node, "joins")
+    if not joins:
+        columns = first.columns if isinstance(first, PrivateRows) else {one: ColumnRef(one) for one in first.facts}
+        owner = first.owner if isinstance(first, PrivateRows) else None
+        return first, Scope.over(((name, columns),), owner)
+    standing = _private(first)
+    sides: list[tuple[str, Columns]] = [(name, standing.columns)]
+    merged: dict[str, Expression] = {}
+    for one in joins:
+        standing, sides, merged = _joined(one, standing, sides, merged, places, read)
+    every = {column: found for _, columns in reversed(sides) for column, found in columns.items()}
+    scope = Scope.over(tuple(sides), standing.owner, merged)
+    return _with_columns(standing, every), scope
+
+
+def _joined(
+    node: Node,
+    left: PrivateRows,
+    sides: list[tuple[str, Columns]],
+    merged: dict[str, Expression],
+    places: FromTables,
+    read: ReadRelation,
+) -> tuple[PrivateRows, list[tuple[str, Columns]], dict[str, Expression]]:
+    kind = _kind(node)
+    made, name = _place(part(node, "this"), places, read)
+    right = _private(made)
+    if name and any(known.casefold() == name.casefold() for known, _ in sides):
+        raise RequestError(f"two tables in FROM are called {name!r}; give each a name of its own: JOIN {name} AS other")
+    # what is known so far stands in one mapping, so that the join can rename it as a whole
+    flat = {f"{place} {column}": one for place, (_, columns) in enumerate(sides) for column, one in columns.items()}
+    flat |= {f"using {column}": one for column, one in merged.items()}
+    both = pair(_with_columns(left, flat), right, kind)
+    mine, theirs = both.sides
+    old = _unflat(mine, sides)
+    scope = Scope.over((*old, (name, theirs)), None, _using(mine))
+    on = None if part(node, "on") is None else translate(part(node, "on"), scope)
+    shared: dict[str, tuple[Expression, Expression]] = {}
+    for identifier in parts(node, "using"):
+        before = Scope.over(tuple(old), None, _using(mine)).named(identifier)
+        after = Scope.over(((name, theirs),), None).named(identifier)
+        shared[identifier.name] = (before, after)
+    on = conjunction(on, *(call("equal", *two) for two in shared.values()))
+    standing, mine, theirs = join(both, on)
+    found = [*_unflat(mine, sides), (name, theirs)]
+    kept = _using(mine)
+    for identifier in parts(node, "using"):
+        which = theirs if kind == "right" else None
+        scope = Scope.over((found[-1],) if which is not None else tuple(found[:-1]), None, {} if which else kept)
+        kept[identifier.name] = scope.named(identifier)
+    return standing, found, kept
+
+
+def _unflat(flat: Columns, sides: list[tuple[str, Columns]]) -> list[tuple[str, Columns]]:
+    return [
+        (name, {column: flat[f"{place} {column}"] for column in columns}) for place, (name, columns) in enumerate(sides)
+    ]
+
+
+def _using(flat: Columns) -> dict[str, Expression]:
+    return {name.removeprefix("using "): one for name, one in flat.items() if name.startswith("using ")}
+
+
+def _kind(node: Node) -> Side:
+    side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+    if side == "FULL":
+        raise Unsupported(
+            "FULL JOIN is not supported: a row of only one side would have its owner from either; use LEFT JOIN"
+        )
+    if side not in {"", "LEFT", "RIGHT"} or kind not in {"", "INNER", "OUTER", "CROSS"}:
+        raise Unsupported(f"{kind or side} JOIN is not supported; use JOIN ... ON or LEFT JOIN ... ON")
+    if side and part(node, "on") is None and not parts(node, "using"):
+        raise Unsupported(f"{side} JOIN needs an ON")
+    return "left" if side == "LEFT" else "right" if side == "RIGHT" else "inner"
+
+
+def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, str]:
+    """Return one thing that FROM names, and the name by which its columns may be qualified."""
+    alias = part(place, "alias")
+    name = None if alias is None else part(alias, "this").name
+    if place.key == "subquery":
+        return read(part(place, "this"), places), name or ""
+    if place.key == "table" and part(place, "this").key == "identifier":
+        found, own = _named(part(place, "this"), places)
+        return found, name or own
+    if place.key == "table":
+        raise Unsupported("functions cannot stand in FROM; name a declared table: " + ", ".join(sorted(places.tables)))
+    raise refusal(place, NAMES)
+
+
+def _named(identifier: Node, places: FromTables) -> tuple[Standing, str]:
+    found = find(places.ctes, identifier)
+    if found is not None:
+        places.used.add(found)
+        return places.ctes[found], found
+    found = find(places.tables, identifier)
+    if found is None:
+        raise UnknownName("table", identifier.name, (*places.tables, *places.ctes))
+    return PrivateRows.of(found, places.tables[found], places.tables), found
+
+
+def _private(standing: Standing) -> PrivateRows:
+    if not isinstance(standing, PrivateRows):
+        raise Unsupported(
+            "a sub-query that aggregates over people releases rows, and cannot be joined to others; group it by who "
+            "owns the rows to stay within each person, or ask it by itself"
+        )
+    return standing
+
+
+def _with_columns(standing: PrivateRows, columns: Columns) -> PrivateRows:
+    return replace(standing, columns=columns)
+
+
+# Translates SELECT statements: what each stands on, and what it asks of it.
+#
+# A sub-query or CTE without aggregates narrows private rows; one with aggregates releases rows, and what stands on it
+# reshapes what was released.
+
+
+_LARGEST_LIMIT = 2**31
+_ROWS = (
+    "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
+    "SELECT x, AVG(y) FROM ... GROUP BY x"
+)
+
+
+def read_query(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> Query:
+    """Return the query that a whole statement asks."""
+    while tree.key == "subquery" and part(tree, "alias") is None:
+        tree = part(tree, "this")
+    relation = _relation(tree, FromTables(tables, views, set(views)), outermost=True)
+    if not isinstance(relation, ReleasedRows):
+        raise InvariantError("rows that were not released reached the end of a query")
+    return relation.query
+
+
+def read_rows(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> PrivateRows:
+    """Return the rows that a statement without noise makes: within people, or of public tables."""
+    relation = _relation(tree, FromTables(tables, views, set(views)))
+    if not isinstance(relation, PrivateRows):
+        raise Unsupported(
+            "a view is of rows that still belong to people; this one aggregates across them, and would need noise: "
+            "group it by who owns the rows, or ask it as a question"
+        )
+    return relation
+
+
+def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Standing:
+    while node.key == "subquery" and part(node, "alias") is None:
+        node = part(node, "this")
+    if node.key not in {"select", "union"}:
+        raise refusal(node, NAMES)
+    if part(node, "with") is not None:
+        places = _with(part(node, "with"), places)
+    made = _select(node, places, outermost) if node.key == "select" else _union(node, places, outermost)
+    if part(node, "with") is not None:
+        unused = sorted(set(places.ctes) - places.used)
+        if unused:
+            raise Unsupported(f"WITH {unused[0]!r} is never used; leave it out")
+    return made
+
+
+def _with(node: Node, places: FromTables) -> FromTables:
+    ctes, own = dict(places.ctes), set()
+    used = set(places.ctes)  # an outer CTE is answered for where it was made
+    for cte in parts(node, "expressions"):
+        name = part(part(cte, "alias"), "this").name
+        if name.casefold() in own:
+            raise RequestError(f"two CTEs are called {name!r}; give each its own name")
+        own.add(name.casefold())
+        made = _relation(part(cte, "this"), FromTables(places.tables, dict(ctes), used))
+        for hidden in [known for known in ctes if known.casefold() == name.casefold()]:
+            del ctes[hidden]
+        ctes[name] = made
+        used.discard(name)
+    return FromTables(places.tables, ctes, used)
+
+
+def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
+    several: list[Node] = []
+    while node.key == "union":
+        if node.args.get("distinct"):
+            raise Unsupported("UNION merges equal rows of several people; write UNION ALL, or aggregate")
+        several.append(part(node, "expression"))
+        node = part(node, "this")
+    several.append(node)
+    found = [_relation(one, places) for one in reversed(several)]
+    private = [one for one in found if isinstance(one, PrivateRows)]
+    if len(private) != len(found):
+        raise Unsupported("UNION ALL of released rows is not supported; ask one SELECT at a time")
+    if outermost:
+        raise Unsupported(_ROWS)
+    return united(private)
+
+
+def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
+    relation, scope = read_from(node, places, _relation)
+    where, members = _where(node, scope)
+    for person, query in members:
+        relation = _kept(relation, person, _relation(query, places))
+    outputs = _outputs(node, scope)
+    aliases = {name: expression for name, expression in outputs if name is not None}
+    levels = _select_levels(node, scope, outputs, aliases)
+    asked = Select(
+        outputs=outputs,
+        where=where,
+        keys=union_of(levels),
+        levels=levels if len(levels) > 1 else (),
+        having=_condition(node, "having", replace(scope, aliases=aliases)),
+        order=_order(node, replace(scope, aliases=aliases, aliases_first=True), outputs),
+        distinct=_distinct(node),
+        limit=_count(node, "limit"),
+        offset=_count(node, "offset") or 0,
+    )
+    if asked.levels and (not outermost and isinstance(relation, PrivateRows) and stays_within(relation, asked)):
+        raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
+    if isinstance(relation, ReleasedRows):
+        return refined(relation, asked)
+    if any(has_window(one) for _, one in outputs):
+        if outermost:
+            raise Unsupported("window functions stand in a sub-query, within one person's rows; aggregate outside it")
+        relation, asked = with_ranks(relation, asked)
+    released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
+    if asked.keys or asked.levels or asked.having is not None or any(has_aggregate(one) for one in released):
+        return (
+            grouped(relation, asked) if not outermost and stays_within(relation, asked) else aggregated(relation, asked)
+        )
+    if outermost:
+        raise Unsupported(_ROWS)
+    return narrowed(relation, asked)
+
+
+def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], ...]:
+    outputs: list[tuple[str | None, Expression]] = []
+    for item in parts(node, "expressions"):
+        if item.key == "star" or (item.key == "column" and part(item, "this").key == "star"):
+            qualifier = part(item, "table") if item.key == "column" else None
+            outputs += _starred(scope) if qualifier is None else scope.table(qualifier).items()
+        elif item.key == "alias":
+            outputs.append((part(item, "alias").name, translate(part(item, "this"), scope)))
+        else:
+            expression = translate(item, scope)
+            outputs.append((_own_name(item, scope), expression))
+    return spread_out(tuple(outputs))
+
+
+def _own_name(item: Node, scope: Scope) -> str | None:
+    """Return the name of a column that is shown under its own, as it is declared."""
+    if item.key != "column":
+        return None
+    qualifier = part(item, "table")
+    return find(scope.columns if qualifier is None else scope.table(qualifier), part(item, "this"))
+
+
+def _starred(scope: Scope) -> list[tuple[str | None, Expression]]:
+    """Return all columns of all tables, in order; one that several have, if it is the same in all, once."""
+    found: dict[tuple[str, Expression], str] = {}
+    for _, columns in scope.tables:
+        for name, one in columns.items():
+            merged = scope.columns.get(name, one)
+            found.setdefault((name.casefold(), one if len(scope.tables) == 1 else merged), name)
+    return [(name, one) for (_, one), name in found.items()]
+
+
+def _select_levels(
+    node: Node,
+    scope: Scope,
+    outputs: tuple[tuple[str | None, Expression], ...],
+    aliases: Mapping[str, Expression],
+) -> tuple[Level, ...]:
+    group = part(node, "group")
+    if group is None:
+        return ()
+    inner = replace(scope, aliases=aliases)
+    return read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
+
+
+def _ordinal(item: Node, outputs: tuple[tuple[str | None, Expression], ...], clause: str) -> Expression | None:
+    if item.key != "literal":
+        return None
+    written = str(item.args["this"])
+    place = int(written) if written.isascii() and written.isdigit() and len(written) <= 6 else 0
+    if item.args.get("is_string") or not 1 <= place <= len(outputs):
+        raise RequestError(f"{clause} takes a column, an expression or a place from 1 to {len(outputs)}")
+    return outputs[place - 1][1]
+
+
+def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression], ...]) -> tuple[Order, ...]:
+    if part(node, "order") is None:
+        return ()
+    terms = []
+    for item in parts(part(node, "order"), "expressions"):
+        if item.key != "ordered":
+            raise refusal(item, NAMES)
+        what = part(item, "this")
+        inner = scope if what.key == "column" else replace(scope, aliases_first=False)
+        expression = _ordinal(what, outputs, "ORDER BY") or translate(what, inner)
+        terms.append(Order(expression, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return tuple(terms)
+
+
+def _where(node: Node, scope: Scope) -> tuple[Expression | None, list[tuple[Expression, Node]]]:
+    """Return the condition on rows, and apart from it each x IN (SELECT ...) that must hold."""
+    found = part(node, "where")
+    waiting = [] if found is None else [part(found, "this")]
+    conditions: list[Expression] = []
+    members: list[tuple[Expression, Node]] = []
+    while waiting:
+        one = waiting.pop()
+        while one.key == "paren":
+            one = part(one, "this")
+        if one.key == "and":
+            waiting += [part(one, "expression"), part(one, "this")]
+        elif one.key == "in" and part(one, "query") is not None:
+            members.append((translate(part(one, "this"), scope), part(one, "query")))
+        else:
+            conditions.append(translate(one, scope))
+    return conjunction(*conditions), members
+
+
+def _kept(relation: Standing, person: Expression, others: Standing) -> Standing:
+    if (
+        isinstance(relation, PrivateRows)
+        and isinstance(others, PrivateRows)
+        and person == ColumnRef(relation.owner or "")
+    ):
+        return kept_by(relation, others)
+    raise Unsupported(
+        "IN (SELECT ...) is supported for people only: the column that says whose row it is, IN a sub-query of that "
+        "column that stays within people; its exact values would decide about everybody's rows otherwise"
+    )
+
+
+def _condition(node: Node, clause: str, scope: Scope) -> Expression | None:
+    found = part(node, clause)
+    return None if found is None else translate(part(found, "this"), scope)
+
+
+def _distinct(node: Node) -> bool:
+    found = part(node, "distinct")
+    if found is not None and parts(found, "expressions"):
+        raise refusal(found, NAMES)
+    return found is not None
+
+
+def _count(node: Node, clause: str) -> int | None:
+    found = part(node, clause)
+    if found is None:
+        return None
+    value = translate(part(found, "expression"), Scope({})) if part(found, "expression").key == "literal" else None
+    number = value.value if isinstance(value, Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int) or number > _LARGEST_LIMIT:
+        raise Unsupported(f"{clause.upper()} takes a constant whole number of at most {_LARGEST_LIMIT}")
+    return number

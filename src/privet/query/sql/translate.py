@@ -1,0 +1,292 @@
+"""Translates expressions of a SQL tree into our own: names are looked up, aggregates are marked.
+
+A node without a translation is refused. Types are checked later, from declared facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.query.nodes import Order
+from privet.query.normal import call, conjunction
+from privet.query.rows import aggregate, aggregate_of_two, histogram, is_aggregate, mode, quantile, window
+from privet.query.several import bounds, grouping, top_k
+
+from .calls import NAMES, TRANSLATIONS, part_of_date
+from .clauses import Node, part, parts, refusal, unknown_function
+
+_NUMERIC_AGGREGATES = {
+    "sum": "sum",
+    "avg": "avg",
+    "variance": "var_samp",
+    "variancepop": "var_pop",
+    "stddev": "stddev_samp",
+    "stddevsamp": "stddev_samp",
+    "stddevpop": "stddev_pop",
+}
+_AGGREGATES_OF_TWO = {"covarpop": "covar_pop", "covarsamp": "covar_samp", "corr": "corr"}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that an expression may use: columns, under the name of their table, and aliases of the SELECT list.
+
+    `columns` are those that need no table's name: in one table only, or the same in all, or named by USING.
+    """
+
+    columns: Mapping[str, Expression]
+    tables: tuple[tuple[str, Mapping[str, Expression]], ...] = ()
+    owner: str | None = None
+    aliases: Mapping[str, Expression] = field(default_factory=dict)
+    aliases_first: bool = False
+
+    @classmethod
+    def over(
+        cls,
+        tables: tuple[tuple[str, Mapping[str, Expression]], ...],
+        owner: str | None,
+        merged: Mapping[str, Expression] | None = None,
+    ) -> Scope:
+        """Return the names of several tables that stand side by side."""
+        if len(tables) == 1 and not merged:
+            return cls(tables[0][1], tables, owner)
+        columns: dict[str, Expression] = dict(merged or {})
+        known = {name.casefold() for name in columns}
+        several: dict[str, set[Expression]] = {}
+        for _, own in tables:
+            for name, one in own.items():
+                several.setdefault(name.casefold(), set()).add(one)
+        for _, own in tables:
+            for name, one in own.items():
+                if name.casefold() not in known and len(several[name.casefold()]) == 1:
+                    known.add(name.casefold())
+                    columns[name] = one
+        return cls(columns, tables, owner)
+
+    def column(self, node: Node) -> Expression:
+        """Return what a column name stands for."""
+        name, qualifier = part(node, "this"), part(node, "table")
+        if name.key != "identifier":
+            raise Unsupported("* stands alone in a SELECT list; name the columns")
+        if qualifier is not None:
+            own = self.table(qualifier)
+            found = find(own, name)
+            if found is None:
+                raise UnknownName("column", name.name, own)
+            return own[found]
+        first, second = (self.aliases, self.columns) if self.aliases_first else (self.columns, self.aliases)
+        for names in (first, second):
+            found = find(names, name)
+            if found is not None:
+                return names[found]
+        return self.named(name)
+
+    def table(self, qualifier: Node) -> Mapping[str, Expression]:
+        """Return the columns of the table that a name before a dot means."""
+        names = tuple(name for name, _ in self.tables)
+        found = find(names, qualifier)
+        if found is None:
+            raise UnknownName("table", qualifier.name, names)
+        return self.tables[names.index(found)][1]
+
+    def named(self, name: Node) -> Expression:
+        """Return what a column name without a table stands for."""
+        found = find(self.columns, name)
+        if found is not None:
+            return self.columns[found]
+        holders = [table for table, own in self.tables if table and find(own, name) is not None]
+        if len(holders) > 1:
+            shown = " or ".join(f"{table}.{name.name}" for table in holders)
+            raise RequestError(f"column {name.name!r} is in several tables; write {shown}")
+        raise UnknownName("column", name.name, self.columns)
+
+
+def find(names: Mapping[str, object] | tuple[str, ...], identifier: Node) -> str | None:
+    """Return the known name that an identifier means: as it is written, or in any case if it is not quoted."""
+    wanted = identifier.name
+    if wanted in names:
+        return str(wanted)
+    if identifier.args.get("quoted"):
+        return None
+    near = [name for name in names if name.casefold() == wanted.casefold()]
+    if len(near) > 1:
+        raise RequestError(f"{wanted!r} can mean {' or '.join(map(repr, near))}; quote the one that you mean")
+    return near[0] if near else None
+
+
+def translate(node: Node, scope: Scope) -> Expression:
+    """Return the expression that a node says."""
+    if node is None:
+        raise ParseError("a function lacks an argument")
+    if node.key in TRANSLATIONS:
+        return TRANSLATIONS[node.key](node, lambda child: translate(child, scope))
+    if node.key == "column":
+        return scope.column(node)
+    if node.key in {"and", "or"}:
+        return _chain(node, scope)
+    if node.key in _AGGREGATES:
+        return _AGGREGATES[node.key](node, scope)
+    raise refusal(node, NAMES)
+
+
+def _several(nodes: list[Node], scope: Scope) -> list[Expression]:
+    return [translate(node, scope) for node in nodes]
+
+
+def _chain(node: Node, scope: Scope) -> Expression:
+    terms, key = [], node.key
+    while node.key == key:  # the parser leans chains to the left; following them here keeps recursion shallow
+        terms.append(part(node, "expression"))
+        node = part(node, "this")
+    terms.append(node)
+    return call(key, *_several(terms, scope))
+
+
+def _anonymous(node: Node, scope: Scope) -> Expression:
+    name, arguments = str(node.args["this"]).lower(), _several(parts(node, "expressions"), scope)
+    if name == "bin" and len(arguments) == 2:
+        return call("bin", *arguments)
+    if name == "histogram" and len(arguments) == 2:
+        return histogram(arguments[0], arguments[1])
+    if name == "top_k" and len(arguments) == 2:
+        return top_k(arguments[0], arguments[1])
+    if name == "bounds" and len(arguments) == 1:
+        return bounds(arguments[0])
+    if name == "bounds":
+        raise WrongKind("BOUNDS", "one argument: BOUNDS(x)", (f"{len(arguments)} arguments",))
+    if name == "top_k":
+        raise WrongKind("TOP_K", "two arguments: TOP_K(x, 3)", (f"{len(arguments)} arguments",))
+    if name in {"bin", "histogram"}:
+        example = "BIN(age, 10)" if name == "bin" else "HISTOGRAM(age, 10)"
+        raise WrongKind(name.upper(), f"two arguments: {example}", (f"{len(arguments)} arguments",))
+    if name in {"date_part", "datepart"} and len(arguments) == 2 and isinstance(arguments[0], Literal):
+        return part_of_date(str(arguments[0].value).lower(), arguments[1])
+    if name == "bucket" and len(arguments) == 4:
+        return call("bucket", *arguments)
+    raise unknown_function(name, NAMES)
+
+
+def _count(node: Node, scope: Scope) -> Expression:
+    counted = part(node, "this")
+    if counted is None or counted.key == "star":
+        return aggregate("count_rows")
+    if counted.key != "distinct":
+        argument = translate(counted, scope)
+        constant = isinstance(argument, Literal) and argument.value is not None
+        return aggregate("count_rows") if constant else aggregate("count", argument)
+    of = _several(parts(counted, "expressions"), scope)
+    if scope.owner is not None and of == [ColumnRef(scope.owner)]:
+        return aggregate("count_units")
+    if len(of) != 1:
+        raise Unsupported("COUNT(DISTINCT ...) takes one column")
+    return aggregate("count_distinct", of[0])
+
+
+def _count_if(node: Node, scope: Scope) -> Expression:
+    return aggregate("count_rows", None, translate(part(node, "this"), scope))
+
+
+def _numeric_aggregate(node: Node, scope: Scope) -> Expression:
+    if part(node, "this").key == "distinct":
+        raise Unsupported(
+            f"{node.sql_name()}(DISTINCT ...) is not supported; leave DISTINCT out, or GROUP BY the column"
+        )
+    return aggregate(_NUMERIC_AGGREGATES[node.key], translate(part(node, "this"), scope))
+
+
+def _aggregate_of_two(node: Node, scope: Scope) -> Expression:
+    first, second = (translate(part(node, name), scope) for name in ("this", "expression"))
+    return aggregate_of_two(_AGGREGATES_OF_TWO[node.key], first, second)
+
+
+def _quantile(node: Node, scope: Scope) -> Expression:
+    argument = part(node, "this")
+    if argument.key == "distinct":
+        raise Unsupported(f"{node.sql_name()}(DISTINCT ...) is not supported; leave DISTINCT out")
+    if node.key == "median":
+        return quantile(translate(argument, scope), Literal(Fraction(1, 2)))
+    share = part(node, "quantile") or part(node, "expression")
+    if share is None:
+        raise Unsupported(
+            f"{node.sql_name()} needs a column and a share: QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP "
+            f"(ORDER BY x)"
+        )
+    return quantile(translate(argument, scope), translate(share, scope))
+
+
+def _mode(node: Node, scope: Scope) -> Expression:
+    argument = part(node, "this")
+    if argument is None or argument.key == "distinct":
+        raise Unsupported(
+            "MODE takes a column, such as MODE(x), and no DISTINCT: among different values all are as frequent"
+        )
+    return mode(translate(argument, scope))
+
+
+def _within_group(node: Node, scope: Scope) -> Expression:
+    inner, order = part(node, "this"), parts(part(node, "expression"), "expressions")
+    if inner.key == "mode" and part(inner, "this") is None and len(order) == 1 and not part(order[0], "desc"):
+        return mode(translate(part(order[0], "this"), scope))
+    if inner.key not in {"percentilecont", "percentiledisc"} or part(inner, "expression") or len(order) != 1:
+        raise Unsupported(
+            "WITHIN GROUP follows PERCENTILE_CONT(share) or MODE(), with one ascending column: (ORDER BY x)"
+        )
+    share = translate(part(inner, "this"), scope)
+    if part(order[0], "desc"):
+        raise Unsupported("WITHIN GROUP (ORDER BY x) is ascending here; write 1 minus the share instead of DESC")
+    return quantile(translate(part(order[0], "this"), scope), share)
+
+
+def _filter(node: Node, scope: Scope) -> Expression:
+    found = translate(part(node, "this"), scope)
+    if not isinstance(found, Call) or not is_aggregate(found):
+        raise Unsupported("FILTER (WHERE ...) follows an aggregate, such as COUNT(*) FILTER (WHERE x > 0)")
+    kept = translate(part(part(node, "expression"), "this"), scope)
+    argument, where, *rest = found.arguments
+    both = kept if where == Literal(True) else conjunction(where, kept)
+    return call(found.function, argument, both or kept, *rest)
+
+
+def _extreme(node: Node, scope: Scope) -> Expression:
+    if part(node, "this").key == "distinct":
+        return _numeric_aggregate(node, scope)
+    return aggregate(node.key, translate(part(node, "this"), scope))
+
+
+def _window(node: Node, scope: Scope) -> Expression:
+    ranks = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank", "lag": "lag", "lead": "lead"}
+    of = part(node, "this")
+    if of.key not in ranks:
+        raise refusal(node, NAMES)
+    given = [] if of.key not in {"lag", "lead"} else _several([part(of, "this")], scope)
+    if given and part(of, "offset") is not None:
+        given.append(translate(part(of, "offset"), scope))
+    order = part(node, "order")
+    terms = [
+        Order(translate(part(item, "this"), scope), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+        for item in (parts(order, "expressions") if order is not None else ())
+    ]
+    return window(ranks[of.key], tuple(given), tuple(_several(parts(node, "partition_by"), scope)), tuple(terms))
+
+
+_AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
+    **dict.fromkeys(_NUMERIC_AGGREGATES, _numeric_aggregate),
+    **dict.fromkeys(_AGGREGATES_OF_TWO, _aggregate_of_two),
+    "anonymous": _anonymous,
+    "count": _count,
+    "countif": _count_if,
+    "filter": _filter,
+    "min": _extreme,
+    "mode": _mode,
+    "max": _extreme,
+    "window": _window,
+    **dict.fromkeys(("median", "quantile", "percentilecont", "percentiledisc"), _quantile),
+    "withingroup": _within_group,
+    **dict.fromkeys(
+        ("grouping", "groupingid"), lambda node, scope: grouping(*_several(parts(node, "expressions"), scope))
+    ),
+}

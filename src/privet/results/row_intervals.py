@@ -1,0 +1,230 @@
+"""The error bars of an answer's rows, from what was released and the laws of its noise. Sees no data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from privet.aggregates import Mean, Ranked
+from privet.answer import Series
+from privet.core.expression import ColumnRef, Expression
+from privet.core.schema import Kind
+from privet.inference.bars import Bars, depths, derived_bars, noise_points, points_for, ratio_bars, simulated_bars
+from privet.inference.laws import Law, half_width
+from privet.planner.derive import columns_of, kinds_of, linear_in
+from privet.planner.plan import Known, Place, Plan, Reading
+from privet.planner.presence import has_presence
+from privet.planner.quantiles import SURE
+from privet.planner.widths import law_of, measure_at, noise_within
+
+from .postprocess import evaluate
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+_MOST_CORNERS = 6
+_DOUBT = 2.0
+"""A count below this many standard deviations of its noise says nothing about what is divided by it."""
+
+
+class RowBars:
+    """The error bars of one answer: in closed form for the aggregates themselves, by simulation for what is derived."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        sums: Mapping[Place, Floats],
+        base: Mapping[str, Any],
+        chosen: list[int],
+        tail: float,
+        kinds: Mapping[str, Kind] | None = None,
+        laws: Mapping[Place, Law] | None = None,
+    ) -> None:
+        self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
+        self.kinds, self.laws = kinds_of(plan) if kinds is None else kinds, laws or {}
+        self.readings = {reading.name: reading for reading in plan.readings}
+
+    def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
+        plain = _tidied(values)
+        used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
+        numeric = not {int, float}.isdisjoint(map(type, plain)) or any(map(has_presence, used))
+        if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
+            return Series(name, plain)
+        if not plain:
+            return Series(name, (), (), (), ())
+        line = linear_in(meaning)
+        if line is not None and (isinstance(meaning, ColumnRef) or used[0].aggregate.linear is not None):
+            ends = self._of_reading(used[0])
+            low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
+            low, high = (low, high) if line.factor >= 0 else (high, low)
+            found = Bars(low, high, abs(float(line.factor)) * ends.error)
+        else:
+            found = self._derived(meaning, used)
+        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
+
+    def _of_reading(self, reading: Reading) -> Bars:
+        import numpy as np
+
+        parts = [self.sums[place][self.chosen] for place in reading.places]
+        low, high = reading.aggregate.ends
+        factor = reading.aggregate.linear
+        if factor is not None:
+            half, error = self._noise(reading.places[0])
+            value = parts[0] * float(factor)
+            wide = half * float(factor)
+            return Bars(
+                np.clip(value - wide, low, high),
+                np.clip(value + wide, low, high),
+                np.full_like(value, error * float(factor)),
+            )
+        if isinstance(reading.aggregate, Ranked):
+            return self._of_ranked(reading, reading.aggregate, parts)
+        laws = [self._law(place) for place in reading.places]
+        if isinstance(reading.aggregate, Mean):
+            step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
+            count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
+            scaled = (laws[0].times(step), count)
+            found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
+            return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
+        tails = self._tails(reading, parts, laws)
+        found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
+        unknown = tails <= 0
+        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+
+    def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
+        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
+
+        Its ends are places, or several taken together, and stand for all that is counted there.
+        """
+        import numpy as np
+
+        null = np.array([self.base[reading.name][row] is None for row in self.chosen], dtype=np.bool_)
+        value, nothing = np.where(null, np.nan, parts[0]), np.full_like(parts[0], np.nan)
+        bottom, top = (np.full_like(value, end) for end in ranked.ends)
+        if 1 - self.tail > float(SURE):
+            return Bars(np.where(null, np.nan, bottom), np.where(null, np.nan, top), nothing)
+        ends = (parts[0], parts[0]) if ranked.extreme else (parts[1], parts[2])
+        half = self._half_of(reading, ranked)
+        low = bottom if ranked.share == 0 else np.maximum(bottom, np.minimum(ends[0] - half, value))
+        high = top if ranked.share == 1 else np.minimum(top, np.maximum(ends[1] + half, value))
+        return Bars(np.where(null, np.nan, low), np.where(null, np.nan, high), nothing)
+
+    def _half_of(self, reading: Reading, ranked: Ranked) -> float:
+        place = reading.places[0 if ranked.extreme else -1]
+        if isinstance(place, Known):
+            return 0.0
+        one = self.plan.passes[place[0]]
+        if one.scan.places is None or one.selection is None:
+            return 0.0
+        return float(one.selection.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
+
+    def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
+        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
+
+        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
+        """
+        import numpy as np
+
+        tail = np.full(len(self.chosen), self.tail)
+        deviations = [(parts[-1], np.asarray(laws[-1].deviation))]
+        for index, divisor in enumerate(reading.aggregate.divisors(*parts)):
+            again = simulated_bars(lambda *sums, i=index: reading.aggregate.divisors(*sums)[i], parts, laws, tail=tail)
+            deviations.append((divisor, again.error))
+        known = np.ones(len(self.chosen))
+        for divisor, error in deviations:
+            part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
+            known -= part * part
+        return np.asarray(self.tail * np.clip(known, 0.0, 1.0))
+
+    def _law(self, place: Place) -> Law:
+        return self.laws[place] if place in self.laws else law_of(self.plan, place)
+
+    def _read(self, reading: Reading, parts: Sequence[Floats]) -> Any:
+        """Return what an aggregate reads, as it is shown: what was reconciled is not rounded."""
+        agreed = any(place in self.laws for place in reading.places)
+        return reading.aggregate.read(*parts) if agreed else value_of(reading, parts)
+
+    def _noise(self, place: Place) -> tuple[float, float]:
+        """Return the half-width and the standard deviation of a sum's noise, in grid units."""
+        import numpy as np
+
+        if isinstance(place, Known):
+            return 0.0, 0.0
+        if place in self.laws:
+            law = self.laws[place]
+            return float(half_width(law, law, np.zeros(1), self.tail)[0]), law.deviation
+        error = (
+            law_of(self.plan, place).deviation
+            if self.plan.rounds > 1
+            else measure_at(self.plan, place).standard_deviation
+        )
+        return noise_within(self.plan, place, 1 - self.tail), error
+
+    def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
+        """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
+
+        They hold what is derived where it rises or falls with each of the quantiles.
+        """
+        import numpy as np
+
+        ranked = {reading.name: self._of_reading(reading) for reading in used if isinstance(reading.aggregate, Ranked)}
+        if len(ranked) > _MOST_CORNERS:
+            unknown = np.full(len(self.chosen), np.inf)
+            return Bars(-unknown, unknown, np.full_like(unknown, np.nan))
+        others = [reading for reading in used if reading.name not in ranked]
+        found = [
+            self._simulated(meaning, others, dict(zip(ranked, corner, strict=True)))
+            for corner in product(*((bars.low, bars.high) for bars in ranked.values()))
+        ]
+        low = np.fmin.reduce([bars.low for bars in found])
+        high = np.fmax.reduce([bars.high for bars in found])
+        return Bars(low, high, found[0].error if not ranked else np.full_like(low, np.nan))
+
+    def _simulated(self, meaning: Expression, used: list[Reading], fixed: Mapping[str, Floats]) -> Bars:
+        """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law.
+
+        Each point of the noise is tried with its opposite, and last comes none at all: so it shows where a column does
+        not move in proportion, and what `derived_bars` must do about it.
+        """
+        import numpy as np
+
+        every = {place for reading in used for place in reading.places}
+        places = sorted(place for place in every if not isinstance(place, Known))
+        chosen = np.array(self.chosen)
+        laws = [self._law(place) for place in places]
+        half = noise_points(laws, points_for(len(chosen), self.tail) // 2)
+        drawn = [np.concatenate((one, -one, np.zeros(1))) for one in half] or [np.zeros(1)]
+        points = drawn[0].size
+        noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
+        noise.update(zip(places, drawn, strict=False))
+        table: dict[str, Any] = {}
+        for reading in used:
+            parts = [self.sums[place][chosen][:, None] + noise[place][None, :] for place in reading.places]
+            table[reading.name] = self._read(reading, parts).ravel()
+        for name, values in fixed.items():
+            table[name] = np.repeat(values, points)
+        for name in columns_of(meaning) - set(self.readings):
+            table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
+        values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
+        return derived_bars(values, depths(laws, drawn), tail=self.tail)
+
+
+def _floats(ends: Floats) -> tuple[float, ...]:
+    return tuple(ends.tolist())
+
+
+def _tidied(values: Any) -> tuple[Any, ...]:
+    """Return a column as Python's own values."""
+    if hasattr(values, "tolist"):
+        return tuple(values.tolist())
+    return tuple([value.item() if hasattr(value, "item") else value for value in values])
+
+
+def value_of(reading: Reading, parts: Sequence[Floats]) -> Any:
+    """Return what an aggregate reads from its sums; numbers of rows and people are whole."""
+    import numpy as np
+
+    value = reading.aggregate.read(*parts)
+    return np.clip(np.floor(value + 0.5), -(2.0**62), 2.0**62).astype(np.int64) if reading.aggregate.counts else value

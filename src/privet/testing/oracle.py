@@ -1,0 +1,483 @@
+"""The oracle: scans over lists of rows in plain Python, as slow and as obvious as can be. For tests and small data."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cmp_to_key
+from itertools import pairwise
+from math import isqrt
+from typing import Any
+
+from privet.core.errors import BadParameter, InvariantError
+from privet.core.expression import Call, Expression
+from privet.core.links import fetched_columns, followed
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sum, Truncate
+from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
+from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
+from privet.engines.grid import doubles
+from privet.query.functions import longest, typed
+from privet.query.shape import equal_sides, schema_of
+from privet.results.evaluation import as_kind, evaluate_row
+
+__all__ = ["Memory", "gives", "read", "weight"]
+
+
+# The oracle within one unit: groups, ranks, and values held to their facts, one row at a time in plain Python.
+
+
+Row = Mapping[str, Any]
+Owned = tuple[Any, Row]
+"""Whose row it is, and its values."""
+
+
+def read(value: Any, column: ColumnFacts) -> Any:
+    """Return a stored value held to the declared facts: clamped to its bounds, None where it is no value at all."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    low, high = column.low, column.high
+    if column.kind == "text":
+        return value[: longest(column)]
+    if column.kind == "integer" and column.values is not None:
+        listed = [one for one in column.values if isinstance(one, int)]
+        return value if min(listed) <= value <= max(listed) else None
+    if low is None or high is None:
+        return value
+    if column.kind == "integer":
+        return min(max(value, int(low)), int(high))  # type: ignore[arg-type]
+    if column.kind == "number":
+        return min(max(float(value), float(low)), float(high))  # type: ignore[arg-type]
+    return min(max(value, low), high)
+
+
+def on_grid(total: Sum, x: Any, kind: Kind | None) -> int | None:
+    """Return a value in steps of a sum's grid, not yet clamped to it."""
+    return _whole(total, x) if kind == "integer" else _double(total, float(x))
+
+
+def _whole(total: Sum, x: int) -> int:
+    return math.floor((Fraction(x) - total.origin) / total.step + Fraction(1, 2))
+
+
+def _double(total: Sum, x: float) -> int | None:
+    scale = doubles(total)
+    if math.isnan(x):
+        return None
+    return scale.place(min(max(x, scale.low), scale.high))
+
+
+def grouped(relation: GroupWithin, rows: list[Owned], facts: Mapping[str, ColumnFacts], schema: Schema) -> list[Owned]:
+    """Return one row for each owner and key."""
+    groups: dict[tuple[Any, tuple[Any, ...]], list[Row]] = {}
+    for owner, row in rows:
+        found_keys = tuple(evaluate_row(one, row, facts) for _, one in relation.keys)
+        groups.setdefault((owner, found_keys), []).append(row)
+    found: list[Owned] = []
+    for (owner, keys), members in groups.items():
+        values = [*keys, *(_aggregate(one, members, facts) for one in relation.aggregates)]
+        named = zip(schema.columns.items(), values, strict=True)
+        found.append((owner, {name: read(value, column) for (name, column), value in named}))
+    return found
+
+
+def ranked(relation: Rank, rows: list[Owned], facts: Mapping[str, ColumnFacts], schema: Schema) -> list[Owned]:
+    """Return the rows with one more column, computed among those of one owner and partition."""
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for owner, row in rows:
+        keys = tuple(evaluate_row(one, row, facts) for one in relation.partition)
+        parts.setdefault((owner, *keys), []).append(row)
+    found: list[Owned] = []
+    for (owner, *_), members in parts.items():
+
+        def compare(a: Row, b: Row) -> int:
+            return _ahead(relation, a, b, facts) or _further(a, b)
+
+        ordered = sorted(members, key=cmp_to_key(compare))
+        for place, row in enumerate(ordered):
+            value = read(_rank(relation, ordered, place, facts), schema.columns[relation.name])
+            found.append((owner, {**row, relation.name: value}))
+    return found
+
+
+def _rank(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, ColumnFacts]) -> Any:
+    if relation.function == "row_number":
+        return place + 1
+    if relation.function in {"rank", "dense_rank"}:
+        before = [row for row in ordered[:place] if _ahead(relation, row, ordered[place], facts)]
+        if relation.function == "rank":
+            return len(before) + 1
+        steps = pairwise(before)
+        return 1 + bool(before) + sum(bool(_ahead(relation, a, b, facts)) for a, b in steps)
+    there = place + (relation.places if relation.function == "lead" else -relation.places)
+    if relation.argument is None or not 0 <= there < len(ordered):
+        return None
+    return evaluate_row(relation.argument, ordered[there], facts)
+
+
+def _ahead(relation: Rank, a: Row, b: Row, facts: Mapping[str, ColumnFacts]) -> int:
+    """Return below 0 if a comes before b in the order asked for, above 0 if after, 0 if they tie."""
+    for term in relation.order:
+        x, y = (evaluate_row(term.expression, row, facts) for row in (a, b))
+        if x is None or y is None:
+            found = 0 if x is y else (1 if (x is None) != term.nulls_first else -1)
+        else:
+            found = ((x > y) - (x < y)) * (-1 if term.descending else 1)
+        if found:
+            return found
+    return 0
+
+
+def _further(a: Row, b: Row) -> int:
+    for x, y in zip(a.values(), b.values(), strict=True):
+        if x is None or y is None:
+            found = 0 if x is y else (1 if x is None else -1)
+        else:
+            found = (x > y) - (x < y)
+        if found:
+            return found
+    return 0
+
+
+def _aggregate(one: Within, rows: list[Row], facts: Mapping[str, ColumnFacts]) -> Any:
+    kept = [row for row in rows if one.where is None or evaluate_row(one.where, row, facts) is True]
+    if one.argument is None:
+        return len(kept)
+    values = [value for row in kept if (value := evaluate_row(one.argument, row, facts)) is not None]
+    if one.function == "count":
+        return len(values)
+    if one.function == "count_distinct":
+        return len(set(values))
+    if not values:
+        return None
+    if one.function in {"min", "max"}:
+        return min(values) if one.function == "min" else max(values)
+    known = typed(one.argument, facts)
+    low, high = known.bounds
+    if one.step is None or low is None or high is None:
+        raise InvariantError("a sum within a unit has bounds and a step")
+    total = Sum(one.argument, math.floor(low / one.step), math.ceil(high / one.step), step=one.step)
+    placed = [min(max(on_grid(total, value, known.kind) or 0, total.low), total.high) for value in values]
+    if known.kind == "integer" and one.function == "sum":
+        return sum(placed) if abs(sum(placed)) < 2**63 else None
+    number = float(sum(placed)) / (len(placed) if one.function == "avg" else 1)
+    inverse = 1 / one.step
+    return number / float(inverse) if inverse.denominator == 1 else number * float(one.step)
+
+
+# The oracle's relations: what is made of tables, over lists of rows in plain Python, as slow and obvious as can be.
+
+
+def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]]) -> list[Owned]:
+    """Return the rows of a relation with their owners; those of nobody are dropped, unless the table is public."""
+    schema = schema_of(relation, tables)
+    match relation:
+        case str():
+            return stored_rows(schema, stored[relation])
+        case Derive(source=source):
+            facts = schema_of(source, tables).columns
+            return [
+                (
+                    owner,
+                    {name: read(evaluate_row(one, row, facts), schema.columns[name]) for name, one in relation.columns},
+                )
+                for owner, row in _kept(rows_of(source, tables, stored), relation.where, facts)
+            ]
+        case Join():
+            return _join(relation, tables, stored, schema)
+        case GroupWithin(source=source):
+            facts = schema_of(source, tables).columns
+            return grouped(relation, _kept(rows_of(source, tables, stored), relation.where, facts), facts, schema)
+        case Rank(source=source):
+            return ranked(relation, rows_of(source, tables, stored), schema_of(source, tables).columns, schema)
+        case Union(sources=sources):
+            rows = [one for source in sources for one in rows_of(source, tables, stored)]
+            return [(owner, _renamed(row, schema)) for owner, row in rows]
+    raise InvariantError("an unknown kind of relation")
+
+
+def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
+    """Return the rows of a table that somebody owns, held to its facts."""
+    found: list[Owned] = []
+    for index, record in enumerate(rows):
+        row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
+        owner = index if isinstance(schema.unit, Rows) else _owner(schema, record, row)
+        if owner is not None or isinstance(schema.unit, Nobody):
+            found.append((owner, row))
+    return found
+
+
+def _owner(schema: Schema, record: Row, row: Row) -> Any:
+    """Return whose row it is: the person, or the person and the bucket of time; None for nobody."""
+    person = record.get(person_column(schema.unit) or "")
+    if person is None or (isinstance(person, float) and math.isnan(person)):
+        return None
+    if not isinstance(schema.unit, Window):
+        return person
+    if row[schema.unit.time] is None:
+        return None
+    # as it is stored: the bounds of one table are not those of another
+    time = read(record.get(schema.unit.time), replace(schema.columns[schema.unit.time], low=None, high=None))
+    origin = datetime.datetime.combine(schema.unit.origin, datetime.time())
+    return person, (as_kind("timestamp", time) - origin) // schema.unit.length
+
+
+def _kept(rows: list[Owned], where: Expression | None, facts: Mapping[str, ColumnFacts]) -> list[Owned]:
+    return [(owner, row) for owner, row in rows if where is None or evaluate_row(where, row, facts) is True]
+
+
+def _join(join: Join, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]], schema: Schema) -> list[Owned]:
+    left, right = schema_of(join.left, tables), schema_of(join.right, tables)
+    both = bool(unit_columns(right.unit))
+    mine, theirs = rows_of(join.left, tables, stored), rows_of(join.right, tables, stored)
+    alike = list(equal_sides(join, left))
+    equal = [Call("equal", sides) for sides in alike]
+    pairs: list[list[Row]] = []
+    for owner, row in mine:
+        joined = [
+            {**row, **{name: r[column] for name, column in join.names}} for o, r in theirs if not both or o == owner
+        ]
+        pairs.append([pair for pair in joined if all(evaluate_row(one, pair, schema.columns) is True for one in equal)])
+    for owner in {owner for owner, _ in mine} if join.most is not None and unit_columns(left.unit) else ():
+        those = [row for other, row in theirs if not both or other == owner]
+        keys = [_keys(join, row, [one for _, one in alike], schema) for row in those]
+        if any(count > 1 for key, count in Counter(keys).items() if None not in key):
+            _cut([place for place, (other, _) in enumerate(mine) if other == owner], pairs, join.most or 0)
+    found: list[Owned] = []
+    for (owner, row), several in zip(mine, pairs, strict=True):
+        if several is _GONE:
+            continue
+        met = [pair for pair in several if join.on is None or evaluate_row(join.on, pair, schema.columns) is True]
+        if not met and join.kind == "left":
+            met.append({**row, **{name: None for name, _ in join.names}})
+        found += [(owner, pair) for pair in met]
+    return found
+
+
+_GONE: list[Row] = []
+"""Stands for the pairs of a row that is left without any."""
+
+
+def _keys(join: Join, row: Row, expressions: Sequence[Expression], schema: Schema) -> tuple[Any, ...]:
+    """Return what must be equal of a row of the right side."""
+    named = {name: row[column] for name, column in join.names}
+    return tuple(evaluate_row(one, named, schema.columns) for one in expressions)
+
+
+def _cut(places: list[int], pairs: list[list[Row]], most: int) -> None:
+    """Keep `most` pairs of a unit's rows, at most; which, is chosen anew each time."""
+    draw = secrets.SystemRandom()
+    made = 0
+    for place in draw.sample(places, len(places)):
+        several = pairs[place]
+        if several:
+            kept = draw.sample(several, min(len(several), max(most - made, 0)))
+            pairs[place] = kept or _GONE
+            made += len(kept)
+
+
+def _renamed(row: Row, schema: Schema) -> Row:
+    several = zip(schema.columns.items(), row.values(), strict=True)
+    return {name: as_kind(column.kind, value) for (name, column), value in several}
+
+
+def with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str, Schema]) -> list[Row]:
+    """Return the rows of a table, each of a linked one with the column that says whose row it is."""
+    schema, rows = tables[name], stored[name]
+    link = schema.link
+    if link is None or link.via in unit_columns(schema.unit):
+        return rows
+    fetched = fetched_columns(schema, tables)
+    if not fetched:
+        return [{**row, unit_columns(schema.unit)[0]: row.get(link.via)} for row in rows]
+    return [
+        {**row, **{column: target.get(column) for column in fetched}}
+        for row in rows
+        for target in stored[link.to]
+        if row.get(link.via) is not None and row.get(link.via) == target.get(link.column)
+    ]
+
+
+# The oracle: scans over lists of rows in plain Python, as slow and as obvious as can be. For tests and small data.
+
+
+Cell = tuple[Key, ...]
+
+
+class Memory:
+    """Answers scans over tables whose sources are lists of rows, each a mapping of column names to values."""
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self._rows: dict[str, list[Row]] = {}
+        for name, table in tables.items():
+            if not isinstance(table.source, (list, tuple)):
+                raise BadParameter(f"source of table {name!r}", type(table.source).__name__, "a list of rows")
+            self._rows[name] = list(table.source)
+        self._tables = followed({name: table.schema for name, table in tables.items()})
+        for name in self._tables:  # a table that others link to comes before them
+            self._rows[name] = with_owners(self._rows, name, self._tables)
+
+    def scan(self, scan: Scan) -> SealedSums:
+        """Return the exact sums of a scan, sealed."""
+        if isinstance(scan.table, str):
+            rows = stored_rows(scan.schema, self._rows[scan.table])
+        else:
+            rows = rows_of(scan.table, self._tables, self._rows)
+        return SealedSums(_scan(scan, rows)) if scan.places is None else SealedSums({}, _count(scan, scan.places, rows))
+
+    def public_rows(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the different rows of a public table, held to its facts."""
+        schema = self._tables[name]
+        if not isinstance(schema.unit, Nobody):
+            raise InvariantError("the rows of a private table are read by scans only")
+        rows = (tuple(row[column] for column in schema.columns) for _, row in stored_rows(schema, self._rows[name]))
+        return list(dict.fromkeys(rows))
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self._rows.clear()
+
+
+def gives(total: Sum, row: Row, schema: Schema) -> int:
+    """Return the integer that a row gives to a sum."""
+    y = place(total, row, schema)
+    return 0 if y is None else int(y**total.power - total.offset)
+
+
+def place(total: Sum, row: Row, schema: Schema) -> int | None:
+    """Return where on its grid a sum finds a row, within its bounds; None where the row gives nothing."""
+    if total.where is not None and evaluate_row(total.where, row, schema.columns) is not True:
+        return None
+    y: int | None = 1
+    if total.expression is not None:
+        x = evaluate_row(total.expression, row, schema.columns)
+        kind = typed(total.expression, schema.columns).kind
+        y = None if x is None else on_grid(total, x, kind)
+    if y is None:
+        y = total.null_as
+    return None if y is None else min(max(y, total.low), total.high)
+
+
+def weight(norm: Norm, counts: Sequence[int]) -> int:
+    """Return the largest whole weight that keeps a unit with these numbers of rows to the limit."""
+    one = 2**norm.shift
+    if norm.order == 1:
+        return int(min(one, norm.limit * one // sum(counts)))
+    return int(min(one, isqrt(norm.limit * one * one // sum(n * n for n in counts))))
+
+
+def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
+    if isinstance(scan.bounding, Pairs):
+        return _different(scan, scan.bounding, rows)
+    units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
+    for owner, row, cell in _counted(scan, rows):
+        units[owner][cell].append(tuple(gives(total, row, scan.schema) for total in scan.sums))
+    sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * len(scan.sums))
+    found: dict[Cell, int] = defaultdict(int)
+    for cells in units.values():
+        bounded = _bounded(scan, cells)
+        for cell, row_sums in bounded.items():
+            sums[cell] = [a + b for a, b in zip(sums[cell], row_sums, strict=True)]
+        if scan.discovery is not None:
+            kept = _sample(bounded, scan.discovery.most)
+            for cell in kept:
+                found[cell] += _share(scan.discovery, len(kept))
+    if not scan.keys and not sums:
+        sums[()] = [0] * len(scan.sums)
+    if scan.discovery is None:
+        return {cell: tuple(total) for cell, total in sums.items()}
+    return {cell: (*sums[cell], part) for cell, part in found.items()}
+
+
+def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]:
+    """Return the weights of the rows of each group at each place."""
+    units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
+    for owner, row, cell in _counted(scan, rows):
+        where = place(places, row, scan.schema)
+        if where is not None:
+            units[owner][cell].append((where,))
+    found: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for cells in units.values():
+        scale, kept = _rows_kept(scan, cells)
+        for cell, several in kept.items():
+            for (where,) in several:
+                found[cell][where] += scale
+    listed = {cell: {where: n for where, n in sorted(one.items()) if n} for cell, one in found.items()}
+    return {cell: (list(one), list(one.values())) for cell, one in listed.items() if one}
+
+
+def _counted(scan: Scan, rows: Sequence[Owned]) -> Iterator[tuple[Any, Row, Cell]]:
+    """Yield the rows that meet the condition and lie in a group that is asked about."""
+    columns, cells = scan.schema.columns, frozenset(scan.cells or ())
+    for owner, row in rows:
+        if scan.where is not None and evaluate_row(scan.where, row, columns) is not True:
+            continue
+        cell = tuple(evaluate_row(key.expression, row, columns) for key in scan.keys)
+        if scan.cells is not None and cell[: len(scan.cells[0])] not in cells:
+            continue
+        if all(_allowed(value, key.values, key.nullable) for value, key in zip(cell, scan.keys, strict=True)):
+            yield owner, row, cell
+
+
+def _different(scan: Scan, pairs: Pairs, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
+    """Return how many different values the units keep in each group."""
+    held: dict[Any, set[tuple[Cell, Any]]] = defaultdict(set)
+    for owner, row, cell in _counted(scan, rows):
+        value = evaluate_row(pairs.of, row, scan.schema.columns)
+        if value is not None and gives(scan.sums[0], row, scan.schema):
+            held[owner].add((cell, value))
+    kept = {pair for several in held.values() for pair in _sample(several, pairs.most)}
+    counts = Counter(cell for cell, _ in kept)
+    if not scan.keys:
+        counts[()] += 0
+    return {cell: (count,) for cell, count in counts.items()}
+
+
+def _allowed(value: Key, values: tuple[Key, ...] | None, nullable: bool) -> bool:
+    if value is None:
+        return nullable and (values is None or None in values)
+    return values is None or value in values
+
+
+def _bounded(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> dict[Cell, list[int]]:
+    """Return what one unit gives to each group."""
+    if scan.distinct:
+        cells = {cell: [tuple(map(max, zip(*rows, strict=True)))] for cell, rows in cells.items()}
+    scale, kept = _rows_kept(scan, cells)
+    return {cell: [scale * sum(column) for column in zip(*rows, strict=True)] for cell, rows in kept.items()}
+
+
+def _rows_kept(
+    scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]
+) -> tuple[int, Mapping[Cell, list[tuple[int, ...]]]]:
+    """Return the weight of one unit, and the rows of it that count in each group."""
+    match scan.bounding:
+        case Once():
+            return 1, cells
+        case Norm() as norm:
+            return weight(norm, [len(rows) for rows in cells.values()]), cells
+        case Largest(limit=limit, shift=shift):
+            largest: dict[Cell, int] = defaultdict(int)
+            for cell, rows in cells.items():
+                largest[cell[:-1]] = max(largest[cell[:-1]], len(rows))
+            return weight(Norm(1, limit, shift), list(largest.values())), cells
+        case Truncate(groups=groups, rows=most):
+            return 1, {cell: _sample(cells[cell], most) for cell in _sample(cells, groups)}
+    raise InvariantError("an unknown kind of bounding")
+
+
+def _sample(several: Iterable[Any], most: int) -> list[Any]:
+    listed = list(several)
+    return secrets.SystemRandom().sample(listed, min(most, len(listed)))
+
+
+def _share(discovery: Discovery, keys: int) -> int:
+    one = 2**discovery.shift
+    if discovery.order == 0:
+        return int(one)
+    return one // keys if discovery.order == 1 else isqrt(one * one // keys)
