@@ -26,8 +26,8 @@ lint: $(VENV)/.for-work ## check style, format and types
 bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under .venvs)
 	@$(RUN)/python benchmarks/run.py $(BENCH)
 
-mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails
-	@$(RUN)/python tests/mutants/run.py
+mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails (ONLY="ledger planner", CHANGED=1, LIMIT=minutes)
+	@$(RUN)/python tests/mutants/run.py $(ONLY) $(if $(CHANGED),--changed) $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED))
 
 house: $(VENV)/.for-work ## print figures about the code base
 	@$(RUN)/python tools/house.py

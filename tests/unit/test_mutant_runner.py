@@ -1,0 +1,154 @@
+"""The runner of mutants tells apart what is killed, survives, is broken, is lost or hangs, and leaves src alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+
+import run as runner  # noqa: E402
+from mutant import Mutant, of  # noqa: E402
+
+SUM = """\
+LIMIT = 3
+
+
+def double(value: int) -> int:
+    unused = value
+    while value > 10:
+        value -= 1
+    return value + value
+"""
+
+TEST = """\
+import random
+import subprocess
+import sys
+
+from privet.core.doubled import LIMIT, double
+
+
+def test_double():
+    assert double(11) == 20
+
+
+def test_limit_in_a_process_of_its_own():
+    code = "from privet.core.doubled import LIMIT; print(LIMIT)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "3\\n"
+
+
+def test_random_numbers_are_not_those_of_every_child(tmp_path):
+    with open({seen!r}, "a") as file:
+        print(random.random(), file=file)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    package = tmp_path / "src" / "privet"
+    for name in ("core", "accounting", "mechanisms", "noise"):
+        (package / name).mkdir(parents=True)
+        (package / name / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    (package / "core" / "sensitivity.py").write_text("from privet.core.doubled import double\n")
+    (package / "core" / "doubled.py").write_text(SUM)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_double.py").write_text(TEST.format(seen=str(tmp_path / "seen")))
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n")
+    return tmp_path
+
+
+def mutants(old: str, new: str, qualname: str = "double") -> list[Mutant]:
+    return of(f"core.doubled:{qualname}", "test_double.py", (old, new))
+
+
+KILLED = mutants("value + value", "value")
+IN_PROCESS = mutants("LIMIT = 3", "LIMIT = 4", "")
+HANGS = mutants("value -= 1", "value += 1")
+SURVIVES = mutants("unused = value", "unused = 0")
+BROKEN = mutants("LIMIT = 3", "LIMIT = missing", "")
+LOST = mutants("value * value", "value")
+NOWHERE = of("core.absent:double", "test_double.py", ("value", "0"))
+
+
+def test_killed_and_hanging_mutants_pass(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "TIMES", 0)
+    assert runner.run([*KILLED, *IN_PROCESS, *HANGS], project, patience=4, workers=2) == 0
+    told = capfd.readouterr().out
+    assert "3 of 3 mutants killed in" in told
+    assert "killed, as its tests hang: core.doubled:double" in told
+    assert (project / "src" / "privet" / "core" / "doubled.py").read_text() == SUM
+    assert list(project.glob("src/**/__pycache__")) == []
+
+
+def test_a_mutant_that_survives_fails_the_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert runner.run([*KILLED, *SURVIVES], project, workers=1) == 1
+    told = capfd.readouterr().out
+    assert "SURVIVED: core.doubled:double\n  - unused = value\n  + unused = 0\n" in told
+    assert "1 of 2 mutants killed in" in told
+
+
+def test_mutants_that_are_broken_or_lost_fail_the_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert runner.run([*BROKEN, *LOST, *NOWHERE], project, workers=1) == 1
+    told = capfd.readouterr().out
+    assert "broken, as it does not import: core.doubled:\n" in told
+    assert "lost, as its code occurs 0 times in double: core.doubled:double\n" in told
+    assert "lost, as [Errno 2]" in told
+    assert "0 of 3 mutants killed in" in told
+
+
+def test_each_child_has_random_numbers_of_its_own(project: Path) -> None:
+    assert runner.run([*SURVIVES, *SURVIVES], project, workers=1) == 1
+    seen = (project / "seen").read_text().split()
+    assert len(seen) == len(set(seen)) == 3
+
+
+def test_tests_that_fail_without_a_mutant_fail_the_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "src" / "privet" / "core" / "doubled.py").write_text(SUM.replace("LIMIT = 3", "LIMIT = 4"))
+    assert runner.run(KILLED, project, workers=1) == 2
+    assert "tests/test_double.py fails without any mutant" in capfd.readouterr().out
+
+
+def test_mutants_left_out_for_time_are_counted_and_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert runner.run([*SURVIVES, *KILLED], project, minutes=-1, workers=1) == 0
+    assert "2 of 2 mutants were NOT RUN, as the -1 minutes were up\n0 of 0" in capfd.readouterr().out
+
+
+def test_what_changed_is_found_with_and_without_a_base(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def git(*command: str) -> None:
+        named = {f"GIT_{who}_{what}": "someone" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        subprocess.run(["git", *command], cwd=project, check=True, capture_output=True, env={**os.environ, **named})
+
+    monkeypatch.setattr(runner, "ROOT", project)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
+    assert runner.changed(None) is None
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-q", "-m", "First")
+    assert runner.changed(None) is None  # no parent
+    assert runner.changed("nonsense") is None
+    file = project / "src" / "privet" / "core" / "doubled.py"
+    file.write_text(SUM + "\n")
+    git("commit", "-qam", "Second")
+    assert runner.changed(None) == {"core.doubled"}
+    (project / "src" / "privet" / "core" / "new.py").write_text("")
+    (project / "src" / "privet" / "noise" / "__init__.py").write_text("pass\n")
+    assert runner.changed(None) == {"core.doubled", "core.new", "noise"}
+    assert runner.changed("HEAD") == {"core.new", "noise"}
+    git("tag", "v1")
+    git("commit", "-qam", "Third")
+    assert runner.find_base() == "v1"
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert runner.find_base() == "v1"  # origin/main is HEAD itself
+    git("update-ref", "refs/remotes/origin/main", "HEAD~2")
+    assert runner.changed(None) == {"core.doubled", "core.new", "noise"}
