@@ -1,6 +1,6 @@
 """Privet answers questions about private data with differential privacy.
 
-This is the public surface. Each name is imported from its room when it is first asked for, so that `import privet`
+This is the public surface. Each name is imported from its module when it is first used, so that `import privet`
 loads neither NumPy nor SciPy nor DuckDB. Nothing is computed here.
 """
 

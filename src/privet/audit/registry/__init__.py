@@ -7,7 +7,7 @@ from privet.audit.entry import AuditEntry
 from .choices import KEYS, SELECTIONS, SPARSE
 from .end_to_end import QUESTIONS, SESSIONS
 from .noisy_numbers import ADAPTIVE, NUMBERS
-from .quantiles import QUANTILES
+from .ranks import QUANTILES
 
 AUDITS: tuple[AuditEntry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS, *QUESTIONS)
 
