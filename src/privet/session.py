@@ -1,58 +1,40 @@
-"""The front door in Python: a session plans for free, and answers what the account can pay for."""
+"""The entry point in Python: a session plans for free, and answers what the account can pay for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from fractions import Fraction
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Self, cast
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
-from .core.errors import BadParameter, BudgetExceeded, RequestError, UnknownName, Unsupported, raise_alone
-from .core.given import is_a, listed
+from .core.errors import BadParameter, BudgetExceeded, UnknownName, raise_alone
+from .core.given import function, is_a, listed
 from .core.links import followed
-from .core.numbers import Number, open_probability
+from .core.numbers import Number
 from .core.ports import Engine, Ledger, Left
 from .core.records import Entry
-from .core.rounding import float_down
 from .core.schema import Contribution, Table
 from .engines.duckdb.engine import DuckDB
-from .execution.clipping import Clipped
+from .execution.affordable import with_largest
+from .execution.batches import plan_questions, run_batch
+from .execution.clipping import Clipping, clipping_report
+from .execution.executor import Executor, run_plan
 from .execution.pace import Pace, read_step
-from .execution.request import (
-    Options,
-    Question,
-    check_bounds,
-    heeded,
-    read_question,
-    read_views,
-    spend_of,
-    with_contents,
-    with_found_groups,
-)
-from .execution.run_rounds import InRounds
+from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
+from .execution.run_rounds import run_rounds
 from .ledger.memory import MemoryLedger
-from .planner.accuracy import plan_within
-from .planner.batch import make_batch
+from .planner.batch import Batch
 from .planner.groupings import Levels
-from .planner.make import make_plan
 from .planner.plan import Plan
-from .planner.rounds import make_rounds
 from .planner.stability import Rule
-from .planner.target import CONFIDENCE, reached, read_target
+from .planner.target import CONFIDENCE
 from .planner.verify import verify
-from .planner.widths import widths
 from .query.frame import Frame
 from .query.frame import table as frame
-from .query.nodes import Query
-from .results.read import read_answer
-
-_HALVINGS = 16
-"""How often the range is halved in which the largest cost that fits is sought."""
 
 
-class Session(Clipped, InRounds):
+class Session:
     """Ask questions about private tables under one budget.
 
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
@@ -88,39 +70,43 @@ class Session(Clipped, InRounds):
         if not isinstance(account, str) or not account:
             raise BadParameter("account", account, "a name")
         book: Ledger = MemoryLedger(budget) if ledger is None and budget is not None else cast(Ledger, ledger)
-        self._budget = book.budget_of(account)
-        if budget not in (None, self._budget):
+        own = book.budget_of(account)
+        if budget not in (None, own):
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
         pace = Pace(read_step(time_step))
         owned = followed({name: table.schema for name, table in tables.items()})
         # a table that may not be asked about can still say who owns the rows of one that links to it
         asked = owned if about is None else _names(about, owned)
         schemas = {name: schema for name, schema in owned.items() if name in asked}
-        self._views = read_views({} if views is None else views, owned, schemas)
+        known_views = read_views({} if views is None else views, owned, schemas)
         if engine is not None and not is_a(engine, Engine):
             raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
         reads = DuckDB(tables) if engine is None else engine
-        super().__init__(with_contents(schemas, reads), reads, book, account, pace=pace)
+        self._closing = ExitStack()
+        self._closing.callback(reads.close)
+        self._catalog = Catalog(with_contents(schemas, reads), known_views, own)
+        self._executor = Executor(self._catalog.schemas, reads, book, account, pace=pace)
 
     @property
     def ledger(self) -> Ledger:
         """The ledger that is charged."""
-        return self._ledger
+        return self._executor.ledger
 
     @property
     def account(self) -> str:
         """Who pays: the account's name in the ledger."""
-        return self._account
+        return self._executor.account
 
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step."""
+        schemas, views = self._catalog.schemas, self._catalog.views
         if not isinstance(name, str):
             raise BadParameter("name", type(name).__name__, "the name of a table or a view")
-        if name not in self._schemas and name not in self._views:
-            raise UnknownName("table", name, (*self._schemas, *self._views))
-        if name in self._views:
-            return Frame(self._views[name])
-        return frame(name, self._schemas[name], self._schemas)
+        if name not in schemas and name not in views:
+            raise UnknownName("table", name, (*schemas, *views))
+        if name in views:
+            return Frame(views[name])
+        return frame(name, schemas[name], schemas)
 
     def plan(
         self,
@@ -151,10 +137,18 @@ class Session(Clipped, InRounds):
         `find_groups`, declared groups are found in the data as well, and only those that enough people are in are
         shown: this costs delta, and is for where declared keys make more groups than can be answered.
         """
-        if confidence is not None:
-            open_probability(confidence, "confidence")
-        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
-        return self._planned(question, said)[0]
+        options = AskOptions(
+            epsilon=epsilon,
+            rho=rho,
+            bound=bound,
+            contribution=contribution,
+            within=within,
+            confidence=confidence,
+            at_most=at_most,
+            other=other,
+            find_groups=find_groups,
+        )
+        return plan_question(question, options, self._catalog)[0]
 
     def ask(
         self,
@@ -177,17 +171,25 @@ class Session(Clipped, InRounds):
         `at_most`, as for `plan`, instead of what the answer may cost. `other` and `find_groups` are as for `plan`, too.
         Trying again with the same `key` after a failure is charged once.
         """
-        if confidence is not None:
-            open_probability(confidence, "confidence")
-        said = Options(epsilon, rho, within, confidence, bound, contribution, at_most, other, find_groups)
-        with self._pace.asking():
-            plan, how = self._planned(question, said)
+        options = AskOptions(
+            epsilon=epsilon,
+            rho=rho,
+            bound=bound,
+            contribution=contribution,
+            within=within,
+            confidence=confidence,
+            at_most=at_most,
+            other=other,
+            find_groups=find_groups,
+        )
+        with self._executor.pace.asking():
+            plan, merged = plan_question(question, options, self._catalog)
             try:
                 return self.run(plan, confidence=confidence, key=key)
             except BudgetExceeded as refused:
                 if isinstance(plan, Levels):
                     raise
-                raise_alone(self._with_what_fits(refused, plan, how))
+                raise_alone(with_largest(refused, plan, merged, self._executor))
 
     def run(self, plan: Plan, *, confidence: Number | None = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
@@ -196,116 +198,133 @@ class Session(Clipped, InRounds):
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
-        self._check_open()
-        with self._pace.asking():
+        executor = self._executor
+        executor.check_open()
+        with executor.pace.asking():
             if type(plan) is Levels:
                 level_of = CONFIDENCE if confidence is None else confidence
-                return self.run_all(plan.batch, confidence=level_of, key=key)[0]
+                return run_batch(executor, plan.batch, confidence=level_of, key=key)[0]
             if plan.rounds > 1:
-                verify(plan, self._schemas)
-                return self._run_rounds(plan, confidence=confidence, key=key)
-            if confidence is None:
-                confidence = plan.target.confidence if plan.target else CONFIDENCE
-            level = float(open_probability(confidence, "confidence"))
-            verify(plan, self._schemas)
-            # a key is looked up even for a question that was answered: it may have been used for another
-            found = self._find(plan, key)
-            if found is None:
-                with self._one_at_a_time():
-                    found = self._find(plan, key) or self._release(plan, key)
-            return read_answer(found.released, found.plan, found.receipt, confidence=level)
+                verify(plan, executor.schemas)
+                return run_rounds(executor, plan, confidence=confidence, key=key)
+            return run_plan(executor, plan, confidence=confidence, key=key)
+
+    def plan_all(
+        self,
+        questions: Sequence[Question],
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        weights: Sequence[int] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        within: Any = None,
+        confidence: Number | None = None,
+        at_most: object = None,
+    ) -> Batch:
+        """Return every decision about the answers to several questions, and their price together. Free; reads nothing.
+
+        What they cost is for all of them: equal sums and groups are released once, and each released sum gets an equal
+        share, or as many times that as the weight of its question says. Or say how narrow intervals are to be: `within`
+        is a number for all questions, or a list with one entry for each (a number, numbers by column, or None), and the
+        price is the least that makes all of them so; `at_most` refuses a higher one.
+        """
+        options = AskOptions(
+            epsilon=epsilon,
+            rho=rho,
+            bound=bound,
+            contribution=contribution,
+            within=within,
+            confidence=confidence,
+            at_most=at_most,
+        )
+        return plan_questions(questions, options, self._catalog, weights=weights)
+
+    def ask_all(
+        self,
+        questions: Sequence[Question],
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        weights: Sequence[int] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        within: Any = None,
+        confidence: Number | None = None,
+        at_most: object = None,
+        key: str | None = None,
+    ) -> tuple[Answer, ...]:
+        """Return private answers to several questions, in their order, charged once and first; again, they are free.
+
+        How wide they may be can be said by `within` and `at_most`, as for `plan_all`, instead of what they may cost.
+        """
+        options = AskOptions(
+            epsilon=epsilon,
+            rho=rho,
+            bound=bound,
+            contribution=contribution,
+            within=within,
+            confidence=confidence,
+            at_most=at_most,
+        )
+        with self._executor.pace.asking():
+            batch = plan_questions(questions, options, self._catalog, weights=weights)
+            return run_batch(self._executor, batch, confidence=confidence, key=key)
+
+    def run_all(self, batch: Batch, *, confidence: Number | None = None, key: str | None = None) -> tuple[Answer, ...]:
+        """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
+
+        Intervals hold with `confidence`; if left out, with the one that a question's width is for, or 0.95.
+        """
+        with self._executor.pace.asking():
+            return run_batch(self._executor, batch, confidence=confidence, key=key)
+
+    def clipping(
+        self,
+        question: Question,
+        *,
+        epsilon: object = None,
+        rho: object = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: Number | None = 0.95,
+        key: str | None = None,
+    ) -> Clipping:
+        """Return a private estimate of what clamping and bounding take away from a question, and advice on bounds.
+
+        Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
+        are of all rows that it is about, and of all people, whatever its groups.
+        """
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        with self._executor.pace.asking():
+            return clipping_report(self._executor, question, options, self._catalog, confidence=confidence, key=key)
 
     def remaining(self) -> Left:
         """Return what is left of the budget."""
-        return self._ledger.remaining(self._account)
+        return self.ledger.remaining(self.account)
 
     def history(self) -> tuple[Entry, ...]:
         """Return every charge, oldest first."""
-        return self._ledger.history()
+        return self.ledger.history()
 
-    def _planned(self, question: Question, said: Options) -> tuple[Plan, Options]:
-        """Return the plan of a question, and how it is to be answered, by the caller's words and its own."""
-        check_bounds(said.bound, said.contribution)
-        if said.confidence is not None:
-            open_probability(said.confidence, "confidence")
-        query, wish = read_question(question, self._schemas, self._views)
-        if said.other is not None and query.levels:
-            raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
-        if not isinstance(said.find, bool):
-            raise BadParameter("find_groups", said.find, "True or False")
-        query = query if said.other is None else replace(query, other=said.other)
-        query = with_found_groups(query, self._schemas) if said.find or wish.find else query
-        delta = self._budget.delta if isinstance(self._budget, Approximate) else Fraction(0)
-        how = heeded(said, wish, query, self._schemas, delta=delta)
-        spend, bound, contribution = spend_of(self._budget, how.epsilon, how.rho), how.bound, how.contribution
-        if query.levels:
-            return self._leveled(query, how), how
-        if how.within is None:
-            if how.at_most is not None:
-                raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
-            return make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution), how
-        if how.epsilon is not None or how.rho is not None:
-            raise RequestError(
-                "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
-                "limits what a width may cost"
-            )
-        plan = plan_within(
-            query,
-            self._schemas,
-            spend=spend,
-            at_most=how.at_most,
-            target=read_target(how.within, how.confidence),
-            bound=bound,
-            contribution=contribution,
-        )
-        return plan, how
+    def close(self) -> None:
+        """Close the engine's connection, and what else the session was given to close; what is asked is finished first.
 
-    def _leveled(self, query: Query, how: Options) -> Plan:
-        """Return the plan of a question with several groupings, which share its cost."""
-        if how.within is not None or how.at_most is not None:
-            raise Unsupported(
-                "within= is for a question with one grouping; say what all the levels may cost (epsilon=, rho=), or "
-                "ask each level by itself"
-            )
-        spend = spend_of(self._budget, how.epsilon, how.rho)
-        bounds = {"bound": how.bound, "contribution": how.contribution}
-        return make_batch([query], self._schemas, spend=spend, weights=[1], **bounds).plans[0]  # type: ignore[arg-type]
+        A closed session refuses questions before they are charged.
+        """
+        self._executor.close()
+        self._closing.close()
 
-    def _surely_fits(self, name: str) -> float:
-        """Return what `remaining` says is left, in the measure of a question: what fits can only be more."""
-        left = self.remaining()
-        if name == "epsilon":
-            return left.largest_epsilon
-        return float_down(Fraction(left.amount)) if left.measure == "rho" else 0.0
+    def closing(self, close: Callable[[], object]) -> Self:
+        """Return this session, which calls `close` when it is closed itself."""
+        self._closing.callback(function(close, "close", "a function without arguments"))
+        return self
 
-    def _with_what_fits(self, refused: BudgetExceeded, plan: Plan, how: Options) -> BudgetExceeded:
-        """Return a refusal that says the most this very question may still cost, in the measure it was asked in."""
-        name = "rho" if plan.spend.epsilon is None else "epsilon"
+    def __enter__(self) -> Self:
+        return self
 
-        def at(amount: float) -> Plan:
-            spend, bound, contribution = replace(plan.spend, **{name: Fraction(amount)}), how.bound, how.contribution
-            query, tables, target = plan.query, self._schemas, plan.target
-            if target is not None and plan.rounds > 1:
-                return make_rounds(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
-            return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, target=target)
-
-        def fits(amount: float) -> bool:
-            return self._ledger.admits(at(amount).event, account=self._account)
-
-        low, high = self._surely_fits(name), float_down(cast(Fraction, getattr(plan.spend, name)))
-        low = low if 0 < low < high and fits(low) else 0.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return BudgetExceeded(
-            measure=refused.measure,
-            requested=refused.requested,
-            remaining=refused.remaining,
-            largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
-            largest_rho=low if name == "rho" else None,
-            error=_in_words(at(low)) if low else "",
-            countable=refused.countable,
-        )
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def _names(about: object, tables: Mapping[str, object]) -> list[str]:
@@ -317,10 +336,3 @@ def _names(about: object, tables: Mapping[str, object]) -> list[str]:
         if name not in tables:
             raise BadParameter("about", name, f"{allowed} of this session: {', '.join(sorted(tables))}")
     return names
-
-
-def _in_words(plan: Plan) -> str:
-    """Return how wide the columns of a plan will be, at the confidence that it was made for."""
-    if plan.target is not None and plan.rounds == 1:
-        return ", ".join(one.words() for one in reached(plan, plan.target))
-    return ", ".join(f"{one.column} {one.words()}" for one in widths(plan) if one.known)

@@ -155,7 +155,7 @@ def ask_on(folder: Path, asker: int, board: Board, tables: dict[str, Table]) -> 
     Marked.enter = staticmethod(enter)
     with Marked(folder / "ledger", timeout=120) as ledger:
         session = Session(tables, ledger=ledger, account=f"account {asker}")
-        session._engine = MarkedEngine(session._engine, enter)
+        session._executor.engine = MarkedEngine(session._executor.engine, enter)
         for index in range(2):
             session.plan(question(asker, index), epsilon=1)  # or what is imported late would count as planning
         driver = os.getppid()

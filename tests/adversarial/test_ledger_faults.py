@@ -448,11 +448,11 @@ def test_a_fault_before_the_charge_or_between_it_and_the_answer_releases_nothing
         ledger = SqliteLedger(path, timeout=0.05, clock=now)
         other = sqlite3.connect(path, isolation_level=None)
         session = open_session(ledger)
-        real = session._engine
+        real = session._executor.engine
         fault = {happens}
-        session._engine = Meanwhile(real, fault)
+        session._executor.engine = Meanwhile(real, fault)
         print(ask(session, 1))
-        session._engine = real
+        session._executor.engine = real
         print(ask(session, 2))
         {mend}
         print([entry.number for entry in ledger.history()])

@@ -73,7 +73,7 @@ def test_what_is_refused_is_refused_by_name_uncharged_and_the_same_on_neighbours
 
 def exact(session: Session, scan: Scan) -> dict[Any, Any]:
     """Return what a scan gives, with the choices of rows and keys held fixed."""
-    engine: Any = session._engine
+    engine: Any = session._executor.engine
     relation = relation_sql(scan.table, engine._tables, engine._relations, 1)
     asked = (statement if scan.places is None else counting)(replace(scan, near=None), relation, SECRET)
     rows = engine._fetch(asked.sql, asked.parameters)

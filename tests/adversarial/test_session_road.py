@@ -100,7 +100,7 @@ class WatchedLedger(MemoryLedger):
 def watched(*, ledger: Exception | None = None, engine: Exception | None = None) -> tuple[Session, list[str]]:
     told: list[str] = []
     made = session(ledger=WatchedLedger(BUDGET, told, ledger))
-    made._engine = Watched(made._engine, told, engine)
+    made._executor.engine = Watched(made._executor.engine, told, engine)
     return made, told
 
 
@@ -148,7 +148,7 @@ def test_after_an_engine_failure_the_charge_stands_and_nothing_is_stored() -> No
         assert str(failed.value) == str(EngineError())
         assert len(made.history()) == charges
     assert told == ["charge", "scan"] * 2
-    made._engine.failure = None
+    made._executor.engine.failure = None
     made.ask("SELECT SUM(age) FROM visits", epsilon=1)
     assert len(made.history()) == 3
 
@@ -174,7 +174,7 @@ def test_no_noise_is_drawn_without_a_receipt_for_the_very_plan() -> None:
         release([], one, Receipt(1, one.digest, "session"))
     released = release(exacts, one, Receipt(1, one.digest, "session"))
     with pytest.raises(LedgerError):
-        made._ledger.store(Receipt(1, one.digest, "session"), (released.keys, released.sums))
+        made._executor.ledger.store(Receipt(1, one.digest, "session"), (released.keys, released.sums))
 
 
 def test_a_receipt_of_one_account_is_not_anothers() -> None:
@@ -546,7 +546,7 @@ def test_exact_sums_are_sealed() -> None:
 def test_answers_plans_and_sessions_show_no_data() -> None:
     made = session(extra=1)
     answer = made.ask("SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward", epsilon=1)
-    told = repr(made) + repr(answer.plan) + answer.to_json() + repr(made.history()) + repr(made._schemas)
+    told = repr(made) + repr(answer.plan) + answer.to_json() + repr(made.history()) + repr(made._executor.schemas)
     for secret in (SECRET, "87654321", "4242.4242"):
         assert secret not in told
 

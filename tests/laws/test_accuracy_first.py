@@ -71,7 +71,7 @@ def one_price_less(asked: Session, plan: Plan) -> Plan:
     spend, name = plan.spend, "rho" if plan.spend.epsilon is None else "epsilon"
     lower = type(spend)(**{**vars(spend), name: before(getattr(spend, name))})
     assert plan.target is not None
-    return make_plan(plan.query, asked._schemas, spend=lower, target=plan.target)
+    return make_plan(plan.query, asked._executor.schemas, spend=lower, target=plan.target)
 
 
 @pytest.mark.parametrize("unit", [Rows(), Person("person")], ids=["rows", "people"])
@@ -210,7 +210,7 @@ def test_what_has_no_price_is_refused_before_anything_is_charged_or_read(
     sql: str, options: dict[str, Any], kind: type[PrivetError], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with session(Pure(epsilon=Fraction(1, 2))) as asked:
-        monkeypatch.setattr(asked._engine, "scan", lambda scan: pytest.fail("the data was read"))
+        monkeypatch.setattr(asked._executor.engine, "scan", lambda scan: pytest.fail("the data was read"))
         with pytest.raises(kind) as refused:
             asked.ask(sql, **options)
         assert words in str(refused.value)

@@ -151,7 +151,10 @@ def test_leaving_a_person_out_moves_each_sum_by_no_more_than_its_noise_is_for(
         with session(rows, Person("person")) as asked, pytest.MonkeyPatch.context() as patch:
             patch.setattr(duckdb, "secrets", SimpleNamespace(randbits=lambda bits: 2**100 + 12345))
             exacts = [
-                asked._engine.scan(one.scan)._groups for made in batch.releases for one in made.passes if one.measures
+                asked._executor.engine.scan(one.scan)._groups
+                for made in batch.releases
+                for one in made.passes
+                if one.measures
             ]
             sums.append(exacts)
     passes = [one for made in batch.releases for one in made.passes if one.measures]

@@ -388,15 +388,15 @@ def test_levels_agree_where_conditions_leave_the_same_values_at_each() -> None:
 def test_the_rows_of_a_private_table_are_never_listed() -> None:
     tables, database = tpch()
     with database, Session(tables, budget=Approximate(epsilon=1, delta=1e-9)) as session:
-        assert session._schemas["line"].contents is None
+        assert session._executor.schemas["line"].contents is None
         for name in ("nation", "supplier"):
-            contents = session._schemas[name].contents
+            contents = session._executor.schemas[name].contents
             assert contents is not None
             assert contents.rows
         with pytest.raises(InvariantError):
-            session._engine.public_rows("line")  # type: ignore[attr-defined]
+            session._executor.engine.public_rows("line")  # type: ignore[attr-defined]
         with pytest.raises(InvariantError):
-            replace(session._schemas["line"], contents=session._schemas["nation"].contents)
+            replace(session._executor.schemas["line"], contents=session._executor.schemas["nation"].contents)
     listed = [{"person": 1, "sid": 1, "nation": 1, "day": None}]
     memory = Memory({"line": Table(listed, unit=Person("person"), columns=tables["line"].schema.columns)})
     with pytest.raises(InvariantError):

@@ -404,7 +404,7 @@ def test_what_cannot_be_reached_is_refused_before_anything_is_charged_or_read(
     sql: str, options: dict[str, Any], kind: type[PrivetError], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with session(BOTH, rows=1000) as asked:
-        monkeypatch.setattr(asked._engine, "scan", lambda scan: pytest.fail("the data was read"))
+        monkeypatch.setattr(asked._executor.engine, "scan", lambda scan: pytest.fail("the data was read"))
         with pytest.raises(kind) as refused:
             asked.ask(sql, **options)
         assert words in str(refused.value)
@@ -421,7 +421,7 @@ def test_rounds_of_a_plan_must_ask_the_same() -> None:
             plan.query, (*plan.passes[:-1], *other.passes), plan.readings, plan.spend, plan.target, plan.rounds
         )
         with pytest.raises(InvariantError, match="do not ask the same"):
-            verify(mixed, asked._schemas)
+            verify(mixed, asked._executor.schemas)
         with pytest.raises(RequestError, match=r"confidence of 0\.95"):
             asked.run(plan, confidence=0.9)
         with pytest.raises(RequestError, match="no width to reach"):

@@ -41,9 +41,9 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.batches:Several.plan_all",
+        "execution.batches:plan_questions",
         "laws/test_accuracy_together.py",
-        ("_check_alone(epsilon=epsilon, rho=rho, weights=weights)", "pass"),
+        ("_check_alone(epsilon=options.epsilon, rho=options.rho, weights=weights)", "pass"),
     ),
     *of(
         "execution.batches:_read",
@@ -81,14 +81,14 @@ MUTANTS: list[Mutant] = [
         ("len(names) > 1", "False"),
     ),
     *of(
-        "execution.request:heeded",
+        "execution.request:merged",
         "unit/query/test_google_options.py",
         ("wish.delta < delta", "wish.delta < 0"),
         ("owner is None or wish.unit.casefold() != owner.casefold()", "False"),
-        ("own is not None and getattr(said, name) is not None", "False"),
+        ("own is not None and getattr(options, name) is not None", "False"),
         (
-            'replace(said, bound="groups", contribution=replace(typical, groups=int(wish.groups)))',
-            "replace(said, contribution=replace(typical, groups=int(wish.groups)))",
+            'replace(options, bound="groups", contribution=replace(typical, groups=int(wish.groups)))',
+            "replace(options, contribution=replace(typical, groups=int(wish.groups)))",
         ),
     ),
     *of(

@@ -250,19 +250,19 @@ MUTANTS: list[Mutant] = [
         ("len(made) == len(plans)", "made"),
     ),
     *of(
-        "execution.executor:Road._find",
+        "execution.executor:Executor.find",
         "unit/planner/test_editions.py",
-        ("self._charge(made.plan, made.digests[0], key)", "pass"),
+        ("self.charge(made.plan, made.digests[0], key)", "pass"),
     ),
     *of(
-        "execution.executor:Road._stored",
+        "execution.executor:Executor.stored",
         "unit/planner/test_editions.py",
         ("plan.digest if digest is None else digest", "plan.digest"),
     ),
     *of(
-        "execution.run_rounds:InRounds._earlier_rounds",
+        "execution.run_rounds:_earlier_rounds",
         "unit/planner/test_editions.py",
-        ("self._finished(now, target) is not None", "False"),
+        ("_finished(executor, now, target) is not None", "False"),
     ),
     *of(
         "core.wire:Form.write",
@@ -313,11 +313,11 @@ MUTANTS: list[Mutant] = [
         ("noisy: list[int] = mechanism.release(vector).tolist()", "noisy = list(integers)"),
     ),
     *of(
-        "session:Session.run",
+        "execution.executor:run_plan",
         "adversarial/test_session_road.py",
         (
-            "verify(plan, self._schemas)\nfound = self._find(plan, key)",
-            "found = self._find(plan, key)",
+            "verify(plan, executor.schemas)\nfound = executor.find(plan, key)",
+            "found = executor.find(plan, key)",
         ),
     ),
     *of(

@@ -72,19 +72,19 @@ MUTANTS: list[Mutant] = [
         ('vars(error).pop("__notes__", None)', "pass"),
     ),
     *of(
-        "execution.executor:Road._scan",
+        "execution.executor:Executor._scan",
         "adversarial/test_error_chains.py adversarial/test_session_road.py",
-        ("_alone(lambda: self._engine.scan(scan), EngineError())", "self._engine.scan(scan)"),
+        ("_alone(lambda: self.engine.scan(scan), EngineError())", "self.engine.scan(scan)"),
     ),
     *of(
-        "execution.executor:Road._release",
+        "execution.executor:Executor.release",
         "adversarial/test_error_chains.py adversarial/test_session_road.py",
         ("_alone(lambda: self._drawn(plan, receipt), _unreleased())", "self._drawn(plan, receipt)"),
     ),
     *of(
-        "execution.executor:Road._release_all",
+        "execution.executor:Executor.release_batch",
         "adversarial/test_error_chains.py adversarial/test_session_road.py",
-        ("_alone(lambda: self._drawn_all(batch, receipt), _unreleased())", "self._drawn_all(batch, receipt)"),
+        ("_alone(lambda: self._drawn_batch(batch, receipt), _unreleased())", "self._drawn_batch(batch, receipt)"),
     ),
     *of(
         "engines.duckdb.sources:open_source",
@@ -112,7 +112,7 @@ MUTANTS: list[Mutant] = [
         ("zoned or (arrow is not None and _coarse(arrow))", "arrow is not None and _coarse(arrow)"),
     ),
     *of(
-        "execution.executor:Road._check_open",
+        "execution.executor:Executor.check_open",
         "adversarial/test_session_slips.py",
         ("self._closed", "False"),
     ),
@@ -122,7 +122,7 @@ MUTANTS: list[Mutant] = [
         ("check_categories(query, tables)", ""),
     ),
     *of(
-        "session:Session._with_what_fits",
+        "execution.affordable:with_largest",
         "adversarial/test_session_slips.py",
         ("low if 0 < low < high and fits(low) else 0.0", "0.0"),
     ),

@@ -584,27 +584,27 @@ MUTANTS: list[Mutant] = [
         ("self._keys[record.key, record.account] = written.number", "pass"),
     ),
     *of(
-        "session:Session.run",
+        "execution.executor:run_plan",
         f"{SESSIONS} adversarial/test_session_road.py",
         (
-            "self._find(plan, key) or self._release(plan, key)",
-            "self._find(plan) or self._release(plan, key)",
+            "executor.find(plan, key) or executor.release(plan, key)",
+            "executor.find(plan) or executor.release(plan, key)",
         ),
     ),
     *of(
-        "execution.executor:Road._release",
+        "execution.executor:Executor.release",
         f"{SESSIONS} adversarial/test_session_road.py",
         ("return stored", "pass"),
-        ("self._stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
+        ("self.stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
-        "execution.executor:Road._read_scans",
+        "execution.executor:Executor._read_scans",
         f"{SESSIONS} adversarial/test_session_road.py",
-        ("self._ledger.fail(receipt)", ""),
+        ("self.ledger.fail(receipt)", ""),
     ),
     *of(
-        "execution.batches:Several.run_all",
+        "execution.batches:run_batch",
         "adversarial/test_batches.py",
-        ("verify(plan, self._schemas)", "pass"),
+        ("verify(plan, executor.schemas)", "pass"),
     ),
 ]

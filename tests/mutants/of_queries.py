@@ -71,12 +71,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.executor:Road._release",
+        "execution.executor:Executor.release",
         "adversarial/test_session_road.py",
         ("self._check_scans([plan])", ""),
     ),
     *of(
-        "execution.executor:Road._release_all",
+        "execution.executor:Executor.release_batch",
         "adversarial/test_session_road.py",
         ("self._check_scans(batch.releases)", ""),
     ),
@@ -317,7 +317,7 @@ MUTANTS: list[Mutant] = [
         ('self.neighbors != "change-one"', "False"),
     ),
     *of(
-        "execution.batches:Several._read_plain",
+        "execution.batches:_read_plain",
         "adversarial/test_batches.py",
         ("replace(wish, within=None, confidence=None, find=False) != Wish()", "False"),
     ),

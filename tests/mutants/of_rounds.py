@@ -24,19 +24,19 @@ MUTANTS: list[Mutant] = [
         ("narrowest > wanted * (1 + 1e-9)", "False"),
     ),
     *of(
-        "execution.run_rounds:InRounds._run_rounds",
+        "execution.run_rounds:run_rounds",
         "laws/test_rounds.py",
-        ("self._admit(plan, index)", "pass"),
+        ("_admit(executor, plan, index)", "pass"),
         ("answer.accuracy is not None and answer.accuracy.reached", "index == 2"),
         ("if not held: raise", "raise"),
         ('f"{key}, round {index + 1}"', "key"),
     ),
     *of(
-        "execution.run_rounds:InRounds._admit",
+        "execution.run_rounds:_admit",
         "laws/test_rounds.py",
         (
-            "self._fits([one for one in waiting if one.digest not in paid]) or not self._fits(waiting[:1])",
-            "not self._fits(waiting[:1])",
+            "_fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1])",
+            "not _fits(executor, waiting[:1])",
         ),
     ),
     *of(
@@ -48,9 +48,9 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.run_rounds:InRounds._admit",
+        "execution.run_rounds:_admit",
         "statistical/test_round_coverage.py laws/test_rounds.py",
-        ("[one for one in waiting if self._stored(one) is None]", "waiting[:1]"),
+        ("[one for one in waiting if executor.stored(one) is None]", "waiting[:1]"),
     ),
     *of(
         "planner.plan:Plan.round",
@@ -115,9 +115,12 @@ MUTANTS: list[Mutant] = [
         ("end if low is None else max(low, end)", "None"),
     ),
     *of(
-        "execution.clipping:Clipped.clipping",
+        "execution.clipping:clipping_report",
         "laws/test_clipping.py",
-        ("self.plan_all(questions, epsilon=epsilon, rho=rho, **options)", "self.plan_all(questions, **options)"),
+        (
+            "plan_questions(questions, options, catalog)",
+            "plan_questions(questions, AskOptions(bound=options.bound), catalog)",
+        ),
     ),
     *of(
         "execution.clipping:_share",

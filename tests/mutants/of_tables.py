@@ -294,9 +294,9 @@ MUTANTS: list[Mutant] = [
         ("if not self._asked.fresh: return", ""),
     ),
     *of(
-        "execution.executor:Road._one_at_a_time",
+        "execution.executor:Executor.alone",
         "unit/test_pace.py",
-        ("self._pace.fresh()", ""),
+        ("self.pace.fresh()", ""),
     ),
     *of(
         "config.sessions:open",

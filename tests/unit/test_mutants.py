@@ -103,7 +103,6 @@ PRIVATE = {
     "query.typed",
     "release",
     "execution.executor",
-    "session",
     "execution.batches",
 }
 """Modules that must hold for an answer to be private, beside those that say so themselves."""

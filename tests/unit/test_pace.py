@@ -120,7 +120,7 @@ SUM = "SELECT SUM(x) FROM t"
 
 
 def test_a_session_holds_answers_and_failures_to_the_grid_and_nothing_else(session: Session) -> None:
-    engine = session._engine
+    engine = session._executor.engine
     ways = (
         lambda: session.ask("SELECT COUNT(*) FROM t", epsilon=0.1),
         lambda: session.run(session.plan("SELECT AVG(x) FROM t", epsilon=0.1)),
@@ -137,7 +137,7 @@ def test_a_session_holds_answers_and_failures_to_the_grid_and_nothing_else(sessi
     assert raised is EngineError
     assert took >= 1
     waits: list[float] = []
-    session._pace._sleep = waits.append
+    session._executor.pace._sleep = waits.append
     for ask in ways[:3]:
         assert timed(ask)[1] is None  # stored: the engine would fail
     assert issubclass(timed(lambda: session.ask("SELECT nothing"))[1] or int, RequestError)
@@ -145,7 +145,7 @@ def test_a_session_holds_answers_and_failures_to_the_grid_and_nothing_else(sessi
 
 
 def test_who_waits_for_anothers_reading_is_held_to_the_grid_too(session: Session) -> None:
-    engine = session._engine
+    engine = session._executor.engine
     session.ask("SELECT COUNT(*) FROM t", epsilon=0.1)
     engine.took = 0.6  # type: ignore[attr-defined]
     reading = threading.Thread(target=lambda: session.ask(SUM, epsilon=0.1))

@@ -33,6 +33,7 @@ from .targets import analyst_option, config_option
 if TYPE_CHECKING:
     from privet.answer import Answer
     from privet.core.schema import Contribution
+    from privet.execution.request import AskOptions
     from privet.ledger.bookkeeping import Bookkeeping
     from privet.planner.batch import Batch
     from privet.planner.plan import Plan
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 10**6
 _TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other", "find_groups")
+"""Options of a command that are options of a question, beside the contribution."""
 
 _OPTIONS = (
     click.argument("sql", required=False),
@@ -101,12 +103,14 @@ class OpenedSession:
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with everything that a question needs; it gets what a session takes as one dict, `terms`."""
+    """Return a command with everything that a question needs; it receives how to answer as one value, `options`."""
 
     @wraps(command)
     def gathered(*, contribution: str | None, **said: Any) -> Any:
+        from privet.execution.request import AskOptions
+
         terms = {name: said.pop(name) for name in _TERMS if name in said}
-        return command(**said, terms={**terms, "contribution": read_contribution(contribution)})
+        return command(**said, options=AskOptions(**terms, contribution=read_contribution(contribution)))
 
     for option in reversed(_OPTIONS):
         gathered = option(gathered)
@@ -136,7 +140,7 @@ def read_sql(sql: str | None, file: Path | None) -> str:
     return text
 
 
-def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, terms: dict[str, Any]) -> list[str]:
+def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, options: AskOptions) -> list[str]:
     """Return the questions: the one, or several arguments, which are one batch and one charge."""
     from privet.core.errors import RequestError
 
@@ -144,9 +148,9 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, term
         return [read_sql(sql, file)]
     if file is not None or "-" in (sql, *more):
         raise RequestError("give several questions as arguments, and none with --file or from standard input")
-    if terms["other"] is not None:
+    if options.other is not None:
         raise RequestError("--other is for one question; ask that one by itself")
-    if terms["find_groups"]:
+    if options.find_groups:
         raise RequestError("--find-groups is for one question; of several, say OPTIONS(find_groups = TRUE) in each")
     return [read_sql(one, None) for one in (sql, *more)]
 
@@ -182,10 +186,6 @@ def opened(config: Path, analyst: str | None) -> Iterator[OpenedSession]:
 # `privet ask`: a private answer with error bars, what it cost, what is left, and what it covers.
 
 
-_OF_ONE = ("other", "find_groups")
-"""What can be said of one question only."""
-
-
 @click.command()
 @question_options
 @more_argument
@@ -198,7 +198,7 @@ def ask_command(
     file: Path | None,
     analyst: str | None,
     config: Path,
-    terms: dict[str, Any],
+    options: AskOptions,
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -214,14 +214,14 @@ def ask_command(
       privet ask "SELECT COUNT(*) FROM visits" "SELECT SUM(cost) FROM visits" --epsilon 0.5
       privet ask --file question.sql --analyst ana --json
     """
-    texts = read_several(sql, more, file, terms)
+    texts = read_several(sql, more, file, options)
     with opened(config, analyst) as place:
         before = place.ledger.head()
         if more:
-            _ask_several(texts, place, terms, key=key, as_json=as_json)
+            _ask_several(texts, place, options, key=key, as_json=as_json)
             return
         with working("asking"):
-            answer = place.session.ask(texts[0], **terms, key=key)
+            answer = place.session.ask(texts[0], **options.keywords(), key=key)
         told = _told(answer, place, before)
     if as_json:
         print_json({**json.loads(answer.to_json()), **told})
@@ -232,13 +232,13 @@ def ask_command(
 
 
 def _ask_several(
-    texts: list[str], place: OpenedSession, terms: dict[str, Any], *, key: str | None, as_json: bool
+    texts: list[str], place: OpenedSession, options: AskOptions, *, key: str | None, as_json: bool
 ) -> None:
     """Ask several questions for one charge, and print one answer after the other."""
     before = place.ledger.head()
     with working("asking"):
-        batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
-        answers = place.session.run_all(batch, confidence=terms["confidence"], key=key)
+        batch = place.session.plan_all(texts, **options.keywords())
+        answers = place.session.run_all(batch, confidence=options.confidence, key=key)
     told = _told(answers[0], place, before)
     if as_json:
         print_json([{**json.loads(answer.to_json()), **told} for answer in answers])
@@ -294,7 +294,7 @@ def plan_command(
     file: Path | None,
     analyst: str | None,
     config: Path,
-    terms: dict[str, Any],
+    options: AskOptions,
     as_json: bool,
 ) -> None:
     """Tell what a question would cost, what noise it would get and whether it fits. Free; reads no data.
@@ -310,16 +310,16 @@ def plan_command(
     from privet.core.errors import RequestError
     from privet.core.event import Composed
 
-    texts = read_several(sql, more, file, terms)
-    if terms["confidence"] is not None and terms["within"] is None:
+    texts = read_several(sql, more, file, options)
+    if options.confidence is not None and options.within is None:
         raise RequestError(
             "--confidence goes with --within here: a plan shows widths at 0.95; privet ask takes it for its intervals"
         )
     with opened(config, analyst) as place:
         if more:
-            _plan_several(texts, place, terms, as_json=as_json)
+            _plan_several(texts, place, options, as_json=as_json)
             return
-        plan = place.session.plan(texts[0], **terms)
+        plan = place.session.plan(texts[0], **options.keywords())
         account = place.session.account
         rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
         waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
@@ -345,9 +345,9 @@ def _answered(asked: Plan | Batch, place: OpenedSession) -> bool:
     )
 
 
-def _plan_several(texts: list[str], place: OpenedSession, terms: dict[str, Any], *, as_json: bool) -> None:
+def _plan_several(texts: list[str], place: OpenedSession, options: AskOptions, *, as_json: bool) -> None:
     """Print what several questions cost together, and how wide each answer would be."""
-    batch = place.session.plan_all(texts, **{name: said for name, said in terms.items() if name not in _OF_ONE})
+    batch = place.session.plan_all(texts, **options.keywords())
     account = place.session.account
     answered = _answered(batch, place)
     fits = answered or place.ledger.admits(batch.event, account=account)
@@ -398,7 +398,7 @@ def clipping_command(
     file: Path | None,
     analyst: str | None,
     config: Path,
-    terms: dict[str, Any],
+    options: AskOptions,
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -413,16 +413,13 @@ def clipping_command(
     """
     from privet.core.errors import RequestError
 
-    within, at_most, confidence = (terms.pop(name) for name in ("within", "at_most", "confidence"))
-    if within is not None or at_most is not None:
+    if options.within is not None or options.at_most is not None:
         raise RequestError(
             "this has no width to ask for: leave out --within and --at-most; say what it may cost: --epsilon or --rho"
         )
     text = read_sql(sql, file)
-    if confidence is not None:
-        terms["confidence"] = confidence
     with opened(config, analyst) as place, working("asking"):
-        found = place.session.clipping(text, **terms, key=key)
+        found = place.session.clipping(text, **options.keywords(), key=key)
     if as_json:
         print_json(found.to_dict())
         return
@@ -447,7 +444,7 @@ def practice_command(
     file: Path | None,
     analyst: str | None,
     config: Path,
-    terms: dict[str, Any],
+    options: AskOptions,
     as_json: bool,
 ) -> None:
     """Ask a question of made-up rows, to try it out. Opens neither the data nor the ledger; nothing is charged.
@@ -463,7 +460,7 @@ def practice_command(
 
     text = read_sql(sql, file)
     with working("making up rows"), practice(config, analyst) as session:
-        answer = session.ask(text, **terms)
+        answer = session.ask(text, **options.keywords())
     if as_json:
         print_json({"data": MADE_UP, **json.loads(answer.to_json())})
         return

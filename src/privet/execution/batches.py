@@ -5,154 +5,89 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import cast
 
 from privet.answer import Answer
-from privet.core.budget import Budget
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.given import listed as list_of
-from privet.core.numbers import Number, open_probability, whole
+from privet.core.numbers import open_probability, whole
 from privet.core.records import Receipt
-from privet.core.schema import Contribution
 from privet.planner.batch import Batch, make_batch
 from privet.planner.groupings import Levels, parts_of
 from privet.planner.plan import Plan, Target
-from privet.planner.stability import Rule
 from privet.planner.target import CONFIDENCE, read_target
 from privet.planner.together import batch_within
 from privet.planner.verify import verify
 from privet.query.nodes import Query
-from privet.query.rows import PrivateRows
 from privet.query.sql.wish import Wish
 from privet.release import Released
 from privet.results.read import read_answer
 from privet.results.rollup import read_levels
 
-from .executor import Road
-from .request import Question, check_bounds, read_question, spend_of, with_found_groups
+from .executor import Executor
+from .request import AskOptions, Catalog, Question, read_question, spend_of, with_found_groups
 
 MOST_QUESTIONS = 100
-"""So many questions may be asked at once."""
+"""This many questions may be asked at once."""
 
 
-class Several(Road):
-    """A road that takes several questions for one charge."""
-
-    _budget: Budget
-    _views: Mapping[str, PrivateRows]
-
-    def plan_all(
-        self,
-        questions: Sequence[Question],
-        *,
-        epsilon: object = None,
-        rho: object = None,
-        weights: Sequence[int] | None = None,
-        bound: Rule = "norm",
-        contribution: Contribution | None = None,
-        within: Any = None,
-        confidence: Number | None = None,
-        at_most: object = None,
-    ) -> Batch:
-        """Return every decision about the answers to several questions, and their price together. Free; reads nothing.
-
-        What they cost is for all of them: equal sums and groups are released once, and each released sum gets an equal
-        share, or as many times that as the weight of its question says. Or say how narrow intervals are to be: `within`
-        is a number for all questions, or a list with one entry for each (a number, numbers by column, or None), and the
-        price is the least that makes all of them so; `at_most` refuses a higher one.
-        """
-        check_bounds(bound, contribution)
-        if confidence is not None:
-            open_probability(confidence, "confidence")
-        listed = isinstance(questions, Sequence) and not isinstance(questions, str)
-        if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
-            raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
-        read = [self._read_plain(question) for question in questions]
-        targets = targets_of([wish for _, wish in read], within, confidence)
-        spend = spend_of(self._budget, epsilon, rho)
-        if any(targets):
-            _check_alone(epsilon=epsilon, rho=rho, weights=weights)
-            return batch_within(
-                [query for query, _ in read],
-                self._schemas,
-                spend=spend,
-                targets=targets,
-                at_most=at_most,
-                bound=bound,
-                contribution=contribution,
-            )
-        if at_most is not None:
-            raise RequestError("at_most= goes with within=; to say what answers cost, say epsilon= or rho=")
-        given = [1] * len(questions) if weights is None else list_of(weights, "weights", "a list of whole numbers")
-        if len(given) != len(questions):
-            raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
-        return make_batch(
+def plan_questions(
+    questions: Sequence[Question], options: AskOptions, catalog: Catalog, *, weights: Sequence[int] | None = None
+) -> Batch:
+    """Return every decision about the answers to several questions, and their price together."""
+    listed = isinstance(questions, Sequence) and not isinstance(questions, str)
+    if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
+        raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
+    read = [_read_plain(question, catalog) for question in questions]
+    targets = targets_of([wish for _, wish in read], options.within, options.confidence)
+    spend = spend_of(catalog.budget, options)
+    if any(targets):
+        _check_alone(epsilon=options.epsilon, rho=options.rho, weights=weights)
+        return batch_within(
             [query for query, _ in read],
-            self._schemas,
+            catalog.schemas,
             spend=spend,
-            weights=[whole(weight, "weights", least=1, most=1000) for weight in given],
-            bound=bound,
-            contribution=contribution,
+            targets=targets,
+            at_most=options.at_most,
+            bound=options.bound,
+            contribution=options.contribution,
         )
+    if options.at_most is not None:
+        raise RequestError("at_most= goes with within=; to say what answers cost, say epsilon= or rho=")
+    given = [1] * len(questions) if weights is None else list_of(weights, "weights", "a list of whole numbers")
+    if len(given) != len(questions):
+        raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
+    return make_batch(
+        [query for query, _ in read],
+        catalog.schemas,
+        spend=spend,
+        weights=[whole(weight, "weights", least=1, most=1000) for weight in given],
+        bound=options.bound,
+        contribution=options.contribution,
+    )
 
-    def ask_all(
-        self,
-        questions: Sequence[Question],
-        *,
-        epsilon: object = None,
-        rho: object = None,
-        weights: Sequence[int] | None = None,
-        bound: Rule = "norm",
-        contribution: Contribution | None = None,
-        within: Any = None,
-        confidence: Number | None = None,
-        at_most: object = None,
-        key: str | None = None,
-    ) -> tuple[Answer, ...]:
-        """Return private answers to several questions, in their order, charged once and first; again, they are free.
 
-        How wide they may be can be said by `within` and `at_most`, as for `plan_all`, instead of what they may cost.
-        """
-        if confidence is not None:
-            open_probability(confidence, "confidence")
-        with self._pace.asking():
-            batch = self.plan_all(
-                questions,
-                epsilon=epsilon,
-                rho=rho,
-                weights=weights,
-                bound=bound,
-                contribution=contribution,
-                within=within,
-                confidence=confidence,
-                at_most=at_most,
-            )
-            return self.run_all(batch, confidence=confidence, key=key)
+def run_batch(executor: Executor, batch: Batch, *, confidence: object, key: str | None) -> tuple[Answer, ...]:
+    """Return the answers to a batch: from the ledger if it was released before, else charge, scan and draw."""
+    level = None if confidence is None else open_probability(confidence, "confidence")
+    if type(batch) is not Batch:
+        raise BadParameter("batch", type(batch).__name__, "a batch of this session")
+    executor.check_open()
+    for plan in (part for one in batch.plans for part in parts_of(one)):
+        verify(plan, executor.schemas)
+    found = executor.find_batch(batch, key)
+    if found is None:
+        with executor.alone():
+            found = executor.find_batch(batch, key) or executor.release_batch(batch, key)
+    return tuple(_read(plan, found.released, found.receipt, level) for plan in found.plans)
 
-    def run_all(self, batch: Batch, *, confidence: Number | None = None, key: str | None = None) -> tuple[Answer, ...]:
-        """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
 
-        Intervals hold with `confidence`; if left out, with the one that a question's width is for, or 0.95.
-        """
-        level = None if confidence is None else open_probability(confidence, "confidence")
-        if type(batch) is not Batch:
-            raise BadParameter("batch", type(batch).__name__, "a batch of this session")
-        self._check_open()
-        with self._pace.asking():
-            for plan in (part for one in batch.plans for part in parts_of(one)):
-                verify(plan, self._schemas)
-            found = self._found(batch, key)
-            if found is None:
-                with self._one_at_a_time():
-                    found = self._found(batch, key) or self._release_all(batch, key)
-            return tuple(_read(plan, found.released, found.receipt, level) for plan in found.plans)
-
-    def _read_plain(self, question: Question) -> tuple[Query, Wish]:
-        """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
-        query, wish = read_question(question, self._schemas, self._views)
-        if replace(wish, within=None, confidence=None, find=False) != Wish():
-            raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
-        return (with_found_groups(query, self._schemas) if wish.find else query), wish
+def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
+    """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
+    query, wish = read_question(question, catalog)
+    if replace(wish, within=None, confidence=None, find=False) != Wish():
+        raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
+    return (with_found_groups(query, catalog.schemas) if wish.find else query), wish
 
 
 def targets_of(wishes: Sequence[Wish], within: object, confidence: object) -> list[Target | None]:

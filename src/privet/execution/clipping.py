@@ -20,12 +20,11 @@ from privet.core.numbers import Number
 from privet.core.records import Receipt
 from privet.core.scan import Norm, Truncate
 from privet.core.schema import ColumnFacts as Facts
-from privet.core.schema import Contribution, Schema
+from privet.core.schema import Schema
 from privet.core.unit import Person, unit_columns
 from privet.planner.derive import columns_of
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
-from privet.planner.stability import Rule
 from privet.query.frame import Frame
 from privet.query.functions import typed
 from privet.query.join import standing_on
@@ -36,8 +35,9 @@ from privet.query.shape import typical_of
 from privet.query.terms import Term, col, count, count_units
 from privet.query.terms import sum as total
 
-from .batches import Several
-from .request import Question, check_bounds, read_question, spend_of
+from .batches import plan_questions, run_batch
+from .executor import Executor
+from .request import AskOptions, Catalog, Question, read_question, spend_of
 
 SHARES = (Fraction(1, 100), Fraction(99, 100))
 """Between these quantiles lies what better bounds would hold."""
@@ -312,47 +312,34 @@ class Clipping:
         )
 
 
-class Clipped(Several):
-    """A road on which one may ask what clamping and bounding take away."""
-
-    def clipping(
-        self,
-        question: Question,
-        *,
-        epsilon: object = None,
-        rho: object = None,
-        bound: Rule = "norm",
-        contribution: Contribution | None = None,
-        confidence: Number | None = 0.95,
-        key: str | None = None,
-    ) -> Clipping:
-        """Return a private estimate of what clamping and bounding take away from a question, and advice on bounds.
-
-        Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
-        are of all rows that it is about, and of all people, whatever its groups.
-        """
-        with self._pace.asking():
-            check_bounds(bound, contribution)
-            query, _ = read_question(question, self._schemas, self._views)
-            spend = spend_of(self._budget, epsilon, rho)
-            plan = make_plan(query, self._schemas, spend=spend, bound=bound, contribution=contribution)
-            clamps = clamps_of(query, self._schemas)
-            people = bounding_question(plan, self._schemas)
-            questions: list[Question] = [
-                *([clamping_question(query, clamps)] if clamps else []),
-                *([people] if people else []),
-            ]
-            if not questions:
-                raise RequestError(
-                    "nothing is clamped or bounded here: each row counts once, and in full; every interval covers the "
-                    "noise"
-                )
-            options: dict[str, Any] = {"bound": bound, "contribution": contribution}
-            batch = self.plan_all(questions, epsilon=epsilon, rho=rho, **options)
-            answers = list(self.run_all(batch, confidence=confidence, key=key))
-            columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
-            beyond = _share(answers[-1], "beyond") if people else None
-            return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
+def clipping_report(
+    executor: Executor,
+    question: Question,
+    options: AskOptions,
+    catalog: Catalog,
+    *,
+    confidence: Number | None,
+    key: str | None,
+) -> Clipping:
+    """Return a private estimate of what clamping and bounding take away from a question, charged like any other."""
+    query, _ = read_question(question, catalog)
+    spend, tables = spend_of(catalog.budget, options), catalog.schemas
+    plan = make_plan(query, tables, spend=spend, bound=options.bound, contribution=options.contribution)
+    clamps = clamps_of(query, tables)
+    people = bounding_question(plan, tables)
+    questions: list[Question] = [
+        *([clamping_question(query, clamps)] if clamps else []),
+        *([people] if people else []),
+    ]
+    if not questions:
+        raise RequestError(
+            "nothing is clamped or bounded here: each row counts once, and in full; every interval covers the noise"
+        )
+    batch = plan_questions(questions, options, catalog)
+    answers = list(run_batch(executor, batch, confidence=confidence, key=key))
+    columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
+    beyond = _share(answers[-1], "beyond") if people else None
+    return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
 
 
 def _read(clamp: Clamp, index: int, answer: Answer) -> Clamped:

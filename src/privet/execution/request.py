@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.given import choice
-from privet.core.numbers import read_amount
+from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
 from privet.core.schema import Contents, Contribution, Schema
 from privet.core.unit import Nobody, person_column
+from privet.planner.accuracy import plan_within
+from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found
-from privet.planner.make import private_schema
-from privet.planner.plan import Spend
+from privet.planner.make import make_plan, private_schema
+from privet.planner.plan import Plan, Spend
 from privet.planner.stability import Rule
+from privet.planner.target import read_target
 from privet.query.categories import check_categories, check_view
 from privet.query.frame import Result
 from privet.query.nodes import Query
@@ -26,58 +30,6 @@ from privet.query.rows import PrivateRows
 from privet.query.shape import schema_of, typical_of
 from privet.query.sql.parse import parse_asked, parse_view
 from privet.query.sql.wish import Wish
-
-# How a question is to be answered: what the caller says, and what the question itself says in SQL, said once.
-
-
-@dataclass(frozen=True)
-class Options:
-    """How one question is to be answered, as it was said; numbers are read where they are used."""
-
-    epsilon: object = None
-    rho: object = None
-    within: object = None
-    confidence: object = None
-    bound: Rule = "norm"
-    contribution: Contribution | None = None
-    at_most: object = None
-    other: str | None = None
-    find: bool = False
-
-
-def heeded(said: Options, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction) -> Options:
-    """Return the options with what the question itself says; refuse what is said twice, or against the rules.
-
-    Guarantee: a question chooses its own spend, width and bounding, as a caller may, and nothing that protects others:
-    a delta is held to be no less than the account's, whoever is named as protected to be who is declared.
-    """
-    for name in ("within", "confidence", "epsilon"):
-        own = getattr(wish, name)
-        if own is not None and getattr(said, name) is not None:
-            raise RequestError(f"the question says {name.upper()} itself; leave out {name}=")
-        if own is not None:
-            said = replace(said, **{name: own})
-    if wish.delta is not None and wish.delta < delta:
-        raise Unsupported(
-            f"delta is not a question's to choose, and the account has {float(delta):.6g}: leave it out, or say no less"
-        )
-    if wish.unit is not None:
-        owner = person_column(private_schema(query.table, tables).unit)
-        if owner is None or wish.unit.casefold() != owner.casefold():
-            who = "each row" if owner is None else f"{owner!r}"
-            raise Unsupported(f"who is protected is declared, and is {who} here; leave out privacy_unit_column")
-    if wish.groups is not None:
-        if said.contribution is not None:
-            raise RequestError("the question says max_groups_contributed itself; leave out contribution=")
-        if wish.groups.denominator != 1:
-            raise BadParameter("max_groups_contributed", float(wish.groups), "a whole number of at least 1")
-        typical = typical_of(query.table, tables).contribution
-        said = replace(said, bound="groups", contribution=replace(typical, groups=int(wish.groups)))
-    return said
-
-
-# What a caller may say: questions in SQL or in Python, views, and what an answer may cost. Reads no data.
-
 
 Question = str | Query | Result
 
@@ -88,12 +40,129 @@ DEFAULT_PART = Fraction(1, 10)
 """The part of an account's budget that a question takes where it does not say."""
 
 
-def read_question(
-    question: Question, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows]
-) -> tuple[Query, Wish]:
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """How a question is to be answered: its cost or its width, and how contributions are bounded.
+
+    The fields are the keywords of `Session.ask`. Amounts are read where the account's measure is known.
+    """
+
+    epsilon: object = None
+    rho: object = None
+    bound: Rule = "norm"
+    contribution: Contribution | None = None
+    within: Any = None
+    confidence: Number | None = None
+    at_most: object = None
+    other: str | None = None
+    find_groups: bool = False
+
+    def __post_init__(self) -> None:
+        if self.confidence is not None:
+            open_probability(self.confidence, "confidence")
+        choice(self.bound, "bound", ("norm", "groups"))
+        if self.contribution is not None and not isinstance(self.contribution, Contribution):
+            raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
+        if not isinstance(self.find_groups, bool):
+            raise BadParameter("find_groups", self.find_groups, "True or False")
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the options that differ from the defaults, as keywords of a session's methods."""
+        every = ((one.name, one.default, getattr(self, one.name)) for one in fields(self))
+        return {name: value for name, default, value in every if value is not default}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What questions may be about, and the budget of the account that pays: all that planning needs."""
+
+    schemas: Mapping[str, Schema]
+    views: Mapping[str, PrivateRows]
+    budget: Budget
+
+    @property
+    def delta(self) -> Fraction:
+        """The account's delta; 0 where it has none."""
+        return self.budget.delta if isinstance(self.budget, Approximate) else Fraction(0)
+
+
+def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
+    """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
+    tables = catalog.schemas
+    query, wish = read_question(question, catalog)
+    if options.other is not None and query.levels:
+        raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
+    query = query if options.other is None else replace(query, other=options.other)
+    query = with_found_groups(query, tables) if options.find_groups or wish.find else query
+    options = merged(options, wish, query, tables, delta=catalog.delta)
+    spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.contribution
+    if query.levels:
+        if options.within is not None or options.at_most is not None:
+            raise Unsupported(
+                "within= is for a question with one grouping; say what all the levels may cost (epsilon=, rho=), or "
+                "ask each level by itself"
+            )
+        batch = make_batch([query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution)
+        return batch.plans[0], options
+    if options.within is None:
+        if options.at_most is not None:
+            raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
+        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution), options
+    if options.epsilon is not None or options.rho is not None:
+        raise RequestError(
+            "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
+            "limits what a width may cost"
+        )
+    plan = plan_within(
+        query,
+        tables,
+        spend=spend,
+        at_most=options.at_most,
+        target=read_target(options.within, options.confidence),
+        bound=bound,
+        contribution=contribution,
+    )
+    return plan, options
+
+
+def merged(
+    options: AskOptions, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction
+) -> AskOptions:
+    """Return the options with what the question itself says; refuse what is options twice, or against the rules.
+
+    Guarantee: a question chooses its own spend, width and bounding, as a caller may, and nothing that protects others:
+    a delta is held to be no less than the account's, whoever is named as protected to be who is declared.
+    """
+    for name in ("within", "confidence", "epsilon"):
+        own = getattr(wish, name)
+        if own is not None and getattr(options, name) is not None:
+            raise RequestError(f"the question says {name.upper()} itself; leave out {name}=")
+        if own is not None:
+            options = replace(options, **{name: own})
+    if wish.delta is not None and wish.delta < delta:
+        raise Unsupported(
+            f"delta is not a question's to choose, and the account has {float(delta):.6g}: leave it out, or say no less"
+        )
+    if wish.unit is not None:
+        owner = person_column(private_schema(query.table, tables).unit)
+        if owner is None or wish.unit.casefold() != owner.casefold():
+            who = "each row" if owner is None else f"{owner!r}"
+            raise Unsupported(f"who is protected is declared, and is {who} here; leave out privacy_unit_column")
+    if wish.groups is not None:
+        if options.contribution is not None:
+            raise RequestError("the question says max_groups_contributed itself; leave out contribution=")
+        if wish.groups.denominator != 1:
+            raise BadParameter("max_groups_contributed", float(wish.groups), "a whole number of at least 1")
+        typical = typical_of(query.table, tables).contribution
+        options = replace(options, bound="groups", contribution=replace(typical, groups=int(wish.groups)))
+    return options
+
+
+def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     """Return a question as our own tree, and what it says itself about how it is to be answered."""
+    tables = catalog.schemas
     if isinstance(question, str):
-        query, wish = parse_asked(question, tables, views)
+        query, wish = parse_asked(question, tables, catalog.views)
     elif isinstance(question, Result):
         query, wish = question.query(), question.wish
     elif isinstance(question, Query):
@@ -120,15 +189,9 @@ def with_found_groups(query: Query, tables: Mapping[str, Schema]) -> Query:
     return to_be_found(query, schema_of(query.table, tables).columns)
 
 
-def check_bounds(bound: object, contribution: object) -> None:
-    """Refuse what is not a way to bound contributions."""
-    choice(bound, "bound", ("norm", "groups"))
-    if contribution is not None and not isinstance(contribution, Contribution):
-        raise BadParameter("contribution", contribution, "a Contribution(groups=, rows=)")
-
-
-def spend_of(budget: Budget, epsilon: object, rho: object) -> Spend:
+def spend_of(budget: Budget, options: AskOptions) -> Spend:
     """Return what an answer may cost, in the measure of an account; a part of its budget where nothing is said."""
+    epsilon, rho = options.epsilon, options.rho
     if epsilon is not None and rho is not None:
         raise RequestError("say what the answer may cost as epsilon or as rho, not both")
     match budget:

@@ -21,109 +21,110 @@ from privet.planner.target import Accuracy, achieved, limited
 from privet.release import Released
 from privet.results.read import outside_notes, read_answer
 
-from .executor import Road
+from .executor import Executor
 
 _ENDED = "the budget did not allow another round, as somebody else had spent of it meanwhile"
 
 
-class InRounds(Road):
-    """A road that goes on until an answer is narrow enough, or the most that it may cost is spent."""
+def run_rounds(executor: Executor, plan: Plan, *, confidence: object, key: str | None) -> Answer:
+    """Return the answer to a plan of rounds: what is stored is free, and further rounds are carried out as needed.
 
-    def _run_rounds(self, plan: Plan, *, confidence: object, key: str | None) -> Answer:
-        """Return the answer to a plan of rounds: what is stored is free, and further rounds are carried out as needed.
+    Guarantee: of privacy: each round is charged in full before it reads, so the account's filter covers however
+    many there are and whatever decided it; and that is decided by released values, which are post-processing. Of
+    intervals: the one that is shown is one of k that could have been shown, each of which misses what it covers
+    with probability at most alpha / k, whatever the others do. So with T the round at which it stops, P[the
+    interval of round T misses] <= sum over j of P[the interval of round j misses] <= alpha.
+    Cites: [DR14, Thm 3.16], [RRUV16].
+    """
+    target = _target(plan, confidence)
+    earlier = _earlier_rounds(executor, plan, target, key)
+    if earlier is not None:
+        return earlier
+    held: list[tuple[Receipt, Released]] = []
+    ended, admitted = "", False
+    for index in range(plan.rounds):
+        one = plan.round(index)
+        stored = executor.stored(one) if key is None else None
+        with nullcontext() if stored is not None else executor.alone():
+            found = stored or executor.stored(one)
+            if found is None and not admitted:
+                _admit(executor, plan, index)
+                admitted = True
+            try:
+                if found is None or key is not None:
+                    found = executor.release(one, None if key is None else f"{key}, round {index + 1}")
+            except BudgetError:
+                if not held:
+                    raise
+                ended = _ENDED
+        if found is None:
+            break
+        held.append((found.receipt, found.released))
+        answer = _read(held, plan, target)
+        if answer.accuracy is not None and answer.accuracy.reached:
+            return answer
+    return _read(held, plan, target, ended)
 
-        Guarantee: of privacy: each round is charged in full before it reads, so the account's filter covers however
-        many there are and whatever decided it; and that is decided by released values, which are post-processing. Of
-        intervals: the one that is shown is one of k that could have been shown, each of which misses what it covers
-        with probability at most alpha / k, whatever the others do. So with T the round at which it stops, P[the
-        interval of round T misses] <= sum over j of P[the interval of round j misses] <= alpha.
-        Cites: [DR14, Thm 3.16], [RRUV16].
-        """
-        target = _target(plan, confidence)
-        earlier = self._earlier_rounds(plan, target, key)
-        if earlier is not None:
-            return earlier
-        held: list[tuple[Receipt, Released]] = []
-        ended, admitted = "", False
-        for index in range(plan.rounds):
-            one = plan.round(index)
-            stored = self._stored(one) if key is None else None
-            with nullcontext() if stored is not None else self._one_at_a_time():
-                found = stored or self._stored(one)
-                if found is None and not admitted:
-                    self._admit(plan, index)
-                    admitted = True
-                try:
-                    if found is None or key is not None:
-                        found = self._release(one, None if key is None else f"{key}, round {index + 1}")
-                except BudgetError:
-                    if not held:
-                        raise
-                    ended = _ENDED
-            if found is None:
-                break
-            held.append((found.receipt, found.released))
-            answer = _read(held, plan, target)
-            if answer.accuracy is not None and answer.accuracy.reached:
-                return answer
-        return _read(held, plan, target, ended)
 
-    def _earlier_rounds(self, plan: Plan, target: Target, key: str | None) -> Answer | None:
-        """Return the answer that an earlier edition of the planner finished; its rounds are never mixed with others.
+def _earlier_rounds(executor: Executor, plan: Plan, target: Target, key: str | None) -> Answer | None:
+    """Return the answer that an earlier edition of the planner finished; its rounds are never mixed with others.
 
-        Rounds of this edition come first, and what an earlier one left unfinished is not continued.
-        """
-        if not any_edition():
-            return None
-        now, *earlier = editions_of(plan)
-        if not earlier or self._finished(now, target) is not None:
-            return None
-        for made in earlier:
-            answer = self._finished(made, target)
-            if answer is not None and answer.accuracy is not None:
-                for index, _ in enumerate(answer.accuracy.receipts if key is not None else ()):
-                    self._charge(made.plan.round(index), made.digests[index], f"{key}, round {index + 1}")
-                return answer
+    Rounds of this edition come first, and what an earlier one left unfinished is not continued.
+    """
+    if not any_edition():
         return None
-
-    def _finished(self, made: Made, target: Target) -> Answer | None:
-        """Return the answer of rounds that are all stored, up to the one that was narrow enough, or the last."""
-        held: list[tuple[Receipt, Released]] = []
-        for index, digest in enumerate(made.digests):
-            found = self._stored(made.plan.round(index), digest)
-            if found is None:
-                return None
-            held.append((found.receipt, found.released))
-            answer = _read(held, made.plan, target)
-            if len(held) == len(made.digests) or (answer.accuracy is not None and answer.accuracy.reached):
-                return answer
+    now, *earlier = editions_of(plan)
+    if not earlier or _finished(executor, now, target) is not None:
         return None
+    for made in earlier:
+        answer = _finished(executor, made, target)
+        if answer is not None and answer.accuracy is not None:
+            for index, _ in enumerate(answer.accuracy.receipts if key is not None else ()):
+                executor.charge(made.plan.round(index), made.digests[index], f"{key}, round {index + 1}")
+            return answer
+    return None
 
-    def _admit(self, plan: Plan, index: int) -> None:
-        """Raise unless all rounds from one on fit into the budget, but for those that were paid for before.
 
-        A round that was charged and never stored, as where the process ended in between, is not charged again.
-        """
-        waiting = [plan.round(later) for later in range(index, plan.rounds)]
-        waiting = [one for one in waiting if self._stored(one) is None]
-        if self._fits(waiting):
-            return
-        paid = {entry.digest for entry in self._ledger.history() if entry.account == self._account}
-        if self._fits([one for one in waiting if one.digest not in paid]) or not self._fits(waiting[:1]):
-            return  # where not even one fits, its own charge is refused, and says why
-        name = "rho" if plan.spend.epsilon is None else "epsilon"
-        left = self._ledger.remaining(self._account)
-        raise BudgetExceeded(
-            measure=name,
-            requested=plan.price[name],
-            remaining=left.largest_epsilon if name == "epsilon" else float_down(left.amount),
-            largest_epsilon=left.largest_epsilon,
-            countable=False,
-        )
+def _finished(executor: Executor, made: Made, target: Target) -> Answer | None:
+    """Return the answer of rounds that are all stored, up to the one that was narrow enough, or the last."""
+    held: list[tuple[Receipt, Released]] = []
+    for index, digest in enumerate(made.digests):
+        found = executor.stored(made.plan.round(index), digest)
+        if found is None:
+            return None
+        held.append((found.receipt, found.released))
+        answer = _read(held, made.plan, target)
+        if len(held) == len(made.digests) or (answer.accuracy is not None and answer.accuracy.reached):
+            return answer
+    return None
 
-    def _fits(self, plans: list[Plan]) -> bool:
-        event = Composed(tuple(event for plan in plans for event in plan.event.events))
-        return self._ledger.admits(event, account=self._account)
+
+def _admit(executor: Executor, plan: Plan, index: int) -> None:
+    """Raise unless all rounds from one on fit into the budget, but for those that were paid for before.
+
+    A round that was charged and never stored, as where the process ended in between, is not charged again.
+    """
+    waiting = [plan.round(later) for later in range(index, plan.rounds)]
+    waiting = [one for one in waiting if executor.stored(one) is None]
+    if _fits(executor, waiting):
+        return
+    paid = {entry.digest for entry in executor.ledger.history() if entry.account == executor.account}
+    if _fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1]):
+        return  # where not even one fits, its own charge is refused, and says why
+    name = "rho" if plan.spend.epsilon is None else "epsilon"
+    left = executor.ledger.remaining(executor.account)
+    raise BudgetExceeded(
+        measure=name,
+        requested=plan.price[name],
+        remaining=left.largest_epsilon if name == "epsilon" else float_down(left.amount),
+        largest_epsilon=left.largest_epsilon,
+        countable=False,
+    )
+
+
+def _fits(executor: Executor, plans: list[Plan]) -> bool:
+    event = Composed(tuple(event for plan in plans for event in plan.event.events))
+    return executor.ledger.admits(event, account=executor.account)
 
 
 def _target(plan: Plan, confidence: object) -> Target:

@@ -96,7 +96,7 @@ def test_practice_leaves_nothing_behind(file: Path, monkeypatch: pytest.MonkeyPa
     assert list(place.glob("privet-practice-*")) == []
     session = privet.practice(file, analyst="alice")
     assert len(list(place.glob("privet-practice-*"))) == 1
-    session._engine.close()
+    session._executor.engine.close()
     del session
     gc.collect()
     assert list(place.iterdir()) == []

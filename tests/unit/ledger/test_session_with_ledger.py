@@ -138,7 +138,7 @@ class Broken:
 
 def test_a_retry_with_the_same_key_is_charged_once_and_draws_once(path: Path, ledger: SqliteLedger) -> None:
     with session(ledger) as asking:
-        asking._engine = broken = Broken(asking._engine, 2)
+        asking._executor.engine = broken = Broken(asking._executor.engine, 2)
         for _ in range(2):
             with pytest.raises(EngineError):
                 asking.ask(QUESTION, epsilon=1, key="monday")
@@ -161,7 +161,7 @@ def test_a_key_is_refused_for_another_question_even_one_that_was_answered(ledger
 
 def test_a_retry_with_a_key_does_not_thaw_a_frozen_account(ledger: SqliteLedger) -> None:
     with session(ledger) as asking:
-        asking._engine = broken = Broken(asking._engine, 5)
+        asking._executor.engine = broken = Broken(asking._executor.engine, 5)
         for _ in range(3):
             with pytest.raises(EngineError):
                 asking.ask(QUESTION, epsilon=1, key="monday")
@@ -181,7 +181,7 @@ def test_two_processes_that_ask_the_same_at_once_pay_the_data_set_once(path: Pat
 
     def ask(account: str) -> None:
         with SqliteLedger(path) as own, session(own, account) as asking:
-            asking._engine = Slow(asking._engine, 0)
+            asking._executor.engine = Slow(asking._executor.engine, 0)
             seen.append(asking.ask(QUESTION, epsilon=1).to_dict())
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in ("ana", "ben")]
@@ -213,7 +213,7 @@ def test_a_certificate_pins_the_ledger_at_the_answer(path: Path, tmp_path: Path,
 
 def test_three_engine_failures_in_a_row_freeze_the_account(ledger: SqliteLedger) -> None:
     with session(ledger) as asking:
-        asking._engine = Broken(asking._engine, 3)
+        asking._executor.engine = Broken(asking._executor.engine, 3)
         for _ in range(3):
             with pytest.raises(EngineError):
                 asking.ask(QUESTION, epsilon=1)

@@ -29,7 +29,7 @@ def groups(asked: privet.Session) -> set[object]:
 def test_the_engine_of_a_closed_session_is_let_go():
     asked = session(["x", "y"])
     assert groups(asked) == {"y"}
-    engine = weakref.ref(asked._engine)
+    engine = weakref.ref(asked._executor.engine)
     asked.close()
     del asked
     gc.collect()

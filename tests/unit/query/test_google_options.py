@@ -123,7 +123,7 @@ def test_what_it_may_not_say_is_refused_by_name_before_anything_is_charged_or_re
     sql: str, options: dict[str, Any], kind: type[PrivetError], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with session() as asked:
-        monkeypatch.setattr(asked._engine, "scan", lambda scan: pytest.fail("the data was read"))
+        monkeypatch.setattr(asked._executor.engine, "scan", lambda scan: pytest.fail("the data was read"))
         with pytest.raises(kind) as refused:
             asked.ask(sql, **options)
         assert words in str(refused.value)

@@ -1,0 +1,70 @@
+"""The largest spend of a question that still fits its account, for a refusal that teaches. Charges nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import cast
+
+from privet.core.errors import BudgetExceeded
+from privet.core.rounding import float_down
+from privet.planner.make import make_plan
+from privet.planner.plan import Plan
+from privet.planner.rounds import make_rounds
+from privet.planner.target import reached
+from privet.planner.widths import widths
+
+from .executor import Executor
+from .request import AskOptions
+
+_HALVINGS = 16
+"""How often the range is halved in which the largest cost that fits is sought."""
+
+
+def with_largest(refused: BudgetExceeded, plan: Plan, options: AskOptions, executor: Executor) -> BudgetExceeded:
+    """Return a refusal with the most that this very question may still cost, in the measure it was asked in."""
+    name = "rho" if plan.spend.epsilon is None else "epsilon"
+
+    def at(amount: float) -> Plan:
+        spend, bound, contribution = (
+            replace(plan.spend, **{name: Fraction(amount)}),
+            options.bound,
+            options.contribution,
+        )
+        query, tables, target = plan.query, executor.schemas, plan.target
+        if target is not None and plan.rounds > 1:
+            return make_rounds(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
+        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, target=target)
+
+    def fits(amount: float) -> bool:
+        return executor.ledger.admits(at(amount).event, account=executor.account)
+
+    low, high = _surely_fits(name, executor), float_down(cast(Fraction, getattr(plan.spend, name)))
+    low = low if 0 < low < high and fits(low) else 0.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return BudgetExceeded(
+        measure=refused.measure,
+        requested=refused.requested,
+        remaining=refused.remaining,
+        largest_epsilon=low if name == "epsilon" else refused.largest_epsilon,
+        largest_rho=low if name == "rho" else None,
+        error=_in_words(at(low)) if low else "",
+        countable=refused.countable,
+    )
+
+
+def _surely_fits(name: str, executor: Executor) -> float:
+    """Return what `remaining` shows, in the measure of a question: what fits can only be more."""
+    left = executor.ledger.remaining(executor.account)
+    if name == "epsilon":
+        return left.largest_epsilon
+    return float_down(Fraction(left.amount)) if left.measure == "rho" else 0.0
+
+
+def _in_words(plan: Plan) -> str:
+    """Return how wide the columns of a plan will be, at the confidence that it was made for."""
+    if plan.target is not None and plan.rounds == 1:
+        return ", ".join(one.words() for one in reached(plan, plan.target))
+    return ", ".join(f"{one.column} {one.words()}" for one in widths(plan) if one.known)
