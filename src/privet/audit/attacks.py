@@ -54,8 +54,6 @@ class Outcome:
 
 
 # Two counts that differ in one person, and the same count asked again and again.
-#
-# Cites: [DR14, Sec. 1.1].
 
 
 _PEOPLE = 200
@@ -63,7 +61,10 @@ _GAMES = 100
 
 
 def differencing() -> Outcome:
-    """Ask for all, and for all but one, about each of many people."""
+    """Ask for all, and for all but one, about each of many people.
+
+    Cites: [DR14, Sec. 1.1].
+    """
     sick = coins(1, _PEOPLE)[0] > 0
     careless = ours = 0
     with _hospital(sick, _GAMES) as session:
@@ -87,7 +88,10 @@ def differencing() -> Outcome:
 
 
 def averaging() -> Outcome:
-    """Ask the same a thousand times, and average."""
+    """Ask the same a thousand times, and average.
+
+    Cites: [DR14, Sec. 1.1].
+    """
     sick = coins(1, _PEOPLE)[0] > 0
     truth = int(sick.sum())
     careless = abs(float(np.mean(float_laplace(truth, 10_000, scale=10))) - truth)
@@ -125,8 +129,6 @@ def _hospital(sick: np.ndarray, epsilon: int) -> Iterator[Session]:
 
 
 # The last bits of a noisy double give the value away.
-#
-# Cites: [Mir12].
 
 
 _LAPLACE = Laplace(sensitivity=1, epsilon=1)
@@ -134,12 +136,18 @@ _GAUSSIAN = Gaussian(sensitivity=1, sigma=1)
 
 
 def laplace() -> Outcome:
-    """Attack Laplace noise of epsilon 1."""
+    """Attack Laplace noise of epsilon 1.
+
+    Cites: [Mir12].
+    """
     return _outcome("low bits of Laplace noise", float_laplace, _LAPLACE, 1)
 
 
 def gaussian() -> Outcome:
-    """Attack Gaussian noise of sigma 1."""
+    """Attack Gaussian noise of sigma 1.
+
+    Cites: [Mir12].
+    """
     return _outcome("low bits of Gaussian noise", float_gaussian, _GAUSSIAN, _GAUSSIAN.event)
 
 
@@ -159,8 +167,6 @@ def _outcome(name: str, careless: Any, mechanism: Any, claimed: object) -> Outco
 
 
 # Too many answers that are too accurate give the whole table away; and one mean of many bits tells who is in it.
-#
-# Cites: [DN03], [HSR08].
 
 
 _RESPONDENTS = 128
@@ -170,7 +176,10 @@ _MEMBERS = 100
 
 
 def reconstruction() -> Outcome:
-    """Guess everybody's bit from counts of random subsets."""
+    """Guess everybody's bit from counts of random subsets.
+
+    Cites: [DN03].
+    """
     secret = coins(1, _RESPONDENTS)[0]
     subsets = coins(_QUESTIONS, _RESPONDENTS)
     truth = subsets @ secret
@@ -190,7 +199,10 @@ def reconstruction() -> Outcome:
 
 
 def membership() -> Outcome:
-    """Tell who is in a study from the published mean of each of many bits."""
+    """Tell who is in a study from the published mean of each of many bits.
+
+    Cites: [HSR08].
+    """
     inside, outside = coins(_MEMBERS, _BITS), coins(_MEMBERS, _BITS)
     exact = inside.mean(axis=0)
     noisy = Laplace(sensitivity=_BITS, epsilon=1).release(inside.sum(axis=0).astype(np.int64))
@@ -220,8 +232,6 @@ def _told_apart(inside: np.ndarray, outside: np.ndarray, means: np.ndarray) -> f
 
 
 # One row moves a sum by more than its bound, where the sum is rounded, or wraps around, on the way.
-#
-# Cites: [CSVW22].
 
 
 _PLENTY = Fraction(10**20)
@@ -229,7 +239,10 @@ _PLENTY = Fraction(10**20)
 
 
 def rounding() -> Outcome:
-    """Drop one row of a sum of doubles."""
+    """Drop one row of a sum of doubles.
+
+    Cites: [CSVW22].
+    """
     bound = 2.0**53
     # beside the large row each of the others is rounded up to 2; without it they are added as they are
     rows = np.array([bound] + [1.5] * 30_000)
@@ -239,7 +252,10 @@ def rounding() -> Outcome:
 
 
 def overflow() -> Outcome:
-    """Drop one row of a sum in 32 bits."""
+    """Drop one row of a sum in 32 bits.
+
+    Cites: [CSVW22].
+    """
     bound = 10.0**6
     rows = np.full(2**31 // 10**6 + 1, bound)
     moved = float(abs(narrow_sum(rows) - narrow_sum(rows[1:])))
