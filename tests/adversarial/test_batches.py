@@ -174,6 +174,9 @@ def test_noise_is_drawn_only_against_the_receipt_of_the_batch(session: Session) 
 
 def test_after_a_failure_the_charge_of_a_batch_stands() -> None:
     class Failing:
+        def check(self, scan: Any) -> None:
+            pass
+
         def scan(self, scan: Any) -> SealedSums:
             raise RuntimeError("Zaphod")
 

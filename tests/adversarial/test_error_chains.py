@@ -120,6 +120,9 @@ class Failing:
     def __init__(self, failure: Callable[[], BaseException]) -> None:
         self.failure = failure
 
+    def check(self, scan: Scan) -> None:
+        """Refuse nothing."""
+
     def scan(self, scan: Scan) -> SealedSums:
         broken(self.failure())
         raise AssertionError

@@ -108,6 +108,9 @@ class MarkedEngine:
     engine: Any
     enter: Any
 
+    def check(self, scan: Any) -> None:
+        self.engine.check(scan)
+
     def scan(self, scan: Any) -> Any:
         self.enter("read")
         exact = self.engine.scan(scan)

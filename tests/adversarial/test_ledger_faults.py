@@ -403,6 +403,8 @@ ASKING = PREAMBLE + textwrap.dedent(
     class Meanwhile:
         def __init__(self, engine, happens):
             self.engine, self.happens = engine, happens
+        def check(self, scan):
+            self.engine.check(scan)
         def scan(self, scan):
             self.happens()
             return self.engine.scan(scan)

@@ -69,6 +69,9 @@ class Watched:
     def __init__(self, engine: Any, told: list[str], failure: Exception | None = None) -> None:
         self.engine, self.told, self.failure = engine, told, failure
 
+    def check(self, scan: Scan) -> None:
+        self.engine.check(scan)
+
     def scan(self, scan: Scan) -> SealedSums:
         self.told.append("scan")
         if self.failure is not None:

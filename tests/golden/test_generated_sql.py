@@ -29,11 +29,9 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.links import followed
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate, asks
 from privet.core.unit import Person, Rows, Window
-from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.expressions import Renderer
-from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import clamped, sources
-from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.write import write_scan
 from privet.query.functions import FUNCTIONS, typed
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,8 +44,7 @@ SECRET = 0x0123456789ABCDEF_FEDCBA9876543210
 
 def rendered(scan: Scan, known: dict[str, schema.Schema]) -> dict[str, Any]:
     """Return the text of a scan, and the lists that are bound to it."""
-    relation = relation_sql(scan.table, known, {name: f"table{index}" for index, name in enumerate(known)}, SECRET)
-    made = (statement if scan.places is None else counting)(scan, relation, SECRET)
+    made = write_scan(scan, known, {name: f"table{index}" for index, name in enumerate(known)}, SECRET)
     bound = {name: [str(value) for value in values] for name, values in made.parameters.items()}
     return {"sql": made.sql, **({"bound": bound} if bound else {})}
 

@@ -62,13 +62,30 @@ MUTANTS: list[Mutant] = [
         ("low = high = Fraction(0)", "pass"),
     ),
     *of(
-        "engines.scan_sql.fits:check_scan",
+        "engines.duckdb.engine:DuckDB.check",
         "adversarial/test_session_road.py",
-        ("(statement if scan.places is None else counting)(scan, relation, 0)", "return"),
+        ("self._checked[id(scan)] = scan, self._written(scan)", "pass"),
         (
-            "(statement if scan.places is None else counting)(scan, relation, 0)",
-            "if scan.places is None: statement(scan, relation, 0)",
+            "self._checked[id(scan)] = scan, self._written(scan)",
+            "if scan.places is None: self._checked[id(scan)] = scan, self._written(scan)",
         ),
+    ),
+    *of(
+        "engines.scan_sql.write:write_scan",
+        "golden/test_generated_sql.py",
+        ("relation_sql(scan.table, tables, names, secret)", "relation_sql(scan.table, tables, names, 0)"),
+        ("statement if scan.places is None else counting", "statement"),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB.scan",
+        "unit/engines/test_check.py",
+        ("self._checked.pop(id(scan), None)", "self._checked.get(id(scan), None)"),
+        ("self._written(scan) if checked is None else checked[1]", "self._written(scan)"),
+    ),
+    *of(
+        "testing.oracle:Memory.check",
+        "unit/engines/test_check.py",
+        ("write_scan(scan, self._tables, {name: name for name in self._tables}, 0)", "pass"),
     ),
     *of(
         "execution.executor:Executor.release",

@@ -60,7 +60,7 @@ PRIVATE = {
     "engines.scan_sql.arithmetic",
     "engines.duckdb.engine",
     "engines.scan_sql.expressions",
-    "engines.scan_sql.fits",
+    "engines.scan_sql.write",
     "engines.grid",
     "engines.scan_sql.owners",
     "engines.scan_sql.moments",

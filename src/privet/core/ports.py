@@ -17,6 +17,12 @@ from .scan import Scan, SealedSums
 class Engine(Protocol):
     """Where the data is. It answers scans and nothing else."""
 
+    def check(self, scan: Scan) -> None:
+        """Raise a `RequestError` where the engine cannot run a scan: its numbers may not fit, or it lacks a function.
+
+        It is called before a scan is charged, and depends on declared facts alone: it reads no data.
+        """
+
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed.
 

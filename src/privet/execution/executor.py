@@ -15,7 +15,6 @@ from privet.core.records import Plain, Receipt
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema
-from privet.engines.scan_sql.fits import check_scan
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
 from privet.planner.editions import editions_of
 from privet.planner.explain import facts
@@ -146,7 +145,7 @@ class Executor:
         self.check_open()
         for one in (one for plan in plans for one in plan.passes):
             if asks(one.scan):
-                check_scan(one.scan, self.schemas)
+                self.engine.check(one.scan)
 
     def _charge_batch(self, made: MadeBatch, key: str | None) -> Receipt:
         batch = made.batch

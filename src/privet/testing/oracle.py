@@ -22,6 +22,7 @@ from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
 from privet.engines.grid import doubles
+from privet.engines.scan_sql.write import write_scan
 from privet.query.functions import longest, typed
 from privet.query.shape import equal_sides, schema_of
 from privet.results.evaluation import as_kind, evaluate_row
@@ -321,6 +322,10 @@ class Memory:
         self._tables = followed({name: table.schema for name, table in tables.items()})
         for name in self._tables:  # a table that others link to comes before them
             self._rows[name] = with_owners(self._rows, name, self._tables)
+
+    def check(self, scan: Scan) -> None:
+        """Raise a `RequestError` where the numbers of a scan may not fit what engines compute in. Reads nothing."""
+        write_scan(scan, self._tables, {name: name for name in self._tables}, 0)
 
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""

@@ -19,12 +19,12 @@ from privet.core.numbers import read_seconds, whole
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
 from privet.core.unit import Nobody
-from privet.engines.scan_sql.counts import as_counts, counting
+from privet.engines.scan_sql.counts import as_counts
 from privet.engines.scan_sql.owners import broken_links, check_public, linked_view
-from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import clamped, physical
-from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.statement import Statement
 from privet.engines.scan_sql.text import quoted
+from privet.engines.scan_sql.write import write_scan
 
 from .sources import OpenedSource, open_source, view_of
 
@@ -101,6 +101,9 @@ TIMEOUT = 600
 MOST_PUBLIC_ROWS = 200_000
 """The most rows of a public table that are listed to find its groups."""
 
+_MOST_CHECKED = 256
+"""The most scans that are kept as written by `check`, until they are run."""
+
 
 class DuckDB:
     """Answers scans over tables that stay where they are."""
@@ -134,22 +137,32 @@ class DuckDB:
             raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB'"))
         self._deadline = Deadline(seconds, self._connection.interrupt)
         self._relations: dict[str, str] = {}
+        self._checked: dict[int, tuple[Scan, Statement]] = {}
         try:
             self._open(tables)
         except BaseException:
             self.close()
             raise
 
+    def check(self, scan: Scan) -> None:
+        """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run."""
+        while len(self._checked) >= _MOST_CHECKED:
+            with contextlib.suppress(KeyError, RuntimeError):  # another thread may take one away meanwhile
+                self._checked.pop(next(iter(self._checked), 0))
+        self._checked[id(scan)] = scan, self._written(scan)
+
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""
-        secret = secrets.randbits(128)
-        relation = relation_sql(scan.table, self._tables, self._relations, secret)
+        checked = self._checked.pop(id(scan), None)  # once: the next scan has a fresh key for its hashes
+        asked = self._written(scan) if checked is None else checked[1]
         if scan.places is not None:
-            counted = counting(scan, relation, secret)
-            return SealedSums({}, as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds))
-        asked = statement(scan, relation, secret)
+            return SealedSums({}, as_counts(self._fetch_arrays(asked.sql, asked.parameters), asked.kinds))
         rows = self._fetch(asked.sql, asked.parameters)
         return SealedSums({row[: asked.keys]: row[asked.keys :] for row in rows})
+
+    def _written(self, scan: Scan) -> Statement:
+        """Return the SQL of a scan, with a key of its own for its hashes."""
+        return write_scan(scan, self._tables, self._relations, secrets.randbits(128))
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many."""
