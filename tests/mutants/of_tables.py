@@ -218,7 +218,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.resolve:_fitted",
         "unit/query/test_several_tables.py",
-        ("len(expression.value) > LONGEST", "False"),
+        ("len(expression.constant) > LONGEST", "False"),
     ),
     *of(
         "engines.scan_sql.relations:join_sql",

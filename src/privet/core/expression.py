@@ -1,10 +1,16 @@
-"""Expressions over the columns of one table: three kinds of node, and a closed list of total functions."""
+"""Expressions over the columns of one table: three kinds of node, and a closed list of total functions.
+
+Every node answers the same questions: which `function` it applies to which `arguments`, which `constant` it is, which
+`column`; a node of another kind answers with nothing.
+"""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from .complete import check_fields
 from .wire import wired
@@ -24,6 +30,15 @@ class ColumnRef:
             object.__setattr__(self, "name", str.__str__(self.name))
         check_fields(self)
 
+    function: ClassVar[str] = ""
+    arguments: ClassVar[tuple[Expression, ...]] = ()
+    constant: ClassVar[Value] = None
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column."""
+        return self.name
+
 
 @wired("Literal", "value")
 @dataclass(frozen=True, eq=False)
@@ -41,6 +56,15 @@ class Literal:
     def __hash__(self) -> int:
         return hash((type(self.value).__name__, self.value))
 
+    function: ClassVar[str] = ""
+    arguments: ClassVar[tuple[Expression, ...]] = ()
+    column: ClassVar[str | None] = None
+
+    @property
+    def constant(self) -> Value:
+        """The value of the constant."""
+        return self.value
+
 
 @wired("Call", "function", "arguments")
 @dataclass(frozen=True)
@@ -50,8 +74,18 @@ class Call:
     function: str
     arguments: tuple[Expression, ...]
 
+    constant: ClassVar[Value] = None
+    column: ClassVar[str | None] = None
+
     def __post_init__(self) -> None:
         check_fields(self)
 
 
 Expression = ColumnRef | Literal | Call
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and everything inside it, from the outside."""
+    yield expression
+    for argument in expression.arguments:
+        yield from parts_of(argument)

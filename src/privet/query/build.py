@@ -70,7 +70,7 @@ def with_bins(asked: Select, source: PrivateRows) -> Select:
         return asked
     name, marked = asked.outputs[place]
     others = asked.outputs[:place] + asked.outputs[place + 1 :]
-    if name is not None or not isinstance(marked, Call) or any(has_aggregate(one) for _, one in others):
+    if name is not None or any(has_aggregate(one) for _, one in others):
         raise Unsupported(
             "HISTOGRAM makes three columns, bin_low, bin_high and count; it stands alone beside grouping columns, "
             "without AS"
@@ -91,12 +91,12 @@ def with_bins(asked: Select, source: PrivateRows) -> Select:
 
 
 def _is_histogram(expression: Expression) -> bool:
-    return isinstance(expression, Call) and expression.function == f"{MARK}histogram"
+    return expression.function == f"{MARK}histogram"
 
 
 def _bucket(argument: Expression, bins: Expression, source: PrivateRows) -> tuple[Expression, Literal, Literal]:
-    number = bins.value if isinstance(bins, Literal) else None
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_BINS:
+    number = bins.constant
+    if type(number) is not int or not 1 <= number <= MOST_BINS:
         raise WrongKind("HISTOGRAM", f"a constant number of bins from 1 to {MOST_BINS}", ("something else",))
     facts = typed(argument, source.typical)
     if facts.kind not in {"integer", "number"}:
@@ -148,18 +148,18 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     def released(expression: Expression) -> Expression | None:
         if expression in keys:
             return ColumnRef(keys[expression].name)
-        if isinstance(expression, ColumnRef):
+        if expression.column is not None:
             raise Unsupported(
-                f"column {expression.name!r} is neither grouped by nor inside an aggregate and would show rows; "
+                f"column {expression.column!r} is neither grouped by nor inside an aggregate and would show rows; "
                 f"add it to GROUP BY, or aggregate it"
             )
-        if isinstance(expression, Call) and expression.function == GROUPING:
+        if expression.function == GROUPING:
             if expression not in groupings:
                 name = distinct_name(label(Call("grouping", expression.arguments)), taken)
                 groupings[expression] = Grouping(name, _places_in(expression, places))
                 facts[name] = Facts(kind="integer")
             return ColumnRef(groupings[expression].name)
-        if not isinstance(expression, Call) or not is_aggregate(expression):
+        if not is_aggregate(expression):
             return None
         one = _aggregate(expression, source)
         marked = _marked(one)
@@ -195,7 +195,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     return ReleasedRows(query, _output_facts(step, facts))
 
 
-def _places_in(grouping: Call, places: Mapping[Expression, int]) -> tuple[int, ...]:
+def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[int, ...]:
     missing = next((one for one in grouping.arguments if one not in places), None)
     if missing is not None:
         raise RequestError(f"GROUPING({text(missing)}) needs a grouping column; add it to GROUP BY, or leave it out")
@@ -231,7 +231,7 @@ def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
     return deduplicated(made) if asked.distinct else made
 
 
-def _aggregate(marked: Call, source: PrivateRows) -> AggregateCall:
+def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
     function = name_of(marked)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -251,12 +251,10 @@ def _aggregate(marked: Call, source: PrivateRows) -> AggregateCall:
     if function == "bounds":
         if len(marked.arguments) == 2:
             raise Unsupported("BOUNDS makes two columns, a low and a high end; it stands alone in the SELECT list")
-        side = marked.arguments[2].value if isinstance(marked.arguments[2], Literal) else ""
+        side = marked.arguments[2].constant
         return AggregateCall("", function, check_range(argument, source), kept, (("side", str(side)),))
     if function == "mode":
-        options = zip(
-            ("k", "rank"), (part.value for part in marked.arguments[2:] if isinstance(part, Literal)), strict=True
-        )
+        options = zip(("k", "rank"), (part.constant for part in marked.arguments[2:]), strict=True)
         return AggregateCall("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
     checked_one = check_argument(function, argument, source)
     if function in OVER_TWO:

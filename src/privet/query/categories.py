@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from privet.core.errors import RequestError, UnknownName
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import Call, Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -108,7 +108,7 @@ def _check_constants(compared: Expression, constants: Sequence[object], columns:
         return
     for constant in constants:
         if type(constant) in (str, int) and constant not in facts.values:
-            what = f"value of {text(compared)}" if not isinstance(compared, ColumnRef) else f"value of {compared.name}"
+            what = f"value of {compared.column or text(compared)}"
             raise UnknownName(what, str(constant), [str(value) for value in facts.values])
 
 

@@ -146,4 +146,4 @@ def _ends(one: Within, known: Typed) -> tuple[Fraction, Fraction]:
 
 
 def _declared_step(expression: Expression, source: Schema) -> Fraction | None:
-    return source.columns[expression.name].step if isinstance(expression, ColumnRef) else None
+    return None if expression.column is None else source.columns[expression.column].step

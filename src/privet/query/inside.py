@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from privet.core.errors import InvariantError, RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
@@ -63,13 +63,13 @@ def grouped(source: PrivateRows, asked: Select) -> PrivateRows:
     def over_group(expression: Expression) -> Expression | None:
         if expression in keys:
             return ColumnRef(keys[expression])
-        if isinstance(expression, ColumnRef):
+        if expression.column is not None:
             raise Unsupported(
-                f"column {expression.name!r} is neither grouped by nor inside an aggregate; add it to GROUP BY"
+                f"column {expression.column!r} is neither grouped by nor inside an aggregate; add it to GROUP BY"
             )
         if is_window(expression):
             raise Unsupported("window functions stand in a sub-query of their own, without GROUP BY")
-        if not isinstance(expression, Call) or not is_aggregate(expression):
+        if not is_aggregate(expression):
             return None
         if expression not in found:
             name = distinct_name(label(expression), taken)
@@ -148,7 +148,7 @@ def named_columns(source: PrivateRows, outputs: tuple[tuple[str | None, Expressi
     return made
 
 
-def _within(name: str, marked: Call, source: PrivateRows) -> Within:
+def _within(name: str, marked: Expression, source: PrivateRows) -> Within:
     function = marked.function.removeprefix(MARK)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -166,19 +166,18 @@ def _within(name: str, marked: Call, source: PrivateRows) -> Within:
     return Within(name, function, one, kept, step)
 
 
-def _rank(relation: Relation, name: str, marked: Call, source: PrivateRows) -> Rank:
+def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
     function = marked.function.removeprefix(WINDOW)
     facts = source.schema.columns
-    given, partition, order = (part.arguments for part in marked.arguments if isinstance(part, Call))
+    given, partition, order = (part.arguments for part in marked.arguments)
     if function not in RANKS:
         raise InvariantError("an unknown window function")
-    places = given[1].value if len(given) > 1 and isinstance(given[1], Literal) else 1 if len(given) < 2 else None
-    if isinstance(places, bool) or not isinstance(places, int):
+    places = given[1].constant if len(given) > 1 else 1
+    if type(places) is not int:
         raise Unsupported(f"{function.upper()} takes a column and a constant number of rows")
     terms = tuple(
         By(checked(term.arguments[0], facts), "descending" in term.function, "nulls first" in term.function)
         for term in order
-        if isinstance(term, Call)
     )
     return Rank(
         relation,
@@ -191,9 +190,7 @@ def _rank(relation: Relation, name: str, marked: Call, source: PrivateRows) -> R
     )
 
 
-def _windows(expression: Expression) -> list[Call]:
-    if not isinstance(expression, Call):
-        return []
+def _windows(expression: Expression) -> list[Expression]:
     if is_window(expression):
         return [expression]
     return [found for part in expression.arguments for found in _windows(part)]

@@ -103,14 +103,14 @@ def join(sides: JoinSides, on: Expression | None) -> tuple[PrivateRows, Columns,
 
 def settled(source: PrivateRows) -> PrivateRows:
     """Return rows whose conditions and computed columns pend no more, for where they cannot."""
-    if source.where is None and all(isinstance(one, ColumnRef) for one in source.columns.values()):
+    if source.where is None and all(one.column is not None for one in source.columns.values()):
         return source
     made: dict[str, Expression] = {name: ColumnRef(name) for name in unit_columns(source.schema.unit)}
-    made |= {one.name: one for one in source.columns.values() if isinstance(one, ColumnRef)}
+    made |= {one.column: one for one in source.columns.values() if one.column is not None}
     taken = {name.casefold() for name in made}
     columns: dict[str, Expression] = {}
     for name, one in source.columns.items():
-        own = one.name if isinstance(one, ColumnRef) else distinct_name(name, taken)
+        own = distinct_name(name, taken) if one.column is None else one.column
         made[own] = one
         columns[name] = ColumnRef(own)
     return standing_on(Derive(source.table, tuple(made.items()), source.where), source.tables, columns)
@@ -162,13 +162,13 @@ def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
 
 def _in_order(one: Expression) -> Expression:
     """Return an equality of two columns in the one order, so that who stands left of a join does not matter."""
-    if isinstance(one, Call) and one.function == "equal" and all(isinstance(side, ColumnRef) for side in one.arguments):
+    if one.function == "equal" and all(side.column is not None for side in one.arguments):
         return Call("equal", tuple(sorted(one.arguments, key=text)))
     return one
 
 
 def _renamed(expression: Expression, called: Mapping[str, ColumnRef]) -> Expression:
-    return substitute(expression, lambda part: called.get(part.name) if isinstance(part, ColumnRef) else None)
+    return substitute(expression, lambda part: called.get(part.column or ""))
 
 
 def _without_unit(made: Join, left: Schema) -> Expression | None:
@@ -177,7 +177,7 @@ def _without_unit(made: Join, left: Schema) -> Expression | None:
     implied = [{ColumnRef(name), ColumnRef(theirs[name])} for name in _implied(left)]
 
     def is_implied(one: Expression) -> bool:
-        return isinstance(one, Call) and one.function == "equal" and set(one.arguments) in implied
+        return one.function == "equal" and set(one.arguments) in implied
 
     return conjunction(*(one for one in conjuncts(made.on) if not is_implied(one)))
 

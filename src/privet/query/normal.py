@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, isqrt
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal, Value
+from privet.core.expression import Call, Expression, Literal, Value
 
 from . import dates
 
@@ -75,10 +75,12 @@ def decimal(value: Fraction) -> str | None:
 
 def _writable(value: Value) -> bool:
     """Return whether a constant can stand in SQL, so that what is written reads back."""
-    if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
-        return not isinstance(value, str) or len(value) <= _MOST_CHARACTERS
-    if isinstance(value, int):
+    if type(value) is str:
+        return len(value) <= _MOST_CHARACTERS
+    if type(value) is int:
         return abs(value) <= MOST_WHOLE
+    if type(value) is not Fraction:
+        return True
     if not _short(value) or (value and not 1 / LARGEST <= abs(value) < LARGEST):
         return False
     written = decimal(value)
@@ -95,7 +97,7 @@ def _numbers(compute: Callable[..., Value]) -> Fold:
     """Return a function of numbers; of anything else it is None."""
 
     def fold(values: Sequence[Value]) -> Value:
-        numbers = [value for value in values if isinstance(value, (int, Fraction)) and not isinstance(value, bool)]
+        numbers = [value for value in values if type(value) is int or type(value) is Fraction]
         if len(numbers) < len(values) or not all(map(_short, numbers)):
             return None
         return compute(*numbers)
@@ -154,49 +156,57 @@ def _nullif(x: Number, y: Number) -> Value:
 
 def _to_whole(values: Sequence[Value]) -> Value:
     (value,) = values
-    if isinstance(value, str):
-        found = _WHOLE.fullmatch(value)
-        return int(found[1]) if found else None
-    if isinstance(value, (bool, int)):
-        return int(value)
-    return floor(value + Fraction(1, 2)) if isinstance(value, Fraction) else None
+    match value:
+        case str():
+            found = _WHOLE.fullmatch(value)
+            return int(found[1]) if found else None
+        case int():
+            return int(value)
+        case Fraction():
+            return floor(value + Fraction(1, 2))
+    return None
 
 
 def _to_number(values: Sequence[Value]) -> Value:
     (value,) = values
-    if isinstance(value, str):
+    if type(value) is str:
         found = _NUMBER.fullmatch(value)
         return Fraction(found[1]) if found else None
-    return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+    return Fraction(value) if type(value) is int or type(value) is Fraction else None
 
 
 def _to_text(values: Sequence[Value]) -> Value:
     (value,) = values
-    if isinstance(value, bool):
+    if type(value) is bool:
         return str(value).lower()
-    plain = isinstance(value, (str, int)) or type(value) is datetime.date
-    return str(value) if plain else None
+    return str(value) if type(value) in (str, int, datetime.date) else None
 
 
 def _to_date(values: Sequence[Value]) -> Value:
     (value,) = values
-    if isinstance(value, datetime.datetime):
-        return value.date()
-    return value if isinstance(value, datetime.date) else None
+    match value:
+        case datetime.datetime():
+            return value.date()
+        case datetime.date():
+            return value
+    return None
 
 
 def _to_timestamp(values: Sequence[Value]) -> Value:
     (value,) = values
-    if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
-        return value if isinstance(value, datetime.datetime) else None
-    return datetime.datetime.combine(value, datetime.time())
+    match value:
+        case datetime.datetime():
+            return value
+        case datetime.date():
+            return datetime.datetime.combine(value, datetime.time())
+    return None
 
 
 def _shift(part: str) -> Fold:
     def fold(values: Sequence[Value]) -> Value:
         moment, amount = values
         timed = isinstance(moment, datetime.datetime)
-        if not isinstance(moment, datetime.date) or isinstance(amount, bool) or not isinstance(amount, int):
+        if not isinstance(moment, datetime.date) or type(amount) is not int:
             return None
         return None if part == "second" and not timed else dates.shift(moment, part, amount)
 
@@ -303,8 +313,7 @@ def call(function: str, *arguments: Expression) -> Expression:
     if function in {"and", "or"}:
         flat: list[Expression] = []
         for argument in arguments:
-            nested = isinstance(argument, Call) and argument.function == function
-            flat.extend(argument.arguments if isinstance(argument, Call) and nested else (argument,))
+            flat.extend(argument.arguments if argument.function == function else (argument,))
         return flat[0] if len(flat) == 1 else Call(function, tuple(sorted(flat, key=text)))
     if not arguments:
         return Call(function, ())
@@ -324,10 +333,8 @@ def conjunction(*conditions: Expression | None) -> Expression | None:
 
 def text(expression: Expression) -> str:
     """Return an expression as SQL that reads back as the same expression."""
-    if isinstance(expression, ColumnRef):
-        return quote_name(expression.name)
-    if isinstance(expression, Literal):
-        return _constant(expression.value)
+    if not expression.function:
+        return _constant(expression.constant) if expression.column is None else quote_name(expression.column)
     name, parts = expression.function, [text(argument) for argument in expression.arguments]
     if name in _INFIX:
         return f"({f' {_INFIX[name]} '.join(parts)})"
@@ -364,19 +371,21 @@ def quote_name(name: str) -> str:
 
 
 def _constant(value: Value) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, Fraction):
-        return _decimal(value)
-    if isinstance(value, datetime.datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-    if isinstance(value, datetime.date):
-        return f"DATE '{value.isoformat()}'"
-    return "'" + value.replace("'", "''") + "'"
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value)
+        case Fraction():
+            return _decimal(value)
+        case datetime.datetime():
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case datetime.date():
+            return f"DATE '{value.isoformat()}'"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
 
 
 def _decimal(value: Fraction) -> str:

@@ -98,9 +98,9 @@ def parts_in(expression: Expression, known: dict[int, int]) -> int:
 
 
 def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
-    if isinstance(expression, ColumnRef) and expression.name not in columns:
-        raise UnknownName("column", expression.name, columns)
-    if isinstance(expression, Literal) and isinstance(expression.value, str) and len(expression.value) > LONGEST:
+    if expression.column is not None and expression.column not in columns:
+        raise UnknownName("column", expression.column, columns)
+    if isinstance(expression.constant, str) and len(expression.constant) > LONGEST:
         raise Unsupported(f"a text has at most {LONGEST:,} characters: longer ones are cut; write a shorter one")
     if not isinstance(expression, Call):
         return expression
@@ -111,7 +111,7 @@ def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
 
 
 def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
-    texts = any(isinstance(argument, Literal) and isinstance(argument.value, str) for argument in arguments)
+    texts = any(isinstance(argument.constant, str) for argument in arguments)
     if not texts or any(map(has_aggregate, arguments)):
         return arguments
     kinds = {typed(argument, columns).kind for argument in arguments if not isinstance(argument, Literal)}
@@ -121,11 +121,10 @@ def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> lis
 
 
 def _as_moment(expression: Expression) -> Expression:
-    if not isinstance(expression, Literal) or not isinstance(expression.value, str):
+    said = expression.constant
+    if not isinstance(said, str):
         return expression
-    if len(expression.value) > len("2024-12-31"):
-        return Literal(read_timestamp(expression.value))
-    return Literal(read_date(expression.value))
+    return Literal(read_timestamp(said) if len(said) > len("2024-12-31") else read_date(said))
 
 
 def check_key(expression: Expression, source: PrivateRows) -> Expression:
@@ -195,7 +194,7 @@ def check_range(expression: Expression, source: PrivateRows) -> Expression:
 
 def read_quantile(share: Expression) -> Fraction:
     """Return the share of the values that lie below a quantile, with a small denominator."""
-    value = share.value if isinstance(share, Literal) else None
+    value = share.constant
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or not 0 <= value <= 1:
         raise Unsupported("the share of a quantile is a constant from 0 to 1, such as QUANTILE(x, 0.9)")
     return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
@@ -230,6 +229,6 @@ def as_facts(facts: Typed, shown: str) -> Facts:
     return Facts(kind=facts.kind, nullable=facts.nullable)
 
 
-def name_of(expression: Call) -> str:
+def name_of(expression: Expression) -> str:
     """Return the aggregate's own name, without its mark."""
     return expression.function.removeprefix(MARK)

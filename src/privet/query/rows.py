@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from privet.core.errors import BadParameter
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.relation import Relation
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -106,14 +106,12 @@ def window(
 
 def is_window(expression: Expression) -> bool:
     """Return whether an expression is itself a marked window function."""
-    return isinstance(expression, Call) and expression.function.startswith(WINDOW)
+    return expression.function.startswith(WINDOW)
 
 
 def has_window(expression: Expression | None) -> bool:
     """Return whether a marked window function stands anywhere in an expression."""
-    if not isinstance(expression, Call):
-        return False
-    return is_window(expression) or any(map(has_window, expression.arguments))
+    return expression is not None and any(map(is_window, parts_of(expression)))
 
 
 def aggregate_of_two(function: str, argument: Expression, other: Expression, where: Expression | None = None) -> Call:
@@ -138,29 +136,25 @@ def mode(argument: Expression, where: Expression | None = None, *, k: int = 1, r
 
 def is_aggregate(expression: Expression) -> bool:
     """Return whether an expression is itself a marked aggregate."""
-    return isinstance(expression, Call) and expression.function.startswith(MARK)
+    return expression.function.startswith(MARK)
 
 
 def has_aggregate(expression: Expression | None) -> bool:
     """Return whether a marked aggregate stands anywhere in an expression."""
-    if not isinstance(expression, Call):
-        return False
-    return is_aggregate(expression) or any(map(has_aggregate, expression.arguments))
+    return expression is not None and any(map(is_aggregate, parts_of(expression)))
 
 
 def label(expression: Expression) -> str:
     """Return the name that an expression has where nobody gives it one."""
-    if isinstance(expression, ColumnRef):
-        return expression.name
-    if isinstance(expression, Literal):
-        return "constant"
+    if not expression.function:
+        return expression.column or "constant"
     if expression.function == MARK + "quantile":
         share = expression.arguments[2]
         named = {"0": "min", "1/2": "median", "1": "max"}
-        name = named.get(str(share.value) if isinstance(share, Literal) else "", "quantile")
+        name = named.get(str(share.constant), "quantile")
         return f"{name}_{label(expression.arguments[0])}"[:60]
     function = {MARK + "count_rows": "count"}.get(expression.function, expression.function.removeprefix(MARK))
-    inner = next((part for part in expression.arguments if not isinstance(part, Literal)), None)
+    inner = next((part for part in expression.arguments if part.function or part.column is not None), None)
     if inner is None or expression.function in {MARK + "count_rows", MARK + "count_units"}:
         return function
     return f"{function}_{label(inner)}"[:60]

@@ -99,8 +99,6 @@ def bounds(argument: Expression, where: Expression | None = None) -> Call:
 
 
 def _makes_several(expression: Expression) -> bool:
-    if not isinstance(expression, Call):
-        return False
     # with a side it is one column already
     return expression.function == MARK + "top_k" or (
         expression.function == MARK + "bounds" and len(expression.arguments) == 2
@@ -108,15 +106,13 @@ def _makes_several(expression: Expression) -> bool:
 
 
 def _columns(name: str | None, marked: Expression) -> list[tuple[str | None, Expression]]:
-    if not isinstance(marked, Call):
-        return []
     if marked.function == MARK + "bounds":
         shown = label(marked.arguments[0])[:50] if name is None else name
         sides = ("low", "high")
         return [(f"{shown}_{side}", Call(marked.function, (*marked.arguments, Literal(side)))) for side in sides]
     argument, where, k = marked.arguments
-    number = k.value if isinstance(k, Literal) else None
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_VALUES:
+    number = k.constant
+    if type(number) is not int or not 1 <= number <= MOST_VALUES:
         raise Unsupported(f"TOP_K takes a column and a constant from 1 to {MOST_VALUES}, such as TOP_K(x, 3)")
     named = f"top_{label(argument)}"[:50] if name is None else name
     return [(f"{named}_{rank}", mode(argument, where, k=number, rank=rank)) for rank in range(1, number + 1)]

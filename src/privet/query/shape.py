@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, UnknownName, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression
+from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
@@ -30,7 +30,7 @@ Place = tuple[str, str]
 
 def conjuncts(on: Expression | None) -> Iterator[Expression]:
     """Yield the conditions that must all hold for a condition to hold."""
-    if isinstance(on, Call) and on.function == "and":
+    if on is not None and on.function == "and":
         for one in on.arguments:
             yield from conjuncts(one)
     elif on is not None:
@@ -41,13 +41,12 @@ def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
     """Yield the columns of the left and of the right side, as each calls them, that a join makes equal, plainly."""
     theirs = dict(join.names)
     for one in conjuncts(join.on):
-        if not isinstance(one, Call) or one.function != "equal":
+        if one.function != "equal":
             continue
-        first, second = one.arguments
-        if isinstance(first, ColumnRef) and isinstance(second, ColumnRef):
-            for mine, other in ((first.name, second.name), (second.name, first.name)):
-                if mine in left.columns and other in theirs:
-                    yield mine, theirs[other]
+        first, second = (side.column or "" for side in one.arguments)
+        for mine, other in ((first, second), (second, first)):
+            if mine in left.columns and other in theirs:
+                yield mine, theirs[other]
 
 
 def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expression]]:
@@ -57,7 +56,7 @@ def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expressi
     """
     theirs = {name for name, _ in join.names}
     for one in conjuncts(join.on):
-        if not isinstance(one, Call) or one.function != "equal":
+        if one.function != "equal":
             continue
         for mine, other in (one.arguments, one.arguments[::-1]):
             sides = mentions(mine), mentions(other)
@@ -101,7 +100,7 @@ def origin(relation: Relation, column: str) -> Place | None:
             return relation, column
         case Derive(source=source, columns=columns) | GroupWithin(source=source, keys=columns):
             made = dict(columns).get(column)
-            return origin(source, made.name) if isinstance(made, ColumnRef) else None
+            return None if made is None or made.column is None else origin(source, made.column)
         case Join(left=left, right=right, names=names):
             theirs = dict(names).get(column)
             return origin(left, column) if theirs is None else origin(right, theirs)
@@ -376,7 +375,7 @@ def on_key(join: Join, left: Schema, right: Schema) -> bool:
     if key is None:
         return False
     for one in conjuncts(join.on):
-        if isinstance(one, Call) and one.function == "equal" and ColumnRef(key) in one.arguments:
+        if one.function == "equal" and ColumnRef(key) in one.arguments:
             other = one.arguments[1 - one.arguments.index(ColumnRef(key))]
             if mentions(other) <= left.columns.keys() and _told_apart(right.columns[right.key or ""], other, left):
                 return True

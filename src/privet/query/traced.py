@@ -158,7 +158,7 @@ def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) 
 
     The ends of numbers are what people would write, 0.3 for 3 * 0.1, which is more in doubles.
     """
-    if isinstance(one, ColumnRef) or facts.kind != "number" or facts.low is None or facts.high is None:
+    if one.column is not None or facts.kind != "number" or facts.low is None or facts.high is None:
         return False
     low, high = typed(one, source).doubles
     return low is None or high is None or low < float(facts.low) or high > float(facts.high)  # type: ignore[arg-type]
@@ -166,5 +166,5 @@ def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) 
 
 def _over(expression: Expression, columns: Columns) -> Expression | None:
     """Return an expression over what columns stand for; None if it becomes too large."""
-    made = substitute(expression, lambda part: columns[part.name] if isinstance(part, ColumnRef) else None)
+    made = substitute(expression, lambda part: None if part.column is None else columns[part.column])
     return made if parts_in(made, {}) <= MOST_PARTS else None

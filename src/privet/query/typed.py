@@ -14,7 +14,7 @@ from math import gcd
 
 from privet.core.errors import InvariantError, WrongKind
 from privet.core.expression import ColumnRef as Name
-from privet.core.expression import Expression, Literal, Value
+from privet.core.expression import Expression, Value
 from privet.core.schema import ColumnFacts, Key, Kind
 
 from .intervals import LARGEST as _FINITE
@@ -75,7 +75,7 @@ class TypedArgument:
     @property
     def constant(self) -> Value:
         """Return the value of a literal; None for anything else."""
-        return self.expression.value if isinstance(self.expression, Literal) else None
+        return self.expression.constant
 
 
 Arguments = Sequence[TypedArgument]
@@ -113,23 +113,26 @@ def real(low: Fraction | None, high: Fraction | None, *, nullable: bool) -> Type
 
 def of_literal(value: Value) -> Typed:
     """Return the facts of a constant."""
-    if value is None:
-        return Typed(kind=None, nullable=True)
-    if isinstance(value, bool):
-        return Typed(kind="boolean", nullable=False, values=(value,))
-    if isinstance(value, int):
-        return Typed(kind="integer", nullable=False, low=Fraction(value), high=Fraction(value), step=0, values=(value,))
-    if isinstance(value, Fraction):
-        try:
-            float(value)
-        except OverflowError:  # it is NULL for an engine
-            return Typed(kind="number", nullable=True, low=Fraction(0), high=Fraction(0))
-        return Typed(kind="number", nullable=False, low=value, high=value)
-    if isinstance(value, datetime.datetime):
-        return Typed(kind="timestamp", nullable=False, low=value, high=value, values=(value,))
-    if isinstance(value, datetime.date):
-        return Typed(kind="date", nullable=False, low=value, high=value, values=(value,))
-    return Typed(kind="text", nullable=False, values=(value,))
+    match value:
+        case None:
+            return Typed(kind=None, nullable=True)
+        case bool():
+            return Typed(kind="boolean", nullable=False, values=(value,))
+        case int():
+            end = Fraction(value)
+            return Typed(kind="integer", nullable=False, low=end, high=end, step=0, values=(value,))
+        case Fraction():
+            try:
+                float(value)
+            except OverflowError:  # it is NULL for an engine
+                return Typed(kind="number", nullable=True, low=Fraction(0), high=Fraction(0))
+            return Typed(kind="number", nullable=False, low=value, high=value)
+        case datetime.datetime():
+            return Typed(kind="timestamp", nullable=False, low=value, high=value, values=(value,))
+        case datetime.date():
+            return Typed(kind="date", nullable=False, low=value, high=value, values=(value,))
+        case str():
+            return Typed(kind="text", nullable=False, values=(value,))
 
 
 def of_column(column: ColumnFacts) -> Typed:

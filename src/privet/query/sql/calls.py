@@ -190,7 +190,7 @@ def _in(node: Node, read: Read) -> Expression:
             "that says whose row it is, IN a sub-query of that column"
         )
     values = [*map(read, parts(node, "expressions"))]
-    if not values or any(not isinstance(value, Literal) or value.value is None for value in values):
+    if not values or any(value.constant is None for value in values):
         raise Unsupported("IN takes a list of constants other than NULL; write x = y OR x IS NULL for anything else")
     return call("in", read(part(node, "this")), *values)
 
@@ -224,11 +224,10 @@ def _shift(moment: Expression, interval: Node, read: Read, *, sign: int) -> Expr
     unit = part(interval, "unit")
     word = "" if unit is None or unit.key != "var" else str(unit.args["this"]).lower()
     function, size = _UNITS.get(word) or _UNITS.get(word.removesuffix("s")) or ("", 0)
-    amount = None if part(interval, "this") is None else read(part(interval, "this"))
-    value = amount.value if isinstance(amount, Literal) else None
+    value = None if part(interval, "this") is None else read(part(interval, "this")).constant
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value, re.ASCII):
         value = int(value)
-    if not function or isinstance(value, bool) or not isinstance(value, int):
+    if not function or type(value) is not int:
         raise Unsupported(
             "an interval is a constant whole number and a unit, such as INTERVAL 7 DAY or INTERVAL 1 HOUR"
         )
@@ -260,8 +259,9 @@ def _cast(node: Node, read: Read) -> Expression:
         raise Unsupported(
             f"a cast to {kind or 'it'} is not supported; take BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP or BOOLEAN"
         )
-    if isinstance(value, Literal) and isinstance(value.value, str) and function in {"to_date", "to_timestamp"}:
-        return Literal(read_date(value.value) if function == "to_date" else read_timestamp(value.value))
+    said = value.constant
+    if isinstance(said, str) and function in {"to_date", "to_timestamp"}:
+        return Literal(read_date(said) if function == "to_date" else read_timestamp(said))
     return call(function, value)
 
 

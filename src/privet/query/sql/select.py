@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.query.build import aggregated, narrowed, refined
 from privet.query.inside import grouped, stays_within, with_ranks
@@ -433,8 +433,8 @@ def _count(node: Node, clause: str) -> int | None:
     found = part(node, clause)
     if found is None:
         return None
-    value = translate(part(found, "expression"), Scope({})) if part(found, "expression").key == "literal" else None
-    number = value.value if isinstance(value, Literal) else None
-    if isinstance(number, bool) or not isinstance(number, int) or number > _LARGEST_LIMIT:
+    said = part(found, "expression")
+    number = translate(said, Scope({})).constant if said.key == "literal" else None
+    if type(number) is not int or number > _LARGEST_LIMIT:
         raise Unsupported(f"{clause.upper()} takes a constant whole number of at most {_LARGEST_LIMIT}")
     return number

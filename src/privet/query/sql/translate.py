@@ -176,7 +176,7 @@ def _count(node: Node, scope: Scope) -> Expression:
         return aggregate("count_rows")
     if counted.key != "distinct":
         argument = translate(counted, scope)
-        constant = isinstance(argument, Literal) and argument.value is not None
+        constant = argument.constant is not None
         return aggregate("count_rows") if constant else aggregate("count", argument)
     of = _several(parts(counted, "expressions"), scope)
     if scope.owner is not None and of == [ColumnRef(scope.owner)]:
