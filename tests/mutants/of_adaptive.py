@@ -312,7 +312,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.sensitivity_sampling:_read",
         ADAPTIVE,
-        ("cast(SampledSensitivity, sensitivity).norm != norm", "False"),
+        ("sensitivity.norm != norm", "False"),
     ),
     *of(
         "mechanisms.lattice:Ruler.place",

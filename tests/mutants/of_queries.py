@@ -319,14 +319,14 @@ MUTANTS: list[Mutant] = [
         ("max(abs(low), abs(high))", "abs(high)"),
     ),
     *of(
-        "core.budget:Approximate.__post_init__",
+        "core.budget:Approximate.__init__",
         "unit/accounting/test_budget.py",
-        ('object.__setattr__(self, "delta", open_probability(self.delta, "delta"))', ""),
+        ('open_probability(delta, "delta")', "delta"),
     ),
     *of(
-        "core.budget:Zcdp.__post_init__",
+        "core.budget:Zcdp.__init__",
         "unit/accounting/test_budget.py",
-        ('object.__setattr__(self, "rho", positive(self.rho, "rho"))', "pass"),
+        ('positive(rho, "rho")', "rho"),
     ),
     *of(
         "core.schema:Schema.__post_init__",

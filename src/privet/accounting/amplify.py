@@ -14,7 +14,8 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.numbers import probability, read_order
+from privet.core.given import set_fields
+from privet.core.numbers import Number, probability, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_up, inflate
 
@@ -24,7 +25,7 @@ from .pairs import EitherOrderPair, SampledPair, has_order
 _LARGEST_ORDER = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Sampled(Atom):
     """An event on a secret Poisson sample: every unit takes part independently, with probability `rate`.
 
@@ -36,12 +37,10 @@ class Sampled(Atom):
     event: Event
     rate: Fraction
 
-    def __post_init__(self) -> None:
-        read_event(self.event)
-        rate = probability(self.rate, "rate")
-        if rate == 0:
-            raise BadParameter("rate", self.rate, "above 0 and at most 1")
-        object.__setattr__(self, "rate", rate)
+    def __init__(self, event: Event, rate: Number) -> None:
+        set_fields(self, event=read_event(event), rate=probability(rate, "rate"))
+        if self.rate == 0:
+            raise BadParameter("rate", rate, "above 0 and at most 1")
 
     def pure(self) -> Exact:
         """Return ln(1 + rate (e**epsilon - 1)), rounded up."""

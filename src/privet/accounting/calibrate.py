@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.event import Event, Repeated, read_event
 from privet.core.given import called, choice, function, instance, is_a
-from privet.core.numbers import failure_probability, positive, whole
+from privet.core.numbers import Number, failure_probability, positive, whole
 
 from .cost import within
 from .search import least, most
@@ -25,10 +25,10 @@ Turn = Literal["noise", "cost"]
 
 
 class HasEvent(Protocol):
-    """Anything that says what it does to privacy: every mechanism."""
+    """Anything with the event of one release: every mechanism."""
 
     @property
-    def event(self) -> Event: ...
+    def event(self) -> Any: ...  # an Event; pyright does not match a cached property of a mechanism with one
 
 
 Made = TypeVar("Made", bound=Event | HasEvent)
@@ -89,7 +89,7 @@ def calibrate(
     return most(fitting, cheap, costly, relative=tolerance)
 
 
-def read_start(start: object) -> float:
+def read_start(start: Number) -> float:
     """Return the number that a search starts from."""
     exact = positive(start, "start")
     if not _LEAST <= exact <= _MOST:
@@ -97,7 +97,7 @@ def read_start(start: object) -> float:
     return float(exact)
 
 
-def read_budget(budget: object) -> Budget:
+def read_budget(budget: Budget) -> Budget:
     """Return what is a budget, and refuse what is not."""
     return cast(Budget, instance(budget, (Pure, Approximate, Zcdp), "budget", "Pure, Approximate or Zcdp"))
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privet.core.event import Atom, Composed, Event, Exact, Repeated, add_up, read_event, read_events
+from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, nonnegative, read_order
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import float_down, float_up, inflate
@@ -108,8 +109,7 @@ class Parallel(Atom):
     neighbors: Neighbors
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", read_events(self.events))
-        object.__setattr__(self, "neighbors", read_neighbors(self.neighbors))
+        set_fields(self, events=read_events(self.events), neighbors=read_neighbors(self.neighbors))
 
     def pure(self) -> Exact:
         return sum(self._worst(event.pure() for event in self.events), Fraction(0))

@@ -120,7 +120,7 @@ def rdp_delta(curve: Curve, epsilon: Number) -> float:
     return _probability(min(0.0, log_delta_at(_valley(log_delta_at))))
 
 
-def _read_curve(curve: object) -> Curve:
+def _read_curve(curve: Callable[[float], float]) -> Curve:
     """Return a caller's curve, every value of which is held to be what a divergence can be."""
     given = function(curve, "curve", "a function of an order that returns a Renyi divergence")
 

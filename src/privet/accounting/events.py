@@ -6,13 +6,14 @@ Events of particular noise live beside their mechanisms. Nothing here draws, and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Event, Exact, read_event
-from privet.core.given import listed
-from privet.core.numbers import failure_probability, nonnegative, probability, read_order
+from privet.core.given import listed, set_fields
+from privet.core.numbers import Number, failure_probability, nonnegative, probability, read_order
 from privet.core.pair import Pair
 from privet.core.rounding import float_up
 
@@ -20,7 +21,7 @@ from .curves import finite_pure, finite_rdp, finite_rho, response_rdp, response_
 from .pairs import ApproximatePair, FailedPair, FinitePair, ProfilePair, ResponsePair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PureEvent(Atom):
     """Any epsilon-differentially private release.
 
@@ -30,8 +31,8 @@ class PureEvent(Atom):
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, "epsilon"))
+    def __init__(self, epsilon: Number) -> None:
+        set_fields(self, epsilon=nonnegative(epsilon, "epsilon"))
 
     def pure(self) -> Exact:
         return self.epsilon
@@ -50,7 +51,7 @@ class PureEvent(Atom):
         return ResponsePair(self.epsilon)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ApproximateEvent(Atom):
     """Any (epsilon, delta)-differentially private release.
 
@@ -61,9 +62,8 @@ class ApproximateEvent(Atom):
     epsilon: Fraction
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", failure_probability(self.delta))
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        set_fields(self, epsilon=nonnegative(epsilon, "epsilon"), delta=failure_probability(delta))
 
     def pure(self) -> Exact:
         return self.epsilon
@@ -81,7 +81,7 @@ class ApproximateEvent(Atom):
         return ApproximatePair(self.epsilon, self.delta)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ZcdpEvent(Atom):
     """Any rho-zCDP release.
 
@@ -91,8 +91,8 @@ class ZcdpEvent(Atom):
 
     rho_value: Fraction
 
-    def __init__(self, rho: object) -> None:
-        object.__setattr__(self, "rho_value", nonnegative(rho, "rho"))
+    def __init__(self, rho: Number) -> None:
+        set_fields(self, rho_value=nonnegative(rho, "rho"))
 
     def __repr__(self) -> str:
         return f"ZcdpEvent(rho={self.rho_value!r})"
@@ -113,7 +113,7 @@ class ZcdpEvent(Atom):
         return ProfilePair(self.rho_value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class FinitePairEvent(Atom):
     """A release whose worst pair of neighbours gives the outcomes the probabilities `p` and `q`, exactly.
 
@@ -127,9 +127,8 @@ class FinitePairEvent(Atom):
     p: tuple[Fraction, ...]
     q: tuple[Fraction, ...]
 
-    def __post_init__(self) -> None:
-        for name in ("p", "q"):
-            object.__setattr__(self, name, _distribution(getattr(self, name), name))
+    def __init__(self, p: Iterable[Number], q: Iterable[Number]) -> None:
+        set_fields(self, p=_distribution(p, "p"), q=_distribution(q, "q"))
         if len(self.p) != len(self.q):
             raise RequestError(f"p and q must list the same outcomes; got {len(self.p)} and {len(self.q)} of them")
 
@@ -153,7 +152,7 @@ class FinitePairEvent(Atom):
         return FinitePair(self.p, self.q)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ThresholdEvent:
     """A release that shows only what passes a noisy threshold: the noise's event, and delta for what may slip through.
 
@@ -165,9 +164,8 @@ class ThresholdEvent:
     event: Event
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        read_event(self.event)
-        object.__setattr__(self, "delta", failure_probability(self.delta))
+    def __init__(self, event: Event, delta: Number) -> None:
+        set_fields(self, event=read_event(event), delta=failure_probability(delta))
 
     def pure(self) -> Exact:
         return self.event.pure()
@@ -193,7 +191,7 @@ class ThresholdEvent:
         return {**parts, failure: parts.get(failure, 0) + 1}
 
 
-def _distribution(values: object, name: str) -> tuple[Fraction, ...]:
+def _distribution(values: Iterable[Number], name: str) -> tuple[Fraction, ...]:
     allowed = "probabilities that sum to 1 exactly (Fractions, or floats that happen to)"
     exact = tuple(probability(value, name) for value in listed(values, name, allowed))
     if sum(exact) != 1:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Exact, add_up, read_event
+from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, nonnegative, read_order, whole
 from privet.core.pair import NoPair, Pair
 from privet.core.rounding import exp_up, float_up
@@ -104,7 +105,7 @@ class Group:
 
     def __post_init__(self) -> None:
         read_event(self.event)
-        object.__setattr__(self, "size", _size(self.size))
+        set_fields(self, size=_size(self.size))
         for part in self.event.atoms():
             if self.size > 1 and part.slack() > 0 and math.isinf(part.pure()):
                 raise Unsupported(

@@ -6,7 +6,7 @@ Every curve errs on the attacker's side: it never shows more error than the best
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
@@ -19,7 +19,7 @@ from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
 from privet.core.event import Event
 from privet.core.given import is_a, listed, read_fields
-from privet.core.numbers import failure_probability, nonnegative, open_probability, probability, rational
+from privet.core.numbers import Number, failure_probability, nonnegative, open_probability, probability, rational
 from privet.core.rounding import float_down, float_up
 
 from .gdp import log_down
@@ -106,7 +106,7 @@ class Tradeoff:
         return best
 
 
-def region(epsilon: float | Fraction, delta: float | Fraction = 0) -> Region:
+def region(epsilon: Number, delta: Number = 0) -> Region:
     """Return what (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence."""
     return Region(nonnegative(epsilon, "epsilon"), failure_probability(delta))
 
@@ -138,9 +138,7 @@ def tradeoff(event: Event) -> Tradeoff:
     return Tradeoff(forward[0][:shorter], np.maximum(forward[1][:shorter], backward[1][:shorter]))
 
 
-def best_accuracy(
-    event: Event | float | Fraction, delta: float | Fraction = 0, *, prior: float | Fraction = Fraction(1, 2)
-) -> float:
+def best_accuracy(event: Event | Number, delta: Number = 0, *, prior: Number = Fraction(1, 2)) -> float:
     """Return the largest probability with which anyone can tell whether a unit is in the data, rounded up.
 
     Give an event, or an epsilon and a delta. With prior p of presence, p <= 1/2 after exchanging the two cases, the
@@ -165,19 +163,19 @@ def best_accuracy(
     return min(1.0, (1 - float(rare) + float_up(rare) * divergence) * (1 + 2.0**-50))
 
 
-def _epsilon(event: object) -> Fraction:
+def _epsilon(event: Event | Number) -> Fraction:
     exact = rational(event, "event", "an Event, or an epsilon: a finite number of at least 0")
     return nonnegative(exact, "event")
 
 
-def _rates(rates: object) -> tuple[Fraction, Fraction]:
+def _rates(rates: Iterable[Number]) -> tuple[Fraction, Fraction]:
     items = listed(rates, "rates", "a pair of false positive and false negative rates")
     if len(items) != 2:
         raise BadParameter("rates", rates, "a pair of false positive and false negative rates")
     return rational(items[0], "rates"), rational(items[1], "rates")
 
 
-def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
+def posterior(prior: Number, epsilon: Number) -> float:
     """Return how sure an attacker can become that a unit is in the data, having been sure with probability `prior`.
 
     Odds grow by at most e**epsilon: prior/(prior + (1 - prior) e**-epsilon), rounded up.
@@ -190,9 +188,7 @@ def posterior(prior: float | Fraction, epsilon: float | Fraction) -> float:
     return min(1.0, float_up(sure / (sure + (1 - sure) * Fraction(grown))) * (1 + 2.0**-50))
 
 
-def in_words(
-    epsilon: float | Fraction, delta: float | Fraction = 0, *, prior: float | Fraction = Fraction(1, 2)
-) -> str:
+def in_words(epsilon: Number, delta: Number = 0, *, prior: Number = Fraction(1, 2)) -> str:
     """Return the promise of (epsilon, delta)-DP as one sentence about an attacker."""
     before, after = float(open_probability(prior, "prior")), posterior(prior, epsilon)
     sentence = f"an attacker who is {before:.0%} sure you are in the data can become at most {after:.0%} sure"

@@ -18,7 +18,7 @@ from privet.core.unit import Rows
 from privet.mechanisms import Gaussian, Laplace
 from privet.session import Session
 
-from .blackbox import audit_bits
+from .blackbox import Claimed, audit_bits
 from .unsafe import coins, float_gaussian, float_laplace, float_sum, narrow_sum
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def gaussian() -> Outcome:
     return _outcome("low bits of Gaussian noise", float_gaussian, _GAUSSIAN, _GAUSSIAN.event)
 
 
-def _outcome(name: str, careless: Any, mechanism: Any, claimed: object) -> Outcome:
+def _outcome(name: str, careless: Any, mechanism: Any, claimed: Claimed) -> Outcome:
     theirs = audit_bits(careless, claimed)
     ours = audit_bits(lambda value, count: mechanism.release(np.full(count, value)), claimed)
     return Outcome(

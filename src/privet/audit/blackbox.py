@@ -10,11 +10,11 @@ import numpy as np
 
 from privet.accounting.cost import epsilon as epsilon_of
 from privet.accounting.events import ZcdpEvent
-from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BadValue, raise_alone
 from privet.core.event import Event
 from privet.core.given import called, function, is_a, listed
-from privet.core.numbers import failure_probability, nonnegative, open_probability, read_rational, whole
+from privet.core.numbers import Number, failure_probability, nonnegative, open_probability, read_rational, whole
 from privet.core.rounding import float_up
 from privet.mechanisms import Mechanism
 from privet.mechanisms.private_numbers import read_floats
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from privet.core.pair import Floats
 
+
+Claimed = Number | tuple[Number, Number] | Budget | Event | Curve
+"""A claim: an epsilon, an epsilon and a delta, a budget, or a whole curve."""
 
 ALARM = 1e-6
 """How often an audit may refute a claim that is true."""
@@ -45,7 +48,7 @@ _CURVE = 64
 def audit(
     mechanism: Mechanism | Callable[[Any], Any] | Draw,
     neighbours: tuple[Any, Any],
-    claimed: Any,
+    claimed: Claimed,
     samples: int = 100_000,
     *,
     batched: bool = False,
@@ -85,7 +88,7 @@ def audit(
     return _judge(witness, scores[:: -1 if witness.flipped else 1], trials, rate, claims)
 
 
-def claim_points(claimed: object) -> tuple[tuple[float, float], ...]:
+def claim_points(claimed: Claimed) -> tuple[tuple[float, float], ...]:
     """Return the points (epsilon, delta) at which a claim is put to the test."""
     if is_a(claimed, Event):
         return _event_points(cast(Event, claimed))
@@ -171,14 +174,14 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
     return np.where(whole > 0, label, 0)
 
 
-def _doubles(released: object) -> NDArray[np.float64]:
+def _doubles(released: ArrayLike) -> NDArray[np.float64]:
     if isinstance(released, np.ndarray) and released.dtype == np.float64:
         return released  # NaN and infinities are outputs like any others
     return read_floats(released, "released")
 
 
 def audit_bits(
-    draw: Draw, claimed: Any, samples: int = 50_000, *, pairs: tuple[tuple[Any, Any], ...] = PAIRS
+    draw: Draw, claimed: Claimed, samples: int = 50_000, *, pairs: tuple[tuple[Any, Any], ...] = PAIRS
 ) -> Report:
     """Return the most telling of the audits of the low bits of what a sampler of doubles releases.
 

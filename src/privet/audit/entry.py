@@ -41,7 +41,7 @@ class AuditEntry:
     mechanism: type
     make: Callable[[Fraction], Draw]
     neighbours: tuple[Any, Any]
-    claimed: object
+    claimed: Any
     stated: float | None = None
     event: Event | None = None
     """What the mechanism says that a release costs, where the claim is an exact curve."""

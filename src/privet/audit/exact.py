@@ -13,7 +13,7 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.given import listed, read_fields
-from privet.core.numbers import failure_probability, nonnegative, read_rational
+from privet.core.numbers import Number, failure_probability, nonnegative, read_rational
 from privet.core.rounding import exp_down, float_up, log_up
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Curve:
         read_fields(self)
 
 
-def exact_epsilon(p: Law, q: Law, delta: object = 0) -> float:
+def exact_epsilon(p: Law, q: Law, delta: Number = 0) -> float:
     """Return the least epsilon with which two laws are (epsilon, delta)-close, in both directions, rounded up.
 
     Where p_i / q_i falls with i, delta(e^x) = sum over p_i > e^x q_i of (p_i - e^x q_i); so for the right number of
@@ -51,7 +51,7 @@ def exact_epsilon(p: Law, q: Law, delta: object = 0) -> float:
     return max(_epsilon(pairs, allowed), _epsilon([(b, a) for a, b in pairs], allowed))
 
 
-def exact_delta(p: Law, q: Law, epsilon: object) -> float:
+def exact_delta(p: Law, q: Law, epsilon: Number) -> float:
     """Return the least delta with which two laws are (epsilon, delta)-close, in both directions, rounded up.
 
     Guarantee: the hockey-stick divergence, sum over outputs of max(0, p - e^epsilon q), rounded up.

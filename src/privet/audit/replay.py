@@ -47,7 +47,7 @@ class Moved:
     norm: Norm
     claimed: float
     moved: float
-    unit: object
+    unit: Any
     holds: bool
     """Whether no unit moved it by more than is claimed, compared exactly."""
 
@@ -125,7 +125,7 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     return Replay(tuple(moves), units, worlds)
 
 
-def _check_tables(tables: object) -> None:
+def _check_tables(tables: Mapping[str, Table]) -> None:
     allowed = "a mapping of names to Tables, those that the plan is about"
     if not isinstance(tables, Mapping):
         raise BadParameter("tables", type(tables).__name__, allowed)
@@ -134,7 +134,7 @@ def _check_tables(tables: object) -> None:
             raise BadParameter("tables", type(table).__name__, allowed)
 
 
-def _releases(plan: object) -> Sequence[Plan]:
+def _releases(plan: Plan | Batch) -> Sequence[Plan]:
     if isinstance(plan, Levels):
         return plan.batch.releases
     if isinstance(plan, Batch):
@@ -196,7 +196,7 @@ class _Sought:
         self._claims = claims_of(one)
         self._worst: list[tuple[Fraction | int, Any]] = [(0, None)] * len(self._claims)
 
-    def compare(self, unit: object, before: Seen, after: Seen) -> None:
+    def compare(self, unit: Any, before: Seen, after: Seen) -> None:
         """Take note of how much of each claim two readings use."""
         for place, claim in enumerate(self._claims):
             far = claim.measured(before, after)
@@ -209,7 +209,7 @@ class _Sought:
             yield _as_moved(claim, far, unit)
 
 
-def _as_moved(claim: Claim, far: Fraction | int, unit: object) -> Moved:
+def _as_moved(claim: Claim, far: Fraction | int, unit: Any) -> Moved:
     return Moved(claim.what, claim.norm, claim.read(claim.size), claim.read(far), unit, far <= claim.size)
 
 

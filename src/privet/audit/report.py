@@ -52,7 +52,7 @@ def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     return np.where(seen < tried, found, 1.0)
 
 
-def _counted(hits: object, trials: object, alarm: object) -> tuple[Floats, Floats, float]:
+def _counted(hits: ArrayLike, trials: ArrayLike, alarm: float) -> tuple[Floats, Floats, float]:
     """Return counts of hits and of trials as doubles, and the chance of a false alarm, or refuse them by name."""
     seen, tried = read_floats(hits, "hits"), read_floats(trials, "trials")
     wrong = float(open_probability(alarm, "alarm"))

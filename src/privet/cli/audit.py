@@ -104,7 +104,7 @@ def _verify(found: Any, target: str) -> None:
         )
 
 
-def _claim(asked: Asked, found: Any) -> object:
+def _claim(asked: Asked, found: Any) -> Any:
     from privet.mechanisms import Mechanism
 
     if asked.claimed is not None:
@@ -116,7 +116,7 @@ def _claim(asked: Asked, found: Any) -> object:
     )
 
 
-def _bits(audit_bits: Any, draw: Any, claim: object, size: int, values: tuple[Any, Any]) -> Report | None:
+def _bits(audit_bits: Any, draw: Any, claim: Any, size: int, values: tuple[Any, Any]) -> Report | None:
     """Return what the low bits tell, where releases are doubles; None where they are something else."""
     import numpy as np
 

@@ -9,47 +9,47 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from .numbers import open_probability, positive
+from .given import set_fields
+from .numbers import Number, open_probability, positive
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Pure:
     """Epsilon-differential privacy: no answer's probability moves by more than a factor e**epsilon."""
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+    def __init__(self, *, epsilon: Number) -> None:
+        set_fields(self, epsilon=positive(epsilon, "epsilon"))
 
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, with no exception"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Approximate:
     """(Epsilon, delta)-differential privacy: as pure epsilon, up to a probability of at most delta."""
 
     epsilon: Fraction
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", open_probability(self.delta, "delta"))
+    def __init__(self, *, epsilon: Number, delta: Number) -> None:
+        set_fields(self, epsilon=positive(epsilon, "epsilon"), delta=open_probability(delta, "delta"))
 
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, except with probability {_short(self.delta)}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Zcdp:
     """Rho-zero-concentrated differential privacy: every Renyi divergence is at most rho times its order."""
 
     rho: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive(self.rho, "rho"))
+    def __init__(self, *, rho: Number) -> None:
+        set_fields(self, rho=positive(rho, "rho"))
 
     def describe(self) -> str:
         """Return the promise in words."""

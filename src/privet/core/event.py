@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Protocol, cast, runtime_checkable
 
 from .errors import RequestError
-from .given import is_a, listed
+from .given import is_a, listed, set_fields
 from .numbers import read_order, whole
 from .pair import NoPair, Pair
 from .rounding import float_up
@@ -75,7 +75,7 @@ class Composed:
     events: tuple[Event, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", read_events(self.events))
+        set_fields(self, events=read_events(self.events))
 
     def pure(self) -> Exact:
         return _sum(event.pure() for event in self.events)
@@ -113,7 +113,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         read_event(self.event)
-        object.__setattr__(self, "times", whole(self.times, "times", most=10**18))
+        set_fields(self, times=whole(self.times, "times", most=10**18))
 
     def pure(self) -> Exact:
         return _times(self.times, self.event.pure())

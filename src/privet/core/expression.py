@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from .complete import check_fields
+from .given import set_fields
 from .wire import wired
 
 Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None
@@ -27,7 +28,7 @@ class ColumnRef:
 
     def __post_init__(self) -> None:
         if isinstance(self.name, str):  # names of columns come from anywhere: an enum's, or NumPy's
-            object.__setattr__(self, "name", str.__str__(self.name))
+            set_fields(self, name=str.__str__(self.name))
         check_fields(self)
 
     function: ClassVar[str] = ""

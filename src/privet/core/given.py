@@ -149,6 +149,12 @@ def called(given: Callable[..., T], parameter: str, *arguments: object) -> T:
     raise RequestError(f"{parameter} must be a function that works on what it is given; it raised a {kind}")
 
 
+def set_fields(value: object, /, **fields: Any) -> None:
+    """Set the fields of a frozen dataclass, in its own `__init__` and nowhere else."""
+    for name, field in fields.items():
+        object.__setattr__(value, name, field)
+
+
 def read_fields(value: object) -> None:
     """Read every field of a frozen dataclass by its annotation, or refuse it by its name.
 

@@ -11,12 +11,21 @@ import operator
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsIndex, cast
+from typing import Protocol, SupportsIndex, cast
 
 from .errors import BadParameter, quote
 
-Number = int | float | Fraction | Decimal | SupportsIndex
-"""What a caller may pass where a number is wanted; NumPy's integer and floating scalars qualify as well."""
+
+class SupportsRatio(Protocol):
+    """A number that is a ratio of integers, as NumPy's floating scalars are."""
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Return the numerator and the denominator."""
+        ...
+
+
+Number = int | float | Fraction | Decimal | SupportsIndex | SupportsRatio
+"""Any real number that can be read exactly; NumPy's integer and floating scalars qualify as well."""
 
 _LARGEST_EXPONENT = 2300
 """Parameters lie within 2**-2300 and 2**2300: every double does, subnormals included, and so does its square."""

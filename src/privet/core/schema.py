@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .given import path
-from .numbers import positive, rational, whole
+from .given import path, set_fields
+from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Rows, Unit, Window
 from .wire import wired
@@ -91,7 +91,7 @@ class ColumnFacts:
             raise BadParameter("low", str(self.low), f"at most high, which is {self.high}")
 
 
-def integer(low: object = None, high: object = None, *, nullable: bool = False) -> ColumnFacts:
+def integer(low: Number | None = None, high: Number | None = None, *, nullable: bool = False) -> ColumnFacts:
     """Return a column of whole numbers, with public bounds if it is to be summed or grouped by."""
     if low is None and high is None:
         return ColumnFacts(kind="integer", nullable=nullable)
@@ -101,7 +101,9 @@ def integer(low: object = None, high: object = None, *, nullable: bool = False) 
     )
 
 
-def number(low: object = None, high: object = None, *, step: object = None, nullable: bool = False) -> ColumnFacts:
+def number(
+    low: Number | None = None, high: Number | None = None, *, step: Number | None = None, nullable: bool = False
+) -> ColumnFacts:
     """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on."""
     if low is None and high is None:
         if step is not None:
@@ -116,7 +118,7 @@ def number(low: object = None, high: object = None, *, step: object = None, null
     )
 
 
-def _double(value: object, parameter: str) -> Fraction:
+def _double(value: Number | None, parameter: str) -> Fraction:
     """Return a number exactly, refusing what lies beyond all doubles: engines compute numbers in these."""
     found = rational(value, parameter)
     if abs(found) > _LARGEST_DOUBLE:
@@ -175,8 +177,11 @@ class Contribution:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", whole(self.groups, "groups", least=1, most=10**6))
-        object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=10**6))
+        set_fields(
+            self,
+            groups=whole(self.groups, "groups", least=1, most=10**6),
+            rows=whole(self.rows, "rows", least=1, most=10**6),
+        )
         check_fields(self)
 
 
@@ -258,13 +263,13 @@ class Schema:
             raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
         if not isinstance(self.version, str):
             raise BadParameter("version", self.version, "text: a public label")
-        object.__setattr__(self, "rows", whole(self.rows, "rows", least=1, most=2**50))
+        set_fields(self, rows=whole(self.rows, "rows", least=1, most=2**50))
         if self.units is not None:
             if self.neighbors != "change-one":
                 raise BadParameter(
                     "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
                 )
-            object.__setattr__(self, "units", whole(self.units, "units", least=1, most=self.rows))
+            set_fields(self, units=whole(self.units, "units", least=1, most=self.rows))
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))  # immutable from here on
         check_fields(self)
 
@@ -323,8 +328,7 @@ class Table:
             version=version,
             key=key,
         )
-        object.__setattr__(self, "source", _source(source))
-        object.__setattr__(self, "schema", facts)
+        set_fields(self, source=_source(source), schema=facts)
 
 
 def _source(source: object) -> object:
@@ -361,5 +365,4 @@ class PublicTable(Table):
         version: str = "",
     ) -> None:
         facts = Schema(unit=Nobody(), columns=columns, rows=rows, version=version, key=key)
-        object.__setattr__(self, "source", _source(source))
-        object.__setattr__(self, "schema", facts)
+        set_fields(self, source=_source(source), schema=facts)

@@ -14,9 +14,9 @@ from math import comb
 from typing import Literal, TypeVar, cast, get_args
 
 from .errors import BadParameter, RequestError, quote
-from .given import called, choice, listed
+from .given import called, choice, listed, set_fields
 from .given import function as function_given
-from .numbers import rational, whole
+from .numbers import Number, rational, whole
 from .wire import wired
 
 Neighbors = Literal["add-remove", "change-one"]
@@ -29,7 +29,7 @@ _LEAST_BOUND = Fraction(1, 2**1100)
 
 
 @wired("Sensitivity", "neighbors", "l1", "l2_squared")
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Sensitivity:
     """The largest change of an answer between neighbours, in the L1 norm and in the L2 norm, squared.
 
@@ -41,10 +41,9 @@ class Sensitivity:
     l1: Fraction
     l2_squared: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "neighbors", read_neighbors(self.neighbors))
-        object.__setattr__(self, "l1", _size(self.l1, "l1"))
-        object.__setattr__(self, "l2_squared", _size(self.l2_squared, "l2_squared"))
+    def __init__(self, *, neighbors: Neighbors, l1: Number, l2_squared: Number) -> None:
+        relation = read_neighbors(neighbors)
+        set_fields(self, neighbors=relation, l1=_size(l1, "l1"), l2_squared=_size(l2_squared, "l2_squared"))
 
     @classmethod
     def count(cls, *, neighbors: Neighbors) -> Sensitivity:
@@ -52,7 +51,7 @@ class Sensitivity:
         return cls._scalar(Fraction(1), neighbors)
 
     @classmethod
-    def sum(cls, low: object, high: object, *, neighbors: Neighbors) -> Sensitivity:
+    def sum(cls, low: Number, high: Number, *, neighbors: Neighbors) -> Sensitivity:
         """Return the sensitivity of a sum of values clamped to [low, high].
 
         A row that comes or goes moves the sum by at most max(|low|, |high|); a row that changes, by high - low.
@@ -63,7 +62,7 @@ class Sensitivity:
         return cls._scalar(top - bottom, neighbors)
 
     @classmethod
-    def mean(cls, low: object, high: object, *, size: int, neighbors: Neighbors) -> Sensitivity:
+    def mean(cls, low: Number, high: Number, *, size: int, neighbors: Neighbors) -> Sensitivity:
         """Return the sensitivity of the mean of `size` values clamped to [low, high], where `size` is public."""
         bottom, top = _bounds(low, high)
         n = whole(size, "size", least=1, most=_MOST_UNITS)
@@ -153,14 +152,14 @@ def read_neighbors(neighbors: object) -> Neighbors:
     return cast(Neighbors, choice(neighbors, "neighbors", get_args(Neighbors)))
 
 
-def _size(value: object, parameter: str) -> Fraction:
+def _size(value: Number, parameter: str) -> Fraction:
     fraction = rational(value, parameter)
     if fraction < 0:
         raise BadParameter(parameter, value, "at least 0")
     return fraction
 
 
-def _bounds(low: object, high: object) -> tuple[Fraction, Fraction]:
+def _bounds(low: Number, high: Number) -> tuple[Fraction, Fraction]:
     bottom, top = rational(low, "low"), rational(high, "high")
     for name, end in (("low", bottom), ("high", top)):
         if end and not _LEAST_BOUND <= abs(end) <= 1 / _LEAST_BOUND:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
+from .given import set_fields
 from .numbers import whole
 from .wire import wired
 
@@ -19,7 +20,7 @@ class Rows:
     group: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        set_fields(self, group=whole(self.group, "group", least=1, most=10**6))
         check_fields(self)
 
     @property
@@ -45,7 +46,7 @@ class Person:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise BadParameter("column", self.column, "the name of the column that says whose row it is")
-        object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        set_fields(self, group=whole(self.group, "group", least=1, most=10**6))
         check_fields(self)
 
     @property
@@ -59,7 +60,7 @@ class Person:
 
 
 @wired("Window", "person", "time", "length", "origin", "group")
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Window:
     """All rows of a person within any window of time of that length are protected together (w-event level).
 
@@ -73,19 +74,26 @@ class Window:
     origin: datetime.date = datetime.date.min
     group: int = 1
 
-    def __post_init__(self) -> None:
-        for name, value in (("person", self.person), ("time", self.time)):
+    def __init__(
+        self,
+        person: str,
+        time: str,
+        length: datetime.timedelta | int,
+        origin: datetime.date = datetime.date.min,
+        group: int = 1,
+    ) -> None:
+        for name, value in (("person", person), ("time", time)):
             if not isinstance(value, str) or not value:
                 raise BadParameter(name, value, "the name of a column")
-        length = self.length
-        if not isinstance(length, datetime.timedelta):
-            length = datetime.timedelta(days=whole(length, "length", least=1, most=100_000))
-        if not datetime.timedelta(0) < length <= datetime.timedelta(days=100_000):
-            raise BadParameter("length", self.length, "a number of days, or a timedelta, above 0")
-        if isinstance(self.origin, datetime.datetime) or not isinstance(self.origin, datetime.date):
-            raise BadParameter("origin", self.origin, "a datetime.date")
-        object.__setattr__(self, "length", length)
-        object.__setattr__(self, "group", whole(self.group, "group", least=1, most=10**6))
+        long = length
+        if not isinstance(long, datetime.timedelta):
+            long = datetime.timedelta(days=whole(long, "length", least=1, most=100_000))
+        if not datetime.timedelta(0) < long <= datetime.timedelta(days=100_000):
+            raise BadParameter("length", length, "a number of days, or a timedelta, above 0")
+        if isinstance(origin, datetime.datetime) or not isinstance(origin, datetime.date):
+            raise BadParameter("origin", origin, "a datetime.date")
+        together = whole(group, "group", least=1, most=10**6)
+        set_fields(self, person=person, time=time, length=long, origin=origin, group=together)
         check_fields(self)
 
     @property

@@ -78,7 +78,7 @@ def goodness_of_fit(
     return Fit(statistic, p.size - 1, float(chdtrc(p.size - 1, statistic)))
 
 
-def _numbers(values: object) -> Floats | None:
+def _numbers(values: Sequence[Number] | Floats) -> Floats | None:
     """Return a list of finite numbers as an array, or None if it is something else."""
     import numpy as np
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadValue
-from privet.core.numbers import positive, rational, whole
+from privet.core.given import set_fields
+from privet.core.numbers import Number, positive, rational, whole
 from privet.core.rounding import float_up
 from privet.core.sensitivity import Neighbors, read_neighbors
 
@@ -46,16 +47,17 @@ class Average(Mechanism):
     def __init__(
         self,
         *,
-        low: object,
-        high: object,
-        epsilon: object,
-        step: object = None,
+        low: Number,
+        high: Number,
+        epsilon: Number,
+        step: Number | None = None,
         neighbors: Neighbors = "add-remove",
     ) -> None:
         width = positive(epsilon, "epsilon")
-        object.__setattr__(self, "ruler", read_ruler(low, high, step))
-        object.__setattr__(self, "laplace", Laplace(sensitivity=self.ruler.last, epsilon=width))
-        object.__setattr__(self, "neighbors", read_neighbors(neighbors))
+        set_fields(self, ruler=read_ruler(low, high, step))
+        set_fields(
+            self, laplace=Laplace(sensitivity=self.ruler.last, epsilon=width), neighbors=read_neighbors(neighbors)
+        )
 
     @cached_property
     def event(self) -> DiscreteLaplaceEvent:
@@ -94,7 +96,7 @@ class Average(Mechanism):
         answer = self.ruler.low + min(max(share, Fraction(0)), Fraction(1)) * last * self.ruler.step
         return float(answer)
 
-    def standard_error(self, *, size: int, mean: object) -> float:
+    def standard_error(self, *, size: int, mean: Number) -> float:
         """Return the standard deviation of the noise for so many numbers of this average, to first order.
 
         With p the average's place between the bounds: sqrt(2) (high - low) sqrt(p^2 + (1 - p)^2) / (epsilon n), and

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.pairs import BoundedRangePair
 from privet.core.event import Atom
-from privet.core.numbers import nonnegative, read_order
+from privet.core.given import set_fields
+from privet.core.numbers import Number, nonnegative, read_order
 from privet.core.rounding import float_up
 
 from . import selection as odds
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _LARGEST_ORDER = 1e100
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class ExponentialEvent(Atom):
     """A selection whose privacy loss has a range of at most `epsilon`: all its losses lie in some [t - epsilon, t].
 
@@ -37,8 +38,8 @@ class ExponentialEvent(Atom):
 
     epsilon: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", nonnegative(self.epsilon, "epsilon"))
+    def __init__(self, *, epsilon: Number) -> None:
+        set_fields(self, epsilon=nonnegative(epsilon, "epsilon"))
 
     def pure(self) -> Fraction:
         return self.epsilon
@@ -103,7 +104,7 @@ class Exponential(SelectionMechanism):
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""
         return odds.softmax(self._behind(scores))
 
-    def error(self, confidence: object = 0.95, *, size: int, best: int = 1) -> float:
+    def error(self, confidence: Number = 0.95, *, size: int, best: int = 1) -> float:
         """Return how far below the best score the choice stays, at most, with this probability.
 
         `size` is the number of options and `best` how many of them share the best score.

@@ -16,8 +16,8 @@ from privet import noise
 from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Exact
-from privet.core.given import listed, unwrapped
-from privet.core.numbers import nonnegative, rational, whole
+from privet.core.given import listed, set_fields, unwrapped
+from privet.core.numbers import Number, nonnegative, rational, whole
 from privet.core.rounding import exp_down, float_up, log_up
 
 from .mechanism import Mechanism, read_times
@@ -103,8 +103,7 @@ class FiniteMechanism(Mechanism):
 
     def __init__(self, matrix: Any, *, neighbors: Iterable[tuple[int, int]] | None = None) -> None:
         rows = _read_matrix(matrix)
-        object.__setattr__(self, "matrix", rows)
-        object.__setattr__(self, "neighbors", _read_neighbors(neighbors, len(rows)))
+        set_fields(self, matrix=rows, neighbors=_read_neighbors(neighbors, len(rows)))
 
     @cached_property
     def event(self) -> FiniteEvent:
@@ -127,7 +126,7 @@ class FiniteMechanism(Mechanism):
         ratio = self.ratio
         return ratio if isinstance(ratio, float) else float_up(log_up(ratio))
 
-    def delta(self, epsilon: object) -> float:
+    def delta(self, epsilon: Number) -> float:
         """Return the least delta for which (epsilon, delta)-DP holds: the hockey-stick divergence, rounded up."""
         # e**epsilon rounded down, so that what is subtracted is no more than it should be
         grown = exp_down(min(nonnegative(epsilon, "epsilon"), Fraction(2000)))

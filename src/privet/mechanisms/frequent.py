@@ -16,7 +16,7 @@ from privet.accounting.events import PureEvent
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.numbers import whole
+from privet.core.numbers import Number, whole
 from privet.core.rounding import float_up
 from privet.core.wire import wired
 
@@ -68,7 +68,7 @@ class Frequent(Mechanism):
             return PureEvent(self.rate * self.span)
         return Repeated(ExponentialEvent(epsilon=self.rate * self.span), self.k)
 
-    def error(self, confidence: object = 0.95, *, size: int) -> float:
+    def error(self, confidence: Number = 0.95, *, size: int) -> float:
         """Return how far below the best score that is left a choice of `size` options stays, at most, all k together.
 
         Guarantee: each of the k choices falls short with probability at most (1 - confidence) / k.

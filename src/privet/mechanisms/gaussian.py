@@ -14,6 +14,7 @@ from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Event, Exact
+from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, nonnegative, positive, read_order, whole
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
@@ -27,7 +28,7 @@ from .private_numbers import Numbers, read_numbers, repeated
 # What Gaussian noise costs: continuous, on a grid so fine that it hardly differs, or on the integers themselves.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class GaussianEvent(Atom):
     """Gaussian noise of standard deviation sigma on answers that move by at most `sensitivity` in L2.
 
@@ -46,9 +47,9 @@ class GaussianEvent(Atom):
     sigma_squared: Fraction
     blur: Fraction = Fraction(0)
 
-    def __post_init__(self) -> None:
-        for name in ("sensitivity_squared", "sigma_squared", "blur"):
-            object.__setattr__(self, name, nonnegative(getattr(self, name), name))
+    def __init__(self, *, sensitivity_squared: Number, sigma_squared: Number, blur: Number = Fraction(0)) -> None:
+        given = {"sensitivity_squared": sensitivity_squared, "sigma_squared": sigma_squared, "blur": blur}
+        set_fields(self, **{name: nonnegative(number, name) for name, number in given.items()})
 
     def pure(self) -> Exact:
         return Fraction(0) if self.sensitivity_squared == 0 else math.inf
@@ -68,7 +69,7 @@ class GaussianEvent(Atom):
         return GaussianPair(_mu(self.sensitivity_squared, self.sigma_squared), float_up(self.blur))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class DiscreteGaussianEvent(Atom):
     """Discrete Gaussian noise on one integer that moves by at most `steps`.
 
@@ -80,9 +81,9 @@ class DiscreteGaussianEvent(Atom):
     steps: int
     sigma_squared: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps", most=2**60))
-        object.__setattr__(self, "sigma_squared", nonnegative(self.sigma_squared, "sigma_squared"))
+    def __init__(self, *, steps: int, sigma_squared: Number) -> None:
+        moves, variance = whole(steps, "steps", most=2**60), nonnegative(sigma_squared, "sigma_squared")
+        set_fields(self, steps=moves, sigma_squared=variance)
 
     def pure(self) -> Exact:
         return Fraction(0) if self.steps == 0 else math.inf
@@ -164,10 +165,10 @@ class Gaussian(Mechanism):
         self,
         *,
         sensitivity: Number | Sensitivity,
-        epsilon: object = None,
-        delta: object = None,
-        rho: object = None,
-        sigma: object = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        sigma: Number | None = None,
         grid: Grid | None = None,
     ) -> None:
         if sum(given is not None for given in (epsilon, rho, sigma)) != 1:
@@ -198,17 +199,10 @@ class Gaussian(Mechanism):
             raise BadParameter(*given, "such that sensitivity / sigma lies within 2**-300 and 2**300")
         nonnegative(squared, "the square of the sensitivity")
         positive(variance, "the square of sigma")
-        for name, value in (
-            ("sensitivity_squared", squared),
-            ("sigma_squared", variance),
-            ("delta", allowed),
-            ("grid", chosen),
-            ("blur", blur),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(self, sensitivity_squared=squared, sigma_squared=variance, delta=allowed, grid=chosen, blur=blur)
 
     @classmethod
-    def classical(cls, *, sensitivity: Number | Sensitivity, epsilon: object, delta: object) -> Gaussian:
+    def classical(cls, *, sensitivity: Number | Sensitivity, epsilon: Number, delta: Number) -> Gaussian:
         """Return the mechanism with the textbook sigma = sensitivity sqrt(2 ln(1.25/delta)) / epsilon.
 
         Guarantee: (epsilon, delta)-DP for epsilon below 1 only; the proof fails beyond, and from about 7 on so does
@@ -278,13 +272,13 @@ class Gaussian(Mechanism):
         weights = _weights(self.sigma_squared)
         return 2 * math.fsum(k * k * w for k, w in enumerate(weights)) / (2 * math.fsum(weights) - 1)
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return a half-width that the noise stays within with this probability, whatever the kind of number."""
         tail = tail_of(confidence)
         whole_error = Fraction(self._whole_error(tail))
         return float_up(whole_error if self.grid == "whole" else max(self._real_error(tail), whole_error))
 
-    def interval(self, released: Any, confidence: object = 0.95) -> tuple[Any, Any]:
+    def interval(self, released: Any, confidence: Number = 0.95) -> tuple[Any, Any]:
         """Return low and high that hold the true value with this probability, for each coordinate by itself."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)
@@ -369,7 +363,7 @@ def _worst(pair: Pair, epsilon: float) -> float:
     return max(float(pair.forward(at)[0]), float(pair.backward(at)[0]))
 
 
-def _delta(delta: object) -> Fraction:
+def _delta(delta: Number) -> Fraction:
     allowed = failure_probability(delta)
     if 0 < allowed < _LEAST_DELTA:
         raise BadParameter("delta", delta, "0, or at least 1e-200 and below 1")
@@ -382,7 +376,7 @@ def _weights(sigma_squared: Fraction) -> list[float]:
     return [math.exp(-k * k * rate) for k in range(2 + 45 * math.ceil(sqrt_up(sigma_squared)))]
 
 
-def _squared(sensitivity: object, *, zero: bool) -> Fraction:
+def _squared(sensitivity: Number | Sensitivity, *, zero: bool) -> Fraction:
     if isinstance(sensitivity, Sensitivity):
         if sensitivity.l2_squared == 0 and not zero:
             raise BadParameter("sensitivity", sensitivity, "above 0")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privet.accounting.events import ThresholdEvent
 from privet.core.errors import BadParameter, BadValue
-from privet.core.numbers import open_probability, positive, whole
+from privet.core.given import set_fields
+from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.rounding import float_near, float_up
 from privet.core.sensitivity import Neighbors, Sensitivity, read_neighbors
 
@@ -73,7 +74,7 @@ class KeySelection(Mechanism):
 
         return self.release(np.full(read_times(times), numbers.values))
 
-    def people(self, probability: object = 0.5) -> int:
+    def people(self, probability: Number = 0.5) -> int:
         """Return the least number of people with which a key is shown with at least this probability."""
         wanted = open_probability(probability, "probability")
         high = 1
@@ -102,7 +103,7 @@ class KeySelection(Mechanism):
         return shown & (counts > 0).astype(np.bool_)
 
 
-def read_people(keys: object, group: object, neighbors: object) -> tuple[int, int, Neighbors]:
+def read_people(keys: int, group: int, neighbors: Neighbors) -> tuple[int, int, Neighbors]:
     """Return how many keys a person holds, how many people are protected together, and under which relation."""
     several, together = whole(keys, "keys", least=1, most=MOST), whole(group, "group", least=1, most=MOST)
     if several * together > MOST:
@@ -110,7 +111,7 @@ def read_people(keys: object, group: object, neighbors: object) -> tuple[int, in
     return several, together, read_neighbors(neighbors)
 
 
-def read_count(people: object) -> int:
+def read_count(people: int) -> int:
     """Return a public number of people, as `probability` takes it."""
     return whole(people, "people")
 
@@ -240,7 +241,7 @@ class LaplaceThreshold(NoisyThreshold):
     neighbors: Neighbors
 
     def __init__(
-        self, *, epsilon: object, delta: object, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
+        self, *, epsilon: Number, delta: Number, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
     ) -> None:
         loss, failure = positive(epsilon, "epsilon"), open_probability(delta, "delta")
         if failure < Fraction(1, 10**300):
@@ -249,15 +250,7 @@ class LaplaceThreshold(NoisyThreshold):
         moved = several * together * (1 if relation == "add-remove" else 2)
         drawn = Laplace(sensitivity=moved << SHIFT, epsilon=loss)
         least = threshold_for(drawn, most=several, order=0, shift=SHIFT, group=together, delta=failure)
-        for name, value in (
-            ("noise", drawn),
-            ("threshold", least),
-            ("delta", failure),
-            ("keys", several),
-            ("group", together),
-            ("neighbors", relation),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(self, noise=drawn, threshold=least, delta=failure, keys=several, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> ThresholdEvent:
@@ -292,7 +285,7 @@ class GaussianThreshold(NoisyThreshold):
     neighbors: Neighbors
 
     def __init__(
-        self, *, epsilon: object, delta: object, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
+        self, *, epsilon: Number, delta: Number, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
     ) -> None:
         half = open_probability(delta, "delta") / 2
         several, together, relation = read_people(keys, group, neighbors)
@@ -305,15 +298,7 @@ class GaussianThreshold(NoisyThreshold):
         )
         drawn = Gaussian(sensitivity=moved, epsilon=epsilon, delta=half)
         least = threshold_for(drawn, most=several, order=0, shift=SHIFT, group=together, delta=half)
-        for name, value in (
-            ("noise", drawn),
-            ("threshold", least),
-            ("slipping", half),
-            ("keys", several),
-            ("group", together),
-            ("neighbors", relation),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(self, noise=drawn, threshold=least, slipping=half, keys=several, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> ThresholdEvent:

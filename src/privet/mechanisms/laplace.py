@@ -17,6 +17,7 @@ from privet import noise
 from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
+from privet.core.given import set_fields
 from privet.core.numbers import Number, nonnegative, positive, read_order, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
@@ -38,7 +39,7 @@ _LEAST_STEP = 1e-200
 _TINY_STEP = Decimal("1e-12")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class LaplaceEvent(Atom):
     """Laplace noise of real scale on answers that move by at most `sensitivity` in L1.
 
@@ -51,9 +52,8 @@ class LaplaceEvent(Atom):
     sensitivity: Fraction
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", nonnegative(self.sensitivity, "sensitivity"))
-        object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
+    def __init__(self, *, sensitivity: Number, scale: Number) -> None:
+        set_fields(self, sensitivity=nonnegative(sensitivity, "sensitivity"), scale=nonnegative(scale, "scale"))
 
     def pure(self) -> Exact:
         """Return sensitivity / scale."""
@@ -81,7 +81,7 @@ class LaplaceEvent(Atom):
         return LaplacePair(_finite(self.pure(), "scale"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class DiscreteLaplaceEvent(Atom):
     """Integer noise with P[k] proportional to exp(-|k| / scale) on integers that move by at most `steps` in L1.
 
@@ -92,9 +92,8 @@ class DiscreteLaplaceEvent(Atom):
     steps: int
     scale: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps", most=2**2300))
-        object.__setattr__(self, "scale", nonnegative(self.scale, "scale"))
+    def __init__(self, *, steps: int, scale: Number) -> None:
+        set_fields(self, steps=whole(steps, "steps", most=2**2300), scale=nonnegative(scale, "scale"))
 
     def pure(self) -> Exact:
         """Return steps / scale."""
@@ -160,8 +159,8 @@ class Laplace(Mechanism):
         self,
         *,
         sensitivity: Number | Sensitivity,
-        epsilon: object = None,
-        scale: object = None,
+        epsilon: Number | None = None,
+        scale: Number | None = None,
         grid: Grid | None = None,
     ) -> None:
         if isinstance(sensitivity, Sensitivity):
@@ -177,9 +176,7 @@ class Laplace(Mechanism):
         if 0 < distance < _SMALLEST_LOSS * width:
             given = ("scale", scale) if epsilon is None else ("epsilon", epsilon)
             raise BadParameter(*given, "such that sensitivity / scale, the epsilon, is at least 2**-900")
-        object.__setattr__(self, "sensitivity", distance)
-        object.__setattr__(self, "scale", width)
-        object.__setattr__(self, "grid", read_grid(grid, distance))
+        set_fields(self, sensitivity=distance, scale=width, grid=read_grid(grid, distance))
 
     @cached_property
     def event(self) -> DiscreteLaplaceEvent:
@@ -217,12 +214,12 @@ class Laplace(Mechanism):
         step = float_up(1 / self.scale)
         return 2 * math.exp(-step) / math.expm1(-step) ** 2
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return a half-width that the noise stays within with this probability, whatever the kind of number."""
         tail = tail_of(confidence)
         return float_up(max(self._real_error(tail), Fraction(self._whole_error(tail))))
 
-    def interval(self, released: Any, confidence: object = 0.95) -> tuple[Any, Any]:
+    def interval(self, released: Any, confidence: Number = 0.95) -> tuple[Any, Any]:
         """Return low and high that hold the true value with this probability, for each coordinate by itself."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)

@@ -16,7 +16,7 @@ import numpy as np
 
 from privet.core.errors import BadParameter, BadValue, InvariantError, quote
 from privet.core.given import choice
-from privet.core.numbers import open_probability, positive, rational
+from privet.core.numbers import Number, open_probability, positive, rational
 from privet.core.rounding import float_down
 
 from .private_numbers import Numbers, objects_of, read_numbers
@@ -126,7 +126,7 @@ def around(released: Numbers, half: float | int) -> tuple[Any, Any]:
         return np.nextafter(middles - spreads, -np.inf), np.nextafter(middles + spreads, np.inf)
 
 
-def read_grid(grid: object, sensitivity: Fraction) -> Grid:
+def read_grid(grid: str | None, sensitivity: Fraction) -> Grid:
     """Return the grid that was named; the whole one by default where the sensitivity is whole."""
     is_whole = sensitivity.denominator == 1
     if grid is None:
@@ -137,7 +137,7 @@ def read_grid(grid: object, sensitivity: Fraction) -> Grid:
     return named
 
 
-def tail_of(confidence: object) -> float:
+def tail_of(confidence: Number) -> float:
     """Return 1 - confidence, rounded down so that a half-width computed from it is no smaller."""
     tail = 1 - open_probability(confidence, "confidence")
     if tail < _LEAST_TAIL:
@@ -282,7 +282,7 @@ class Ruler:
         return np.array(integers, dtype=object)
 
 
-def read_ruler(low: object, high: object, step: object) -> Ruler:
+def read_ruler(low: Number, high: Number, step: Number | None) -> Ruler:
     """Return the grid between two public bounds; refuse reversed or equal ones."""
     bottom, top = rational(low, "low"), rational(high, "high")
     if bottom >= top:

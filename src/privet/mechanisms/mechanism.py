@@ -26,7 +26,7 @@ def shown(number: Fraction) -> str:
     return exact if 0 < len(exact) <= 12 else f"{float_up(number):.6g}"
 
 
-def read_times(times: object) -> int:
+def read_times(times: int) -> int:
     """Return how many releases are simulated."""
     return whole(times, "times", most=_MOST_RELEASES)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter
+from privet.core.given import set_fields
 from privet.core.numbers import Number
 from privet.core.rounding import float_up
 from privet.core.sensitivity import Sensitivity
@@ -57,7 +58,7 @@ class PermuteAndFlip(SelectionMechanism):
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""
         return odds.flips(self._behind(scores))
 
-    def error(self, confidence: object = 0.95, *, size: int, best: int = 1) -> float:
+    def error(self, confidence: Number = 0.95, *, size: int, best: int = 1) -> float:
         """Return how far below the best score the choice stays, at most, with this probability.
 
         Guarantee: P[score <= optimum - x / rate] <= (size - best) / (best + 1) e^-x.
@@ -85,15 +86,15 @@ class NoisyMax(SelectionMechanism):
         self,
         *,
         sensitivity: Number | Sensitivity,
-        epsilon: object = None,
-        rate: object = None,
+        epsilon: Number | None = None,
+        rate: Number | None = None,
         monotone: bool = False,
         law: Law = "exponential",
     ) -> None:
         super().__init__(sensitivity=sensitivity, epsilon=epsilon, rate=rate, monotone=monotone)
         if not isinstance(law, str) or law not in _ODDS:
             raise BadParameter("law", law, "'exponential', 'gumbel' or 'laplace'")
-        object.__setattr__(self, "law", law)
+        set_fields(self, law=law)
 
     @cached_property
     def event(self) -> PureEvent | ExponentialEvent:
@@ -113,7 +114,7 @@ class NoisyMax(SelectionMechanism):
         """Return each option's probability of being chosen. It is as private as the scores: not for release."""
         return _ODDS[self.law](self._behind(scores))
 
-    def error(self, confidence: object = 0.95, *, size: int, best: int = 1) -> float:
+    def error(self, confidence: Number = 0.95, *, size: int, best: int = 1) -> float:
         """Return how far below the best score the choice stays, at most, with this probability."""
         depth = _DEPTHS[self.law](*self._read_sizes(size, best), tail_of(confidence))
         return float_up(Fraction(depth) / self.rate)

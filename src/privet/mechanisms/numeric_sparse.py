@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter
 from privet.core.event import Composed, Event, Repeated
+from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, open_probability, positive
 from privet.core.rounding import float_near, float_up, sqrt_up
 from privet.core.sensitivity import Sensitivity
@@ -44,14 +45,14 @@ class NumericSparse(Sparse):
     def __init__(
         self,
         *,
-        threshold: object,
+        threshold: Number,
         limit: int,
         sensitivity: Number | Sensitivity,
-        epsilon: object,
-        delta: object = 0,
+        epsilon: Number,
+        delta: Number = 0,
         monotone: bool = False,
-        share: object = None,
-        measuring: object = Fraction(1, 2),
+        share: Number | None = None,
+        measuring: Number = Fraction(1, 2),
         grid: Grid = "fine",
     ) -> None:
         part, total = open_probability(measuring, "measuring"), positive(epsilon, "epsilon")
@@ -73,7 +74,7 @@ class NumericSparse(Sparse):
 
     @classmethod
     def lecture(
-        cls, *, threshold: object, limit: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0
+        cls, *, threshold: Number, limit: int, sensitivity: Number | Sensitivity, epsilon: Number, delta: Number = 0
     ) -> NumericSparse:
         """Return the textbook's parameters: e1 = 8/9 epsilon for the crossings and e2 = 2/9 epsilon for the numbers.
 
@@ -96,7 +97,7 @@ class NumericSparse(Sparse):
 
     def _measure_with(self, scale: Fraction) -> None:
         measure = Laplace(sensitivity=self.sensitivity, scale=scale, grid=self.grid)
-        object.__setattr__(self, "measure", measure)
+        set_fields(self, measure=measure)
 
     @cached_property
     def event(self) -> Event:

@@ -16,7 +16,8 @@ from privet import noise
 from privet.accounting.events import ApproximateEvent
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.numbers import open_probability, positive
+from privet.core.given import set_fields
+from privet.core.numbers import Number, open_probability, positive
 from privet.core.rounding import exp_down, exp_up, float_down, float_up
 from privet.core.sensitivity import Neighbors
 from privet.core.wire import wired
@@ -66,8 +67,8 @@ class OptimalKeys(KeySelection):
     def __init__(
         self,
         *,
-        epsilon: object,
-        delta: object,
+        epsilon: Number,
+        delta: Number,
         keys: int = 1,
         group: int = 1,
         neighbors: Neighbors = "add-remove",
@@ -89,14 +90,7 @@ class OptimalKeys(KeySelection):
                 epsilon,
                 f"so large that {LONGEST:,} people make a key certain; below that, use a LaplaceThreshold",
             )
-        for name, value in (
-            ("key_epsilon", one),
-            ("key_delta", part),
-            ("keys", several),
-            ("group", together),
-            ("neighbors", relation),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(self, key_epsilon=one, key_delta=part, keys=several, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> Event:
@@ -122,7 +116,7 @@ class OptimalKeys(KeySelection):
         ladder = self._ladder
         return Fraction(ladder[min(read_count(people), len(ladder) - 1)], 1 << self._bits)
 
-    def people(self, probability: object = 0.5) -> int:
+    def people(self, probability: Number = 0.5) -> int:
         """Return the least number of people with which a key is shown with at least this probability."""
         wanted = open_probability(probability, "probability")
         return bisect_left(self._ladder, math.ceil(wanted * (1 << self._bits)))

@@ -19,6 +19,7 @@ from privet import noise
 from privet.accounting.events import ThresholdEvent
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Composed
+from privet.core.given import set_fields
 from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.rounding import exp_down, log_up
 
@@ -45,7 +46,7 @@ class Local:
         return "Local(private)"
 
 
-def read_local(local: object) -> tuple[int | float | Fraction, list[Fraction]]:
+def read_local(local: Local) -> tuple[int | float | Fraction, list[Fraction]]:
     """Return the answer and the local sensitivities, exactly; refuse without quoting them."""
     if not isinstance(local, Local):
         raise BadValue("value", f"a {type(local).__name__}", "a Local(value, at_distance)")
@@ -61,7 +62,9 @@ def read_local(local: object) -> tuple[int | float | Fraction, list[Fraction]]:
     return answer.values, entries
 
 
-def local_quantile(values: Any, q: object, low: object, high: object, *, distances: int, step: object = None) -> Local:
+def local_quantile(
+    values: Any, q: Number, low: Number, high: Number, *, distances: int, step: Number | None = None
+) -> Local:
     """Return the row of rank ceil(q n) with its local sensitivities at the distances 0 to distances - 1.
 
     Numbers are clamped and placed on the grid as `Quantile` does; neighbours change one row.
@@ -107,11 +110,14 @@ class ProposeTestRelease(Mechanism):
     test_epsilon: Fraction
     delta: Fraction
 
-    def __init__(self, *, bound: Number, epsilon: object, delta: object, testing: object = Fraction(1, 2)) -> None:
+    def __init__(self, *, bound: Number, epsilon: Number, delta: Number, testing: Number = Fraction(1, 2)) -> None:
         total, share = positive(epsilon, "epsilon"), open_probability(testing, "testing")
-        object.__setattr__(self, "laplace", Laplace(sensitivity=positive(bound, "bound"), epsilon=(1 - share) * total))
-        object.__setattr__(self, "test_epsilon", share * total)
-        object.__setattr__(self, "delta", open_probability(delta, "delta"))
+        set_fields(
+            self,
+            laplace=Laplace(sensitivity=positive(bound, "bound"), epsilon=(1 - share) * total),
+            test_epsilon=share * total,
+            delta=open_probability(delta, "delta"),
+        )
         if self.delta < Fraction(1, 10**300):
             raise BadParameter("delta", delta, "at least 1e-300")
 
@@ -147,7 +153,7 @@ class ProposeTestRelease(Mechanism):
         answer, entries = read_local(value)
         return answer, sum(entry <= self.laplace.sensitivity for entry in entries)
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return a half-width that the noise of an answer stays within with this probability, where one comes out."""
         return self.laplace.error(confidence)
 

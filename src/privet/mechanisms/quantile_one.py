@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from privet import noise
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.numbers import positive, rational
+from privet.core.given import set_fields
+from privet.core.numbers import Number, positive, rational
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Neighbors, read_neighbors
 from privet.noise.choosing import accepts
@@ -202,19 +203,22 @@ class Quantile(Mechanism):
     def __init__(
         self,
         *,
-        q: object,
-        low: object,
-        high: object,
-        epsilon: object,
-        step: object = None,
+        q: Number,
+        low: Number,
+        high: Number,
+        epsilon: Number,
+        step: Number | None = None,
         neighbors: Neighbors = "add-remove",
     ) -> None:
         share = read_share(q, "q")
         distance = half_range(share, read_neighbors(neighbors))
-        object.__setattr__(self, "q", share)
-        object.__setattr__(self, "ruler", read_ruler(low, high, step))
-        object.__setattr__(self, "rate", positive(epsilon, "epsilon") / (2 * distance))
-        object.__setattr__(self, "neighbors", neighbors)
+        set_fields(
+            self,
+            q=share,
+            ruler=read_ruler(low, high, step),
+            rate=positive(epsilon, "epsilon") / (2 * distance),
+            neighbors=neighbors,
+        )
 
     @cached_property
     def event(self) -> ExponentialEvent:
@@ -246,7 +250,7 @@ class Quantile(Mechanism):
         weights = np.repeat(np.exp(-float(self.rate / self.q.denominator) * np.maximum(gaps, 0)), widths)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
 
-    def error(self, confidence: object = 0.95, *, width: object = None) -> float:
+    def error(self, confidence: Number = 0.95, *, width: Number | None = None) -> float:
         """Return how many ranks the release is off, at most, with this probability, for any data.
 
         If the right places are known to span a `width` (the gap between the values next to the quantile, where there
@@ -275,12 +279,12 @@ class Quantile(Mechanism):
 
 def quantile(
     values: Any,
-    q: object,
-    low: object,
-    high: object,
-    epsilon: object,
+    q: Number,
+    low: Number,
+    high: Number,
+    epsilon: Number,
     *,
-    step: object = None,
+    step: Number | None = None,
     neighbors: Neighbors = "add-remove",
 ) -> Any:
     """Return a private q-quantile of numbers in [low, high], as `Quantile` releases it.
@@ -379,7 +383,7 @@ def _off(below: int, through: int, q: Fraction, total: int) -> int:
     return max(0, q.denominator * below - target, target - q.denominator * through)
 
 
-def read_share(q: object, parameter: str) -> Fraction:
+def read_share(q: Number, parameter: str) -> Fraction:
     """Return a quantile's share of the numbers, from 0 to 1, with a small denominator."""
     share = rational(q, parameter, "a share from 0 to 1, such as 0.5 for the median")
     if not 0 <= share <= 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event, Repeated
-from privet.core.given import listed
-from privet.core.numbers import positive
+from privet.core.given import listed, set_fields
+from privet.core.numbers import Number, positive
 from privet.core.sensitivity import Neighbors, read_neighbors
 from privet.noise.choosing import accepts
 from privet.noise.coins import Below
@@ -247,18 +248,16 @@ class RecursiveQuantiles(Mechanism):
     def __init__(
         self,
         *,
-        quantiles: object,
-        low: object,
-        high: object,
-        epsilon: object,
-        step: object = None,
+        quantiles: Iterable[Number],
+        low: Number,
+        high: Number,
+        epsilon: Number,
+        step: Number | None = None,
         neighbors: Neighbors = "add-remove",
     ) -> None:
-        object.__setattr__(self, "shares", read_shares(quantiles))
-        object.__setattr__(self, "ruler", read_ruler(low, high, step))
+        set_fields(self, shares=read_shares(quantiles), ruler=read_ruler(low, high, step))
         sides = 1 if read_neighbors(neighbors) == "add-remove" else 2
-        object.__setattr__(self, "level_epsilon", positive(epsilon, "epsilon") / (sides * self.levels))
-        object.__setattr__(self, "neighbors", neighbors)
+        set_fields(self, level_epsilon=positive(epsilon, "epsilon") / (sides * self.levels), neighbors=neighbors)
 
     @property
     def levels(self) -> int:
@@ -308,7 +307,7 @@ class RecursiveQuantiles(Mechanism):
         return f"RecursiveQuantiles({told})"
 
 
-def read_shares(quantiles: object) -> tuple[Fraction, ...]:
+def read_shares(quantiles: Iterable[Number]) -> tuple[Fraction, ...]:
     """Return the shares of several quantiles, which must rise."""
     allowed = f"a list of 1 to {_MOST_QUANTILES} rising shares from 0 to 1, such as [0.25, 0.5, 0.75]"
     given = listed(quantiles, "quantiles", allowed, most=_MOST_QUANTILES)
@@ -379,11 +378,11 @@ class Quantiles(Mechanism):
     def __init__(
         self,
         *,
-        quantiles: object,
-        low: object,
-        high: object,
-        epsilon: object,
-        step: object = None,
+        quantiles: Iterable[Number],
+        low: Number,
+        high: Number,
+        epsilon: Number,
+        step: Number | None = None,
         neighbors: Neighbors = "add-remove",
     ) -> None:
         shares, total = read_shares(quantiles), positive(epsilon, "epsilon")
@@ -397,11 +396,14 @@ class Quantiles(Mechanism):
             kappa = (total - counting) / 2
         else:
             counting, kappa = Fraction(0), total / 4
-        object.__setattr__(self, "shares", shares)
-        object.__setattr__(self, "ruler", read_ruler(low, high, step))
-        object.__setattr__(self, "count_epsilon", counting)
-        object.__setattr__(self, "kappa", min(kappa, _STEEPEST))
-        object.__setattr__(self, "neighbors", neighbors)
+        set_fields(
+            self,
+            shares=shares,
+            ruler=read_ruler(low, high, step),
+            count_epsilon=counting,
+            kappa=min(kappa, _STEEPEST),
+            neighbors=neighbors,
+        )
 
     @cached_property
     def event(self) -> Event:
@@ -437,12 +439,12 @@ def targets(shares: tuple[Fraction, ...], number: int) -> list[Fraction]:
 
 def quantiles(
     values: Any,
-    shares: object,
-    low: object,
-    high: object,
-    epsilon: object,
+    shares: Iterable[Number],
+    low: Number,
+    high: Number,
+    epsilon: Number,
     *,
-    step: object = None,
+    step: Number | None = None,
     neighbors: Neighbors = "add-remove",
 ) -> Any:
     """Return private quantiles of numbers in [low, high], in order, by whichever way is off by the fewest ranks.

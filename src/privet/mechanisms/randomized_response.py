@@ -18,7 +18,8 @@ from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.estimate import Estimate
 from privet.core.event import Atom, Event, Exact
-from privet.core.numbers import open_probability, positive, probability, whole
+from privet.core.given import set_fields
+from privet.core.numbers import Number, open_probability, positive, probability, whole
 from privet.core.pair import Pair
 from privet.core.rounding import exp_down, float_up, log_up
 
@@ -34,7 +35,7 @@ Labels = tuple[Any, ...] | range
 """The categories themselves, or the range of their numbers."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class ResponseEvent(Atom):
     """A report that is true with probability `p` and otherwise uniform among the other categories.
 
@@ -47,9 +48,8 @@ class ResponseEvent(Atom):
     p: Fraction
     categories: int = 2
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", probability(self.p, "p"))
-        object.__setattr__(self, "categories", whole(self.categories, "categories", least=2, most=2**31))
+    def __init__(self, *, p: Number, categories: int = 2) -> None:
+        set_fields(self, p=probability(p, "p"), categories=whole(categories, "categories", least=2, most=2**31))
 
     @property
     def q(self) -> Fraction:
@@ -105,9 +105,9 @@ class RandomizedResponse(Mechanism):
     def __init__(
         self,
         *,
-        p: object = None,
-        epsilon: object = None,
-        q: object = None,
+        p: Number | None = None,
+        epsilon: Number | None = None,
+        q: Number | None = None,
         categories: int | Sequence[Any] = 2,
     ) -> None:
         labels = _labels(categories)
@@ -126,12 +126,10 @@ class RandomizedResponse(Mechanism):
             lie = probability(q, "q")
         else:
             raise RequestError("q is for two categories, beside p; with more the other answers are equally likely")
-        object.__setattr__(self, "p", truth)
-        object.__setattr__(self, "q", lie)
-        object.__setattr__(self, "labels", labels)
+        set_fields(self, p=truth, q=lie, labels=labels)
 
     @classmethod
-    def two_coins(cls, *, truth: object = Fraction(1, 2), yes: object = Fraction(1, 2)) -> RandomizedResponse:
+    def two_coins(cls, *, truth: Number = Fraction(1, 2), yes: Number = Fraction(1, 2)) -> RandomizedResponse:
         """Return the survey with two coins: on heads of the first answer truly, else say what the second shows.
 
         `truth` is the first coin's chance of heads and `yes` the second's. Two fair coins give p = 3/4.
@@ -174,7 +172,7 @@ class RandomizedResponse(Mechanism):
             raise BadValue("answer", "several", "one of the categories")
         return self._report(np.full(count, int(index)))
 
-    def estimate(self, reports: Any, *, of: Any = None, confidence: object = 0.95) -> Estimate:
+    def estimate(self, reports: Any, *, of: Any = None, confidence: Number = 0.95) -> Estimate:
         """Return the share of people whose true answer is `of` (by default the second category).
 
         The value (share of reports - q) / (p - q) is unbiased and may leave [0, 1]; the interval does not.
@@ -208,7 +206,7 @@ class RandomizedResponse(Mechanism):
             covers="sampling and randomized response",
         )
 
-    def variance(self, share: object, *, size: int) -> float:
+    def variance(self, share: Number, *, size: int) -> float:
         """Return the variance of the estimate of a true share among `size` people drawn at random.
 
         Guarantee: r (1 - r) / (size (p - q)^2) with r = q + share (p - q), the chance of a report.
@@ -258,7 +256,7 @@ class RandomizedResponse(Mechanism):
 _MOST_LABELS = 10**6
 
 
-def _labels(categories: object) -> Labels:
+def _labels(categories: int | Sequence[Any]) -> Labels:
     allowed = "a number of at least 2, or a list of at least two different labels"
     if not isinstance(categories, (list, tuple, range)):
         return range(whole(categories, "categories", least=2, most=2**31))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, RequestError
+from privet.core.numbers import Number
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts, Near
 from privet.core.wire import wired
@@ -264,7 +265,7 @@ class QuantileChoice(Mechanism):
         """The event of one choice in each group."""
         return ExponentialEvent(epsilon=self.rate * self.span)
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return how much weight the choice is off by, at most, with this probability, for any data.
 
         Guarantee: P[off >= (ln(places) + t) / rate] <= e^-t, as long as that is within reach; beyond, nothing is said.

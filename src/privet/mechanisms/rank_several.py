@@ -17,6 +17,7 @@ from privet import noise
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Composed, Repeated
+from privet.core.numbers import Number
 from privet.core.rounding import float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts
 from privet.core.wire import wired
@@ -290,7 +291,7 @@ class QuantileTree(Mechanism):
         """The event of choosing all of them in each group."""
         return Repeated(ExponentialEvent(epsilon=self.level_epsilon), self.levels)
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return how much weight one level's choice is off by, at most, with this probability, for any data.
 
         Guarantee: P[off >= (ln(places) + t) / rate] <= e^-t at the slowest rate; errors of levels add up.
@@ -481,7 +482,7 @@ class QuantileJoint(Mechanism):
         """The event of choosing all of them in each group."""
         return Composed((self.counting.event, ExponentialEvent(epsilon=2 * self.kappa * self.norm)))
 
-    def error(self, confidence: object = 0.95) -> float:
+    def error(self, confidence: Number = 0.95) -> float:
         """Return how much weight one of the choices is off by, at most, with this probability, for any data.
 
         Guarantee: let D be by how much N is off, and F the number of fine places. There are fine places with misses

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Event
+from privet.core.given import set_fields
 from privet.core.numbers import read_rational, whole
 
 from .average import Average
@@ -60,9 +61,7 @@ class SampleAggregate(Mechanism):
             raise BadParameter(
                 "aggregate", aggregate, "one with neighbors='change-one': a row changes one block's answer"
             )
-        object.__setattr__(self, "estimator", estimator)
-        object.__setattr__(self, "blocks", whole(blocks, "blocks", least=1, most=10**6))
-        object.__setattr__(self, "aggregate", aggregate)
+        set_fields(self, estimator=estimator, blocks=whole(blocks, "blocks", least=1, most=10**6), aggregate=aggregate)
 
     @property
     def event(self) -> Event:

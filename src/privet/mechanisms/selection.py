@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.given import set_fields
 from privet.core.numbers import Number, positive, rational, whole
 from privet.core.rounding import float_up, inflate
 from privet.core.sensitivity import Sensitivity
@@ -41,7 +42,12 @@ class SelectionMechanism(Mechanism):
     monotone: bool
 
     def __init__(
-        self, *, sensitivity: Number | Sensitivity, epsilon: object = None, rate: object = None, monotone: bool = False
+        self,
+        *,
+        sensitivity: Number | Sensitivity,
+        epsilon: Number | None = None,
+        rate: Number | None = None,
+        monotone: bool = False,
     ) -> None:
         if isinstance(sensitivity, Sensitivity):
             sensitivity = sensitivity.l1
@@ -56,9 +62,7 @@ class SelectionMechanism(Mechanism):
             positive(speed, "the rate epsilon / sensitivity")
         else:
             speed = positive(rate, "rate")
-        object.__setattr__(self, "sensitivity", distance)
-        object.__setattr__(self, "rate", speed)
-        object.__setattr__(self, "monotone", monotone)
+        set_fields(self, sensitivity=distance, rate=speed, monotone=monotone)
 
     @property
     def cost(self) -> Fraction:
@@ -79,7 +83,7 @@ class SelectionMechanism(Mechanism):
             scaled = np.where(gap > 0, min(float_up(self.rate), 1e300) * gap, 0.0)
         return np.asarray(np.minimum(scaled, 1e4))
 
-    def _read_sizes(self, size: object, best: object) -> tuple[int, int]:
+    def _read_sizes(self, size: int, best: Number) -> tuple[int, int]:
         options = whole(size, "size", least=1, most=10**300)
         return options, whole(best, "best", least=1, most=options)
 
@@ -100,7 +104,7 @@ def read_scores(scores: Any) -> NDArray[Any]:
     return values
 
 
-def evenly(low: object, high: object, *, options: int) -> list[Fraction]:
+def evenly(low: Number, high: Number, *, options: int) -> list[Fraction]:
     """Return so many evenly spaced options from low to high, exactly: a grid for a range that is infinite.
 
     The grid is public. Whatever it leaves out between two options costs accuracy only, at most half of its step where

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.given import called, choice, instance, is_a, listed, read_fields
+from privet.core.given import called, choice, instance, is_a, listed, read_fields, set_fields
 from privet.core.given import function as given_function
-from privet.core.numbers import nonnegative, open_probability, positive, read_rational, whole
+from privet.core.numbers import Number, nonnegative, open_probability, positive, read_rational, whole
 
 from .exponential import Exponential
 from .laplace import Laplace
@@ -26,7 +26,7 @@ Norm = Literal["sum", "max"]
 """How the changes of several numbers count: added up, for noise; or the largest, for scores of options."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class RandomPrivacy:
     """The promise of random differential privacy: epsilon-DP between neighbours drawn at random, but for gamma.
 
@@ -38,9 +38,8 @@ class RandomPrivacy:
     epsilon: Fraction
     gamma: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "gamma", open_probability(self.gamma, "gamma"))
+    def __init__(self, *, epsilon: Number, gamma: Number) -> None:
+        set_fields(self, epsilon=positive(epsilon, "epsilon"), gamma=open_probability(gamma, "gamma"))
 
     def __str__(self) -> str:
         return f"({shown(self.epsilon)}, gamma {shown(self.gamma)})-random differential privacy"
@@ -62,7 +61,7 @@ class SampledSensitivity:
         whole(self.samples, "samples", least=1)
 
 
-def sampling_plan(gamma: object) -> tuple[int, float]:
+def sampling_plan(gamma: Number) -> tuple[int, float]:
     """Return how many pairs of neighbours to sample, the fewest that do for a gamma, and the chance that they mislead.
 
     With m samples the largest change bounds all but a share of the others, rho + sqrt(ln(1/rho) / (2 m)) in all, where
@@ -86,7 +85,7 @@ def sample_sensitivity(
     draw: Callable[[int], Any],
     *,
     size: int,
-    gamma: object = Fraction(1, 10),
+    gamma: Number = Fraction(1, 10),
     norm: Norm = "sum",
 ) -> SampledSensitivity:
     """Return the largest change of a function among sampled neighbours of `size` rows that differ in one.
@@ -133,18 +132,17 @@ class RandomlyPrivate:
     def __init__(self, sensitivity: SampledSensitivity, mechanism: Mechanism, epsilon: Fraction) -> None:
         instance(sensitivity, SampledSensitivity, "sensitivity", "what sample_sensitivity returned")
         instance(mechanism, Mechanism, "mechanism", "a Mechanism")
-        object.__setattr__(self, "sensitivity", sensitivity)
-        object.__setattr__(self, "promise", RandomPrivacy(epsilon=epsilon, gamma=sensitivity.gamma))
-        object.__setattr__(self, "_mechanism", mechanism)
+        promise = RandomPrivacy(epsilon=epsilon, gamma=sensitivity.gamma)
+        set_fields(self, sensitivity=sensitivity, promise=promise, _mechanism=mechanism)
 
     @classmethod
-    def laplace(cls, sensitivity: SampledSensitivity, *, epsilon: object) -> RandomlyPrivate:
+    def laplace(cls, sensitivity: SampledSensitivity, *, epsilon: Number) -> RandomlyPrivate:
         """Return Laplace noise for answers whose summed change was sampled."""
         spend = positive(epsilon, "epsilon")
         return cls(sensitivity, Laplace(sensitivity=_read(sensitivity, "sum"), epsilon=spend), spend)
 
     @classmethod
-    def exponential(cls, sensitivity: SampledSensitivity, *, epsilon: object) -> RandomlyPrivate:
+    def exponential(cls, sensitivity: SampledSensitivity, *, epsilon: Number) -> RandomlyPrivate:
         """Return a choice among options whose scores' largest change was sampled."""
         spend = positive(epsilon, "epsilon")
         return cls(sensitivity, Exponential(sensitivity=_read(sensitivity, "max"), epsilon=spend), spend)
@@ -157,10 +155,10 @@ class RandomlyPrivate:
         return f"RandomlyPrivate({type(self._mechanism).__name__}, {self.promise})"
 
 
-def _read(sensitivity: object, norm: Norm) -> Fraction:
-    if not is_a(sensitivity, SampledSensitivity) or cast(SampledSensitivity, sensitivity).norm != norm:
+def _read(sensitivity: SampledSensitivity, norm: Norm) -> Fraction:
+    if not is_a(sensitivity, SampledSensitivity) or sensitivity.norm != norm:
         raise BadParameter("sensitivity", sensitivity, f"what sample_sensitivity(..., norm={norm!r}) returned")
-    value = cast(SampledSensitivity, sensitivity).value
+    value = sensitivity.value
     if value == 0:
         raise RequestError("no sampled neighbour moved the answer at all; draw rows that vary more, or sample more")
     return value

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.numbers import open_probability, positive, read_rational, whole
+from privet.core.given import set_fields
+from privet.core.numbers import Number, open_probability, positive, read_rational, whole
 from privet.core.rounding import float_down, float_up, inflate
 
 from .lattice import Ruler, read_ruler
@@ -61,17 +62,20 @@ class SmoothSensitivity(Mechanism):
     def __init__(
         self,
         *,
-        low: object,
-        high: object,
-        epsilon: object,
+        low: Number,
+        high: Number,
+        epsilon: Number,
         noise: Tail | None = None,
-        step: object = None,
-        smoothing: object = Fraction(1, 2),
+        step: Number | None = None,
+        smoothing: Number = Fraction(1, 2),
     ) -> None:
-        object.__setattr__(self, "ruler", read_ruler(low, high, step))
-        object.__setattr__(self, "total", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "noise", read_tail(noise))
-        object.__setattr__(self, "smoothing", open_probability(smoothing, "smoothing"))
+        set_fields(
+            self,
+            ruler=read_ruler(low, high, step),
+            total=positive(epsilon, "epsilon"),
+            noise=read_tail(noise),
+            smoothing=open_probability(smoothing, "smoothing"),
+        )
         if self.beta < Fraction(1, 2**30):
             raise BadParameter("epsilon", epsilon, "large enough, at this smoothing, that beta is at least 2**-30")
 
@@ -130,13 +134,13 @@ class SmoothSensitivity(Mechanism):
         mantissa, exponent = math.frexp(max(reached, float(LEAST_SCALE)))
         return Fraction(math.ceil(Fraction(mantissa) * 2**digits)) * Fraction(2) ** (exponent - digits)
 
-    def _bound(self, bound: object) -> float:
+    def _bound(self, bound: Number) -> float:
         exact = read_rational(bound)
         if exact is None or not 0 <= exact <= _LARGEST_BOUND:
             raise BadValue("bound", "something else", "a number of steps from 0 to 2**900")
         return float_up(exact)
 
-    def error(self, confidence: object = 0.95, *, sensitivity: object) -> float:
+    def error(self, confidence: Number = 0.95, *, sensitivity: Number) -> float:
         """Return a half-width that the noise stays within with this probability, at a smooth sensitivity.
 
         One that was computed from the data is as private as they are, and so is what comes back.
@@ -170,22 +174,22 @@ def smooth_bound(at_distance: Sequence[float], beta: Fraction, *, most: float) -
     return max([*terms, inflate(_steps(most, "most") * math.exp(-rate * len(bounds)))])
 
 
-def _entries(at_distance: object) -> list[Any]:
+def _entries(at_distance: Sequence[Number]) -> list[Any]:
     if isinstance(at_distance, np.ndarray) and at_distance.ndim == 1:
-        return at_distance.tolist()  # type: ignore[no-any-return]
+        return at_distance.tolist()
     if not isinstance(at_distance, (list, tuple)):
         raise BadValue("at_distance", f"a {type(at_distance).__name__}", "a list of numbers")
     return list(at_distance)
 
 
-def _steps(bound: object, parameter: str) -> float:
+def _steps(bound: Number, parameter: str) -> float:
     exact = read_rational(bound)
     if exact is None or exact < 0:
         raise BadValue(parameter, "something else", "made of finite numbers of at least 0")
     return float_up(exact)
 
 
-def read_tail(tail: object) -> Tail:
+def read_tail(tail: Tail | None) -> Tail:
     """Return the kind of noise that was asked for, Cauchy by default."""
     if tail is None:
         return PowerTail()
@@ -228,17 +232,17 @@ class SmoothQuantile(Mechanism):
     def __init__(
         self,
         *,
-        q: object,
-        low: object,
-        high: object,
-        epsilon: object,
+        q: Number,
+        low: Number,
+        high: Number,
+        epsilon: Number,
         noise: Tail | None = None,
-        step: object = None,
-        smoothing: object = Fraction(1, 2),
+        step: Number | None = None,
+        smoothing: Number = Fraction(1, 2),
     ) -> None:
-        object.__setattr__(self, "q", read_share(q, "q"))
+        set_fields(self, q=read_share(q, "q"))
         smooth = SmoothSensitivity(low=low, high=high, epsilon=epsilon, noise=noise, step=step, smoothing=smoothing)
-        object.__setattr__(self, "smooth", smooth)
+        set_fields(self, smooth=smooth)
 
     @property
     def event(self) -> PureEvent | ApproximateEvent:
@@ -258,7 +262,7 @@ class SmoothQuantile(Mechanism):
         """Return the smooth sensitivity that a release of these values would use. It is as private: not for release."""
         return float(self.smooth.rung(self._measure(values)[1]) * self.smooth.ruler.step)
 
-    def error(self, confidence: object = 0.95, *, sensitivity: object) -> float:
+    def error(self, confidence: Number = 0.95, *, sensitivity: Number) -> float:
         """Return a half-width that the noise stays within with this probability, at a smooth sensitivity."""
         return self.smooth.error(confidence, sensitivity=sensitivity)
 

@@ -22,7 +22,7 @@ from privet.accounting.search import least, most
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.given import choice
-from privet.core.numbers import positive, rational, whole
+from privet.core.numbers import Number, positive, rational, whole
 from privet.core.rounding import sqrt_up
 from privet.core.sensitivity import Sensitivity
 
@@ -44,7 +44,7 @@ _FEWEST = 1e-11
 
 
 def read_facts(
-    threshold: object, limit: object, sensitivity: object, monotone: object, grid: object
+    threshold: Number, limit: int, sensitivity: Number | Sensitivity, monotone: bool, grid: str
 ) -> tuple[Fraction, int, Fraction]:
     """Return threshold, limit and sensitivity, or say which of the public facts of a sparse vector makes no sense."""
     if isinstance(sensitivity, Sensitivity):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadValue, PrivetError, RequestError
 from privet.core.event import Event, Repeated
-from privet.core.given import read_fields
+from privet.core.given import read_fields, set_fields
 from privet.core.numbers import Number, failure_probability, open_probability, positive, whole
 from privet.core.rounding import float_near, float_up
 from privet.core.sensitivity import Sensitivity
@@ -165,13 +165,13 @@ class Sparse(Mechanism):
     def __init__(
         self,
         *,
-        threshold: object,
+        threshold: Number,
         limit: int,
         sensitivity: Number | Sensitivity,
-        epsilon: object,
-        delta: object = 0,
+        epsilon: Number,
+        delta: Number = 0,
         monotone: bool = False,
-        share: object = None,
+        share: Number | None = None,
         grid: Grid = "fine",
     ) -> None:
         bar, count, distance = budget.read_facts(threshold, limit, sensitivity, monotone, grid)
@@ -191,7 +191,7 @@ class Sparse(Mechanism):
 
     @classmethod
     def lecture(
-        cls, *, threshold: object, limit: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0
+        cls, *, threshold: Number, limit: int, sensitivity: Number | Sensitivity, epsilon: Number, delta: Number = 0
     ) -> Sparse:
         """Return the textbook's parameters: a fresh threshold after each crossing, noises of scale sigma and 2 sigma.
 
@@ -217,17 +217,17 @@ class Sparse(Mechanism):
         refresh: bool,
         grid: Grid,
     ) -> None:
-        for name, value in (
-            ("threshold", threshold),
-            ("limit", limit),
-            ("sensitivity", sensitivity),
-            ("threshold_scale", scales[0]),
-            ("query_scale", scales[1]),
-            ("monotone", monotone),
-            ("refresh", refresh and limit > 1),
-            ("grid", grid),
-        ):
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            threshold=threshold,
+            limit=limit,
+            sensitivity=sensitivity,
+            threshold_scale=scales[0],
+            query_scale=scales[1],
+            monotone=monotone,
+            refresh=refresh and limit > 1,
+            grid=grid,
+        )
 
     @cached_property
     def event(self) -> Event:
@@ -299,7 +299,7 @@ class Sparse(Mechanism):
     def _above(self, gap: int, number: Numbers) -> Above:
         return Above(self._number(gap))
 
-    def accuracy(self, queries: int, beta: object) -> float:
+    def accuracy(self, queries: int, beta: Number) -> float:
         """Return alpha such that a run of so many queries is (alpha, beta)-accurate.
 
         Except with probability beta, each query that comes out above is at least threshold - alpha, and each that
@@ -369,11 +369,11 @@ class AboveThreshold(Sparse):
     def __init__(
         self,
         *,
-        threshold: object,
+        threshold: Number,
         sensitivity: Number | Sensitivity,
-        epsilon: object,
+        epsilon: Number,
         monotone: bool = False,
-        share: object = None,
+        share: Number | None = None,
         grid: Grid = "fine",
     ) -> None:
         super().__init__(
@@ -387,7 +387,7 @@ class AboveThreshold(Sparse):
         )
 
     @classmethod
-    def lecture(cls, *, threshold: object, sensitivity: Number | Sensitivity, epsilon: object) -> AboveThreshold:  # type: ignore[override]
+    def lecture(cls, *, threshold: Number, sensitivity: Number | Sensitivity, epsilon: Number) -> AboveThreshold:  # type: ignore[override]
         """Return the textbook's parameters: noises of scale 2 / epsilon and 4 / epsilon, an even split.
 
         Cites: [DR14, Alg. 1].

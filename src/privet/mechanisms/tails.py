@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from privet import noise
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter
-from privet.core.numbers import open_probability, positive, whole
+from privet.core.given import set_fields
+from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.rounding import exp_up, inflate, log_up
 
 from .lattice import tail_of
@@ -42,7 +43,7 @@ class Tail(Protocol):
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
         ...
 
-    def reach(self, confidence: object) -> float:
+    def reach(self, confidence: Number) -> float:
         """Return how many scales the noise stays within with this probability, rounded up."""
         ...
 
@@ -61,7 +62,7 @@ class PowerTail:
     power: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "power", whole(self.power, "power", least=2, most=_MOST_POWER))
+        set_fields(self, power=whole(self.power, "power", least=2, most=_MOST_POWER))
 
     def split(self, epsilon: Fraction, smoothing: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha and beta, which together cost epsilon; `smoothing` is the share that pays for beta."""
@@ -76,7 +77,7 @@ class PowerTail:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_power(scale, self.power, read_count(count))
 
-    def reach(self, confidence: object) -> float:
+    def reach(self, confidence: Number) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + |z|**power) has a beta law."""
         from scipy.special import betaincinv
 
@@ -97,7 +98,7 @@ class StudentTail:
     degrees: int = 3
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degrees", whole(self.degrees, "degrees", least=1, most=_MOST_POWER))
+        set_fields(self, degrees=whole(self.degrees, "degrees", least=1, most=_MOST_POWER))
 
     def split(self, epsilon: Fraction, smoothing: Fraction) -> tuple[Fraction, Fraction]:
         """Return alpha and beta, which together cost epsilon; `smoothing` is the share that pays for beta."""
@@ -112,14 +113,14 @@ class StudentTail:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_student(scale, self.degrees, read_count(count))
 
-    def reach(self, confidence: object) -> float:
+    def reach(self, confidence: Number) -> float:
         """Return how many scales the noise stays within with this probability: 1 / (1 + z**2) has a beta law."""
         from scipy.special import betaincinv
 
         return math.sqrt(_odds(float(betaincinv(self.degrees / 2, 0.5, tail_of(confidence)))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class LaplaceTail:
     """Laplace noise: the lightest tail, at the price of a delta.
 
@@ -132,8 +133,8 @@ class LaplaceTail:
 
     delta: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", open_probability(self.delta, "delta"))
+    def __init__(self, delta: Number) -> None:
+        set_fields(self, delta=open_probability(delta, "delta"))
         if self.delta < Fraction(1, 10**300) or self.delta > Fraction(1, 10):
             raise BadParameter("delta", self.delta, "from 1e-300 to 0.1")
 
@@ -158,12 +159,12 @@ class LaplaceTail:
         """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_laplace(scale, read_count(count))
 
-    def reach(self, confidence: object) -> float:
+    def reach(self, confidence: Number) -> float:
         """Return how many scales the noise stays within with this probability."""
         return inflate(-math.log(tail_of(confidence)))
 
 
-def read_count(count: object) -> int:
+def read_count(count: int) -> int:
     """Return how many draws are asked for."""
     return whole(count, "count", most=2**31)
 

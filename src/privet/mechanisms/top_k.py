@@ -14,7 +14,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
-from privet.core.given import instance, read_fields
+from privet.core.given import instance, read_fields, set_fields
 from privet.core.numbers import Number, failure_probability, positive, whole
 from privet.core.rounding import float_near, float_up
 from privet.core.sensitivity import Sensitivity
@@ -48,7 +48,7 @@ class TopK(SelectionMechanism):
     k: int
 
     def __init__(
-        self, *, k: int, sensitivity: Number | Sensitivity, epsilon: object, delta: object = 0, monotone: bool = False
+        self, *, k: int, sensitivity: Number | Sensitivity, epsilon: Number, delta: Number = 0, monotone: bool = False
     ) -> None:
         winners = whole(k, "k", least=1, most=_MOST_WINNERS)
         total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
@@ -64,7 +64,7 @@ class TopK(SelectionMechanism):
             )
             each = max(each, Fraction(found))
         super().__init__(sensitivity=sensitivity, epsilon=each, monotone=monotone)
-        object.__setattr__(self, "k", winners)
+        set_fields(self, k=winners)
 
     @cached_property
     def event(self) -> Event:
@@ -84,7 +84,7 @@ class TopK(SelectionMechanism):
         _enough(values.size, self.k)
         return noise.noisy_top(values, self.rate, law="gumbel", winners=self.k, size=size)
 
-    def error(self, confidence: object = 0.95, *, size: int) -> float:
+    def error(self, confidence: Number = 0.95, *, size: int) -> float:
         """Return how far each choice stays below the best score among those left, at most, all k together.
 
         Guarantee: each of the k choices falls short with probability at most (1 - confidence) / k.
@@ -126,10 +126,10 @@ class TopKWithGaps(SelectionMechanism):
 
     k: int
 
-    def __init__(self, *, k: int, sensitivity: Number | Sensitivity, epsilon: object, monotone: bool = False) -> None:
+    def __init__(self, *, k: int, sensitivity: Number | Sensitivity, epsilon: Number, monotone: bool = False) -> None:
         winners = whole(k, "k", least=1, most=_MOST_WINNERS)
         super().__init__(sensitivity=sensitivity, epsilon=positive(epsilon, "epsilon") / winners, monotone=monotone)
-        object.__setattr__(self, "k", winners)
+        set_fields(self, k=winners)
 
     @cached_property
     def event(self) -> PureEvent:
@@ -165,7 +165,7 @@ class TopKWithGaps(SelectionMechanism):
     def _number(self, gap: int) -> float:
         return float(from_grid(gap, self._exponent, like=_REAL))
 
-    def improve(self, ranking: Ranking, measured: Any, *, variance: object) -> tuple[float, ...]:
+    def improve(self, ranking: Ranking, measured: Any, *, variance: Number) -> tuple[float, ...]:
         """Return measured values of the winners, in their order, improved by the gaps between them.
 
         `variance` is that of each measurement's own noise. With measurements as noisy as the selection, the error
@@ -201,7 +201,7 @@ def _enough(size: int, needed: int) -> None:
         raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose so many from")
 
 
-def _variance(variance: object) -> float:
+def _variance(variance: Number) -> float:
     exact = positive(variance, "variance")
     if not Fraction(1, 10**200) <= exact <= 10**200:
         raise BadParameter("variance", variance, "from 1e-200 to 1e200")

@@ -83,7 +83,7 @@ def best_threshold(
     return given[chooser.release(correct_counts(values, labels, given))]
 
 
-def _chooser(by: object) -> Chooser:
+def _chooser(by: Chooser) -> Chooser:
     for kind in (Exponential, PermuteAndFlip, NoisyMax):
         if by is kind:
             return kind

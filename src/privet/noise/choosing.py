@@ -59,7 +59,7 @@ def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int | Non
     return choose_many(SYSTEM, *scores, pace, read_size(size))
 
 
-def read_weights(widths: object, gaps: object) -> tuple[Integers64, Integers64]:
+def read_weights(widths: Integers64, gaps: Integers64) -> tuple[Integers64, Integers64]:
     """Return widths and gaps as choices take them: int64, as many of the one as of the other, from 0 to 2**62 - 1."""
     wide, behind = read_integers(widths, "widths"), read_integers(gaps, "gaps")
     if wide.size != behind.size:
@@ -67,7 +67,7 @@ def read_weights(widths: object, gaps: object) -> tuple[Integers64, Integers64]:
     return wide, behind
 
 
-def read_integers(values: object, parameter: str, *, least: int = 0) -> Integers64:
+def read_integers(values: Integers64, parameter: str, *, least: int = 0) -> Integers64:
     """Return a one-dimensional array of int64 within 2**62; refuse anything else without quoting it."""
     allowed = f"a one-dimensional int64 array of numbers from {least} to 2**62 - 1"
     if type(values) is not np.ndarray or values.ndim != 1 or values.dtype != np.int64:

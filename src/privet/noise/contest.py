@@ -24,7 +24,7 @@ from privet.core.given import choice
 from privet.core.numbers import Number, positive, whole
 
 from .logs import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
-from .racing import CAP, EPS, Bounds, Race, fraction_of
+from .racing import CAP, EPS, Bounds, Race, Scores, fraction_of
 from .sizes import Size, read_size, sample
 from .source import SYSTEM, LazyUniform, Source, Words
 
@@ -38,7 +38,7 @@ _AWAY = 2.0**-16
 """A distance this close to a whole number of units is read from more bits."""
 
 
-def noisy_max(scores: object, rate: Number, *, law: Law, size: Size = None) -> int | NDArray[np.int64]:
+def noisy_max(scores: Scores, rate: Number, *, law: Law, size: Size = None) -> int | NDArray[np.int64]:
     """Return the index of the largest rate * score + noise. With a size, independent contests over the same scores.
 
     Guarantee: the index has exactly the distribution of the largest of these reals, given a uniform operating system
@@ -48,7 +48,7 @@ def noisy_max(scores: object, rate: Number, *, law: Law, size: Size = None) -> i
     return sample(Contest(scores, positive(rate, "rate"), law), size)
 
 
-def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int | None = None) -> NDArray[np.int64]:
+def noisy_top(scores: Scores, rate: Number, *, law: Law, winners: int, size: int | None = None) -> NDArray[np.int64]:
     """Return the indices of the largest rate * score + noise, in order. With a size, rows of so many contests.
 
     Guarantee: as for `noisy_max`. By Gumbel noise the law is that of choosing by the exponential mechanism again and
@@ -63,7 +63,7 @@ def noisy_top(scores: object, rate: Number, *, law: Law, winners: int, size: int
 
 
 def noisy_top_with_gaps(
-    scores: object, rate: Number, *, law: Law, winners: int, step: Fraction, size: int | None = None
+    scores: Scores, rate: Number, *, law: Law, winners: int, step: Fraction, size: int | None = None
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the leaders in order, and the distance of each to the next one, in score units, as a number of steps.
 
@@ -81,7 +81,7 @@ def noisy_top_with_gaps(
     return contest.fill_leaders_and_gaps(read_size(size), count, unit)
 
 
-def _winners(winners: object, most: int) -> int:
+def _winners(winners: int, most: int) -> int:
     count = whole(winners, "winners", least=1)
     if count > most:
         raise BadParameter("winners", winners, f"at most {most} among so many scores")
@@ -91,7 +91,7 @@ def _winners(winners: object, most: int) -> int:
 class Contest(Race):
     """A race in which the noise is Gumbel, exponential or Laplace, prepared once for its scores."""
 
-    def __init__(self, scores: object, rate: Fraction, law: Law) -> None:
+    def __init__(self, scores: Scores, rate: Fraction, law: Law) -> None:
         named = cast(Law, choice(law, "law", ("gumbel", "exponential", "laplace")))
         super().__init__(scores, rate)
         self._law = named

@@ -21,6 +21,7 @@ Lanes where h > E / 4 have no lower bound and always stay in the race. U = 0 has
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -43,8 +44,11 @@ _FAR = 400
 _STEEP = 1200
 _ALLOWED = "a one-dimensional array of finite numbers (floats, integers or Fractions), with at least one entry"
 
+Scores = Sequence[Number] | NDArray[Any]
+"""One score for each candidate; of any size, and taken exactly."""
 
-def race(scores: object, rate: Number, *, size: Size = None) -> int | NDArray[np.int64]:
+
+def race(scores: Scores, rate: Number, *, size: Size = None) -> int | NDArray[np.int64]:
     """Return an index i with probability exactly proportional to exp(rate * scores[i]).
 
     Scores may be of any size: floats and integers are taken exactly, as are the Python integers and Fractions of
@@ -59,7 +63,7 @@ def race(scores: object, rate: Number, *, size: Size = None) -> int | NDArray[np
 class Race:
     """A race over given scores, prepared once: what each candidate's advantage is, exactly and in float64."""
 
-    def __init__(self, scores: object, rate: Fraction) -> None:
+    def __init__(self, scores: Scores, rate: Fraction) -> None:
         exact_scores = _read(scores)
         self._sign = -1 if rate < 0 else 1
         self._rate = abs(rate)
@@ -133,7 +137,7 @@ class Race:
         )
 
 
-def _read(scores: object) -> NDArray[Any]:
+def _read(scores: Scores) -> NDArray[Any]:
     """Return the scores as a float64, int64, uint64 or object array, refusing without quoting."""
     if isinstance(scores, (list, tuple)):
         scores = _array_of(scores)

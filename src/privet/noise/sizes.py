@@ -46,7 +46,7 @@ def sample(sampler: Sampler[_One], size: Size) -> _One | NDArray[Any]:
         raise_alone(BadParameter("size", size, "a number of draws that fits in memory"))
 
 
-def read_shape(size: object) -> tuple[int, ...]:
+def read_shape(size: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
     """Return the shape that an integer or a sequence of integers asks for."""
     allowed = f"None, or an integer or a tuple of integers of at least 0, {MOST_DRAWS} draws at most"
     sides = tuple(size) if isinstance(size, (tuple, list)) else (size,)
@@ -59,7 +59,7 @@ def read_shape(size: object) -> tuple[int, ...]:
     return shape
 
 
-def read_size(size: object) -> int:
+def read_size(size: int) -> int:
     """Return how many draws are asked for, where that is one number."""
     return whole(size, "size", most=MOST_DRAWS)
 

@@ -14,7 +14,7 @@ from privet.accounting.tradeoff import tradeoff
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.given import is_a
-from privet.core.numbers import open_probability, positive, whole
+from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.rounding import float_up
 
 from .canvas import COLOURS, Path, canvas, finish
@@ -31,7 +31,7 @@ _LARGEST = 1e6
 Events = Event | Mapping[str, Event]
 
 
-def plot_delta(events: Events, *, most: object = 5, path: Path | None = None) -> Figure:
+def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None) -> Figure:
     """Return delta as a function of epsilon, up to `most`, for one event or several by name."""
     top = float_up(positive(most, "most"))
     if top > _LARGEST:
@@ -61,7 +61,7 @@ def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
     return finish(figure, path)
 
 
-def plot_loss(event: Event, *, epsilon: object = 1, path: Path | None = None) -> Figure:
+def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None) -> Figure:
     """Return the distribution of the privacy loss, with the part beyond epsilon shaded."""
     at = float_up(positive(epsilon, "epsilon"))
     if at > _LARGEST:
@@ -82,7 +82,7 @@ def plot_loss(event: Event, *, epsilon: object = 1, path: Path | None = None) ->
     return finish(figure, path)
 
 
-def plot_composition(event: Event, *, times: object = 100, delta: object = 1e-6, path: Path | None = None) -> Figure:
+def plot_composition(event: Event, *, times: int = 100, delta: Number = 1e-6, path: Path | None = None) -> Figure:
     """Return epsilon against the number of repetitions, by every theorem that applies, on one picture."""
     most, allowed = whole(times, "times", least=2, most=10**6), open_probability(delta, "delta")
     counts = sorted({max(1, round(most * k / 24)) for k in range(25)})

@@ -206,7 +206,7 @@ class Frame:
         first = tuple((_own_name(one), self._over(one, parameter)) for one in unnamed)
         return (*first, *((name, self._over(one, f"named {name}")) for name, one in named.items()))
 
-    def _over(self, one: object, parameter: str) -> Expression:
+    def _over(self, one: str | Term, parameter: str) -> Expression:
         expression = constant(one) if isinstance(one, Term) else read(one, parameter)
         return substitute(expression, self._column)
 
@@ -294,7 +294,7 @@ class Result:
             return aggregated(self._source, self._asked)
         return refined(self._source, self._asked)
 
-    def _over(self, one: object, parameter: str) -> Expression:
+    def _over(self, one: str | Term, parameter: str) -> Expression:
         names = {name: expression for name, expression in self._asked.outputs if name is not None}
         return substitute(
             read(one, parameter), lambda part: names.get(part.name) if isinstance(part, ColumnRef) else None
@@ -310,13 +310,13 @@ def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None)
     return Frame(PrivateRows.of(name, schema, tables))
 
 
-def _condition(one: object, parameter: str = "conditions") -> Expression:
+def _condition(one: Term, parameter: str = "conditions") -> Expression:
     if not isinstance(one, Term):
         raise BadParameter(parameter, one, "a condition, such as col('age') > 65")
     return one.expression
 
 
-def _width(width: object) -> Any:
+def _width(width: Number | str | Mapping[str, Number | str]) -> Any:
     """Return how wide something may be: a number, a part such as "2%", or either by column."""
     if isinstance(width, Mapping):
         if not width:
@@ -333,7 +333,7 @@ def _width(width: object) -> Any:
 _PART = re.compile(r"\s*[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*%\s*")
 
 
-def _named_pairs(on: object) -> dict[str, str]:
+def _named_pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     if isinstance(on, str):
         return {on: on}
     if isinstance(on, Mapping) and all(isinstance(one, str) for pair in on.items() for one in pair):
@@ -365,7 +365,7 @@ def _over_both(
     return (substitute(where, lambda part: _column_of(columns, part.name) if isinstance(part, ColumnRef) else None),)
 
 
-def _own_name(one: object) -> str | None:
+def _own_name(one: str | Term) -> str | None:
     if isinstance(one, str):
         return one
     return one.expression.name if isinstance(one, Term) and isinstance(one.expression, ColumnRef) else None

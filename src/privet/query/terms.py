@@ -53,10 +53,10 @@ class Term:
     def __hash__(self) -> int:
         return hash(self.expression)
 
-    def _with(self, function: str, **others: object) -> Term:
+    def _with(self, function: str, **others: Constant) -> Term:
         return Term(call(function, self.expression, *(constant(other, name) for name, other in others.items())))
 
-    def _after(self, function: str, **others: object) -> Term:
+    def _after(self, function: str, **others: Constant) -> Term:
         return Term(call(function, *(constant(other, name) for name, other in others.items()), self.expression))
 
     def __add__(self, other: Constant) -> Term:
@@ -237,14 +237,14 @@ def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant 
     return Term(call("case", *first, *rest, constant(otherwise, "otherwise")))
 
 
-def read(of: object, parameter: str = "of") -> Expression:
+def read(of: str | Term, parameter: str = "of") -> Expression:
     """Return the expression of a term, or of a column given by name."""
     if isinstance(of, Term):
         return of.expression
     return ColumnRef(plain_text(of, parameter, "the name of a column, or a term such as col('age')", least=1))
 
 
-def constant(value: object, parameter: str = "value") -> Expression:
+def constant(value: Constant, parameter: str = "value") -> Expression:
     """Return a term's expression, or a constant: floats as the decimal that they print as."""
     if isinstance(value, Term):
         return value.expression
@@ -263,7 +263,7 @@ def constant(value: object, parameter: str = "value") -> Expression:
     return Literal(whole(value, parameter, least=1 - _INT64, most=_INT64 - 1))
 
 
-def positive_constant(value: object, parameter: str) -> object:
+def positive_constant(value: Constant, parameter: str) -> Constant:
     """Return a number above 0, as it was given, or a term."""
     if not isinstance(value, Term):
         positive(value, parameter)
@@ -277,11 +277,11 @@ def kept(where: Term | None) -> Expression | None:
     return None if where is None else where.expression
 
 
-def _digits(digits: object) -> object:
+def _digits(digits: int | Term) -> int | Term:
     return digits if isinstance(digits, Term) else whole(digits, "digits", least=-100, most=100)
 
 
-def _text(value: object, parameter: str) -> object:
+def _text(value: str | Term, parameter: str) -> str | Term:
     return value if isinstance(value, Term) else plain_text(value, parameter)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from privet.core.given import set_fields
 from privet.core.numbers import nonnegative
 from privet.core.rounding import MARGIN, float_up
 
@@ -54,7 +55,7 @@ class LaplacePair(Symmetric):
     ratio: float
 
     def __init__(self, ratio: float | Fraction) -> None:
-        object.__setattr__(self, "ratio", float_up(nonnegative(ratio, "ratio")))
+        set_fields(self, ratio=float_up(nonnegative(ratio, "ratio")))
 
     def forward(self, epsilon: Floats) -> Floats:
         return up(-np.expm1(np.minimum(epsilon - self.ratio, 0.0) / 2))
@@ -85,8 +86,7 @@ class GaussianPair(Symmetric):
     blur: float
 
     def __init__(self, mu: float | Fraction, blur: float | Fraction = 0.0) -> None:
-        object.__setattr__(self, "mu", float_up(nonnegative(mu, "mu")))
-        object.__setattr__(self, "blur", float_up(nonnegative(blur, "blur")))
+        set_fields(self, mu=float_up(nonnegative(mu, "mu")), blur=float_up(nonnegative(blur, "blur")))
 
     def forward(self, epsilon: Floats) -> Floats:
         if not self.blur:

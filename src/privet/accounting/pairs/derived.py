@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from privet.core.given import set_fields
 from privet.core.numbers import nonnegative, open_probability, probability
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up
@@ -43,7 +44,7 @@ class BoundedRangePair(Symmetric):
     epsilon: float
 
     def __init__(self, epsilon: float | Fraction) -> None:
-        object.__setattr__(self, "epsilon", float_up(nonnegative(epsilon, "epsilon")))
+        set_fields(self, epsilon=float_up(nonnegative(epsilon, "epsilon")))
 
     def forward(self, epsilon: Floats) -> Floats:
         if self.epsilon == 0:
@@ -72,7 +73,7 @@ class ProfilePair(Symmetric):
     rho: float
 
     def __init__(self, rho: float | Fraction) -> None:
-        object.__setattr__(self, "rho", float_up(nonnegative(rho, "rho")))
+        set_fields(self, rho=float_up(nonnegative(rho, "rho")))
 
     def forward(self, epsilon: Floats) -> Floats:
         if self.rho == 0:
@@ -108,8 +109,7 @@ class FailedPair:
     delta: float
 
     def __init__(self, inner: Pair, delta: float | Fraction) -> None:
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "delta", float_up(probability(delta, "delta")))
+        set_fields(self, inner=inner, delta=float_up(probability(delta, "delta")))
 
     @property
     def symmetric(self) -> bool:
@@ -179,8 +179,7 @@ class SampledPair:
     rate: Fraction
 
     def __init__(self, inner: Pair, rate: float | Fraction) -> None:
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "rate", Fraction(1) if rate == 1 else open_probability(rate, "rate"))
+        set_fields(self, inner=inner, rate=Fraction(1) if rate == 1 else open_probability(rate, "rate"))
 
     def forward(self, epsilon: Floats) -> Floats:
         if self.rate == 1:

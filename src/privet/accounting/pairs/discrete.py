@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privet.core.errors import BadParameter
+from privet.core.given import set_fields
 from privet.core.numbers import nonnegative, positive, probability, whole
 from privet.core.rounding import float_down, float_up, sqrt_down
 
@@ -40,8 +41,7 @@ class ApproximatePair(Symmetric):
     delta: float
 
     def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0.0) -> None:
-        object.__setattr__(self, "epsilon", float_up(nonnegative(epsilon, "epsilon")))
-        object.__setattr__(self, "delta", float_up(probability(delta, "delta")))
+        set_fields(self, epsilon=float_up(nonnegative(epsilon, "epsilon")), delta=float_up(probability(delta, "delta")))
 
     def forward(self, epsilon: Floats) -> Floats:
         response = _atom(epsilon, 1 / (1 + math.exp(-self.epsilon)), self.epsilon)
@@ -84,9 +84,7 @@ class KaryResponsePair(Symmetric):
     k: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", probability(self.p, "p"))
-        object.__setattr__(self, "q", positive(self.q, "q"))
-        object.__setattr__(self, "k", whole(self.k, "k", least=2))
+        set_fields(self, p=probability(self.p, "p"), q=positive(self.q, "q"), k=whole(self.k, "k", least=2))
         if self.p + (self.k - 1) * self.q != 1 or self.p < self.q:
             raise BadParameter("p", self.p, "1 - (k - 1) q, and at least q")
 
@@ -119,8 +117,7 @@ class FinitePair:
         for name, weights in (("p", first), ("q", second)):
             if sum(weights) != 1:
                 raise BadParameter(name, sum(weights), "probabilities that sum to exactly 1; pass Fractions")
-        object.__setattr__(self, "p", first)
-        object.__setattr__(self, "q", second)
+        set_fields(self, p=first, q=second)
 
     def forward(self, epsilon: Floats) -> Floats:
         return _finite(epsilon, self.p, self.q)
@@ -204,8 +201,7 @@ class DiscreteLaplacePair(Symmetric):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
-        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+        set_fields(self, steps=whole(self.steps, "steps"), scale=positive(self.scale, "scale"))
 
     def forward(self, epsilon: Floats) -> Floats:
         scale = float(self.scale)
@@ -237,8 +233,7 @@ class DiscreteGaussianPair(Symmetric):
     sigma_squared: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
-        object.__setattr__(self, "sigma_squared", positive(self.sigma_squared, "sigma_squared"))
+        set_fields(self, steps=whole(self.steps, "steps"), sigma_squared=positive(self.sigma_squared, "sigma_squared"))
 
     def forward(self, epsilon: Floats) -> Floats:
         if self.steps == 0:

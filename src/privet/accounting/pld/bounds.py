@@ -12,7 +12,7 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.event import Event
-from privet.core.numbers import failure_probability, nonnegative, positive
+from privet.core.numbers import Number, failure_probability, nonnegative, positive
 from privet.core.pair import Pair
 from privet.core.rounding import float_down, float_up
 
@@ -209,7 +209,7 @@ class LossBracket:
         return Bounds(min(below, above), above)
 
 
-def epsilon_bounds(event: Event, delta: float | Fraction) -> Bounds:
+def epsilon_bounds(event: Event, delta: Number) -> Bounds:
     """Return the least epsilon at which the event is (epsilon, delta)-DP, between bounds that are usually within 0.05%.
 
     Guarantee: the event is (upper, delta)-DP, for both orders of neighbours. `upper` never exceeds the sum of pure
@@ -220,7 +220,7 @@ def epsilon_bounds(event: Event, delta: float | Fraction) -> Bounds:
     return _epsilon(event, delta, TOLERANCE, tight=True)
 
 
-def pld_epsilon(event: Event, delta: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
+def pld_epsilon(event: Event, delta: Number, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `epsilon_bounds`, without the work of computing the lower one.
 
     `tolerance` is the part of epsilon that the lattice may add, by estimate; time grows with its inverse square root.
@@ -230,7 +230,7 @@ def pld_epsilon(event: Event, delta: float | Fraction, *, tolerance: float = TOL
     return _epsilon(event, delta, tolerance, tight=False).upper
 
 
-def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
+def delta_bounds(event: Event, epsilon: Number) -> Bounds:
     """Return the least delta at which the event is (epsilon, delta)-DP, between bounds.
 
     Guarantee: the event is (epsilon, upper)-DP, for both orders of neighbours.
@@ -239,7 +239,7 @@ def delta_bounds(event: Event, epsilon: float | Fraction) -> Bounds:
     return _delta(event, epsilon, TOLERANCE, tight=True)
 
 
-def pld_delta(event: Event, epsilon: float | Fraction, *, tolerance: float = TOLERANCE) -> float:
+def pld_delta(event: Event, epsilon: Number, *, tolerance: float = TOLERANCE) -> float:
     """Return the upper end of `delta_bounds`, without the work of computing the lower one.
 
     Guarantee: as `delta_bounds`, whatever the tolerance.
@@ -247,7 +247,7 @@ def pld_delta(event: Event, epsilon: float | Fraction, *, tolerance: float = TOL
     return _delta(event, epsilon, tolerance, tight=False).upper
 
 
-def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> LossBracket:
+def loss_distribution(event: Event, *, step: Number | None = None) -> LossBracket:
     """Return the whole privacy loss distribution of an event, bracketed, with its error terms beside the masses.
 
     For one number, `epsilon_bounds` and `delta_bounds` are sharper: they aim the computation at the tail in question.
@@ -280,7 +280,7 @@ def loss_distribution(event: Event, *, step: float | Fraction | None = None) -> 
     return LossBracket(made[0], made[1])
 
 
-def _epsilon(event: Event, delta: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
+def _epsilon(event: Event, delta: Number, tolerance: float, *, tight: bool) -> Bounds:
     allowed = failure_probability(delta)
     positive(tolerance, "tolerance")
     gathered = gather(event)
@@ -301,7 +301,7 @@ def _epsilon(event: Event, delta: float | Fraction, tolerance: float, *, tight: 
     return Bounds(min(found), found.upper)
 
 
-def _delta(event: Event, epsilon: float | Fraction, tolerance: float, *, tight: bool) -> Bounds:
+def _delta(event: Event, epsilon: Number, tolerance: float, *, tight: bool) -> Bounds:
     exact = nonnegative(epsilon, "epsilon")
     positive(tolerance, "tolerance")
     gathered, at = gather(event), -float_up(-exact)

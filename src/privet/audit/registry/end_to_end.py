@@ -337,7 +337,7 @@ class DoublesCheck:
 
     name: str
     draw: Callable[[], Draw]
-    claimed: object
+    claimed: Any
     given: Callable[[float], Any] = float
     samples: int = 20_000
 
