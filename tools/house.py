@@ -129,7 +129,7 @@ def public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
     """Yield every public function, constructor and method, by its public name."""
     for package in PACKAGES:
         module = importlib.import_module(package)
-        for name in module.__all__:
+        for name in getattr(module, "_HOME", module.__all__):
             value = getattr(module, name)
             if isinstance(value, types.FunctionType):
                 yield f"{package}.{name}", value

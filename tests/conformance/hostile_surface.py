@@ -94,14 +94,18 @@ def names() -> dict[int, tuple[str, Any]]:
     """Return every public object by identity, with the first name under which it is public."""
     found: dict[int, tuple[str, Any]] = {}
     listed = sorted(set(documented()))
-    modules = {"privet", *(f"privet.{name}" for name in privet.__all__ if name not in privet._HOME)}
+    modules = {"privet", *(f"privet.{name}" for name, home in privet._HOME.items() if name == home)}
     modules |= {module for module, _ in listed if module.count(".") == 1}
-    every = [(module, name) for module in sorted(modules) for name in getattr(_module(module), "__all__", ())]
+    every = [(module, name) for module in sorted(modules) for name in _listed(_module(module))]
     for module, name in [*every, *listed]:
         value = getattr(_module(module), name)
         if not inspect.ismodule(value) and (getattr(value, "__module__", "") or "").startswith("privet"):
             found.setdefault(id(value), (f"{module}.{name}", value))
     return found
+
+
+def _listed(module: Any) -> list[str]:
+    return sorted(module._HOME) if module is privet else list(getattr(module, "__all__", ()))
 
 
 def _module(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import logging
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def test_reading_an_error_loads_no_heavy_package() -> None:
     assert run(*program) == "[]"
 
 
-@pytest.mark.parametrize("name", privet.__all__)
+@pytest.mark.parametrize("name", sorted(privet._HOME))
 def test_every_public_name_is_found_and_listed(name: str) -> None:
     assert getattr(privet, name) is not None
     assert name in dir(privet)
@@ -53,10 +54,23 @@ def test_a_name_that_is_not_public_is_refused_by_name() -> None:
 
 
 def test_a_type_checker_sees_every_public_name() -> None:
-    tree = ast.parse(Path(privet.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(privet.__all__)
+    tree = ast.parse(Path(privet.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.name: node.module or alias.name for node in imports for alias in node.names}
+    assert seen == privet._HOME
+    listed = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(listed) == privet.__all__
+    outside = {alias.asname for node in imports for alias in node.names if alias.name not in privet.__all__}
+    assert outside == {"open", "sum"}
+
+
+def test_a_star_import_hides_no_builtin() -> None:
+    names: dict[str, object] = {}
+    exec("from privet import *", names)
+    hidden = set(names) & set(dir(builtins)) - {"__builtins__", "__name__", "__doc__"}
+    assert not hidden
+    assert privet.sum is not sum
+    assert privet.open is not open
 
 
 def test_the_names_are_kept_in_order_and_once() -> None:
