@@ -35,19 +35,21 @@ def make(charges: int, costs: int) -> Any:
     from privet.core.budget import Approximate
     from privet.ledger.codec import write_event, write_plain
     from privet.ledger.entries import Answered, Charged
-    from privet.ledger.sqlite.durable import SqliteLedger
+    from privet.ledger.sqlite.store import SqliteLedger
 
     folder = tempfile.TemporaryDirectory()
     cap = Approximate(epsilon=100, delta=DELTA)
     ledger = SqliteLedger(Path(folder.name) / "ledger", cap, analysts={"ana": cap})
     ledger.folder = folder  # type: ignore[attr-defined]  # which lasts as long as the ledger does
     released = write_plain(ANSWER)
-    with ledger._writing() as page:  # in one transaction, or making it would take minutes of waiting for the disk
+    with (
+        ledger._history.writing() as history
+    ):  # in one transaction, or making it would take minutes of waiting for the disk
         for index in range(charges):
             event = event_of(index % costs)
-            paid = page.state.whole.price(event), page.state.accounts["ana"].price(event)
+            paid = history.state.whole.price(event), history.state.accounts["ana"].price(event)
             charge = Charged("ana", f"{index:064d}", write_event(event), None, None, *paid, (("t", "1"),), TEXT)
-            page.append(Answered("ana", f"{index:064d}", page.append(charge), released))
+            history.append(Answered("ana", f"{index:064d}", history.append(charge), released))
     return ledger
 
 

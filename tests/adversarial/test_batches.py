@@ -19,7 +19,7 @@ from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import Laplace
 from privet.planner.batch import Batch
 from privet.release import release_all

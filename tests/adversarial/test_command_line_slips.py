@@ -19,7 +19,7 @@ from privet.core.schema import Table, integer
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 TOML = """
 [tables.visits]

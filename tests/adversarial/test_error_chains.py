@@ -23,7 +23,7 @@ from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import columns_at, inspect
 from privet.engines.duckdb.sources import DatabaseTable
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 SOURCE = Path(privet.__file__).parent
 PUBLIC = ("accounting", "cli", "plots", "query")

@@ -31,7 +31,7 @@ from privet.core.schema import Table, integer
 from privet.core.unit import Rows
 from privet.ledger.entries import Answered, Charged, write_time
 from privet.ledger.limits import utc_now
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
 
 ASKERS = 4
@@ -212,10 +212,10 @@ class Watch:
         with SqliteLedger(self.folder / "ledger", timeout=120, head=self.head) as ledger:
             ledger.verify()  # the chain, the total, one charge for each key, one answer for each question, each paid
             known = 0 if self.head is None else int(self.head.partition(":")[0])
-            with ledger._reading() as page:
-                self.head = str(page.state.head)
-                for number in range(known + 1, page.state.head.number + 1):
-                    self.add(page.read(number))
+            with ledger._history.reading() as history:
+                self.head = str(history.state.head)
+                for number in range(known + 1, history.state.head.number + 1):
+                    self.add(history.read(number))
             budget = ledger.budget_of()
         self.given = budget.epsilon if isinstance(budget, Pure) else Fraction(0)
         if Fraction(len(self.full), PORTION) > self.given:

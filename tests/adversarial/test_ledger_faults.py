@@ -21,8 +21,8 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
 from privet.ledger.sqlite import place
-from privet.ledger.sqlite.durable import SqliteLedger
 from privet.ledger.sqlite.place import mount_kind
+from privet.ledger.sqlite.store import SqliteLedger
 
 STEP = PureEvent(Fraction(1, 1000))
 
@@ -48,7 +48,7 @@ import os, sys
 from fractions import Fraction
 from privet.accounting.events import PureEvent
 from privet.core.errors import LedgerError
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 STEP = PureEvent(Fraction(1, 1000))
 path = sys.argv[1]
 """
@@ -164,17 +164,17 @@ def test_a_closed_ledger_grants_nothing(path: Path) -> None:
 
 
 def test_an_error_inside_a_charge_leaves_nothing_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privet.ledger.sqlite import pages
+    from privet.ledger.sqlite.transaction import SqliteTransaction
 
     with SqliteLedger(path) as ledger:
-        real = pages.Pages._insert
+        real = SqliteTransaction.insert
 
-        def interrupted(self: pages.Pages, *arguments: object) -> None:
+        def interrupted(self: SqliteTransaction, *arguments: object) -> None:
             real(self, *arguments)  # type: ignore[arg-type]
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(pages.Pages, "_insert", interrupted)
+            patch.setattr(SqliteTransaction, "insert", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 ledger.charge(STEP, "plan", account="ana")
         assert ledger.history() == ()

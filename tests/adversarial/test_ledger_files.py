@@ -24,7 +24,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 TENTH = PureEvent(Fraction(1, 10))
 
@@ -36,7 +36,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import PrivetError
 from privet.ledger import sqlite
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 TENTH = PureEvent(Fraction(1, 10))
 name, path, *head = sys.argv[1:]
@@ -60,8 +60,8 @@ def meanwhile(when):
             return self.real.execute(statement, *values)
         def __getattr__(self, name):
             return getattr(self.real, name)
-    ledger._connected()
-    ledger._connection = Between(ledger._connection)
+    ledger._sqlite._connected()
+    ledger._sqlite._connection = Between(ledger._sqlite._connection)
 
 print("ready", flush=True)
 for index, line in enumerate(iter(sys.stdin.readline, "")):
@@ -254,16 +254,16 @@ def test_a_log_that_is_removed_in_the_middle_of_a_charge_frees_nothing(path: Pat
 
 def test_nothing_is_committed_to_a_log_that_was_taken_away(path: Path) -> None:
     with SqliteLedger(path) as ledger:
-        connection = ledger._connected()
+        connection = ledger._sqlite._connected()
         said: list[str] = []
         connection.set_trace_callback(said.append)
-        real = ledger._clock
+        real = ledger._history._clock
 
         def meanwhile() -> datetime.datetime:
             delete(path, "-wal", "-shm")
             return real()
 
-        ledger._clock = meanwhile
+        ledger._history._clock = meanwhile
         with pytest.raises(LedgerError, match="while it was open"):
             ledger.limit(None, reason="r")
         assert any(words.startswith("INSERT INTO entries") for words in said)
@@ -285,7 +285,7 @@ def test_a_charge_is_in_the_file_itself_when_its_receipt_is_returned(path: Path)
 
 def test_a_reader_does_not_keep_charges_from_the_file_for_longer_than_it_reads(path: Path) -> None:
     with SqliteLedger(path) as ledger, SqliteLedger(path) as other:
-        with other._reading():
+        with other._history.reading():
             ledger.charge(TENTH, "while another reads", account="ana")
             time.sleep(0.1)
         alone = path.parent / "alone"
@@ -298,7 +298,7 @@ def test_a_reader_does_not_keep_charges_from_the_file_for_longer_than_it_reads(p
 def test_a_ledger_whose_log_was_taken_away_writes_nothing_back_when_it_is_closed(path: Path, start: Start) -> None:
     """Its old pages would take the place of what others have written since."""
     one, reader = SqliteLedger(path), SqliteLedger(path)
-    with suppress(LedgerError), reader._reading():  # so that a charge stays in the log
+    with suppress(LedgerError), reader._history.reading():  # so that a charge stays in the log
         one.charge(TENTH, "one", account="ana")
         delete(path, "-wal", "-shm")
     two = subprocess.run(
@@ -306,7 +306,7 @@ def test_a_ledger_whose_log_was_taken_away_writes_nothing_back_when_it_is_closed
             sys.executable,
             "-c",
             "import sys\nfrom fractions import Fraction\nfrom privet.accounting.events import PureEvent\n"
-            "from privet.ledger.sqlite.durable import SqliteLedger\nledger = SqliteLedger(sys.argv[1])\n"
+            "from privet.ledger.sqlite.store import SqliteLedger\nledger = SqliteLedger(sys.argv[1])\n"
             "for index in range(3):\n    ledger.charge(PureEvent(Fraction(1, 10)), f'two {index}', account='ana')\n"
             "print(ledger.head())\nledger.close()\n",
             str(path),

@@ -14,7 +14,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 TENTH = PureEvent(Fraction(1, 10))
 

@@ -18,10 +18,10 @@ from privet.accounting.events import ApproximateEvent, PureEvent, ZcdpEvent
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import PrivetError, RequestError
 from privet.core.event import Event
+from privet.ledger import history as histories
 from privet.ledger.entries import Limited, write_time
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite import pages
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 AMOUNTS = [
     Fraction(10) ** 309,
@@ -141,9 +141,9 @@ def test_a_ledger_in_which_an_earlier_version_wrote_such_a_limit_is_shown_and_ca
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with SqliteLedger(tmp_path / "ledger", Pure(epsilon=1)) as ledger, monkeypatch.context() as earlier:
-        earlier.setattr(pages, "check_shown", lambda *_: None)
-        with ledger._writing() as page:
-            page.append(Limited(Pure(epsilon=Fraction(10) ** 309), "r"))
+        earlier.setattr(histories, "check_shown", lambda *_: None)
+        with ledger._history.writing() as history:
+            history.append(Limited(Pure(epsilon=Fraction(10) ** 309), "r"))
     check_all_is_shown(tmp_path / "ledger")
     shown = CliRunner().invoke(
         cli.main, ["ledger", "limit", "--none", "--reason", "r", "--ledger", str(tmp_path / "ledger")]

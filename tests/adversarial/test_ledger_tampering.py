@@ -19,9 +19,9 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, RequestError
+from privet.ledger import history as histories
 from privet.ledger.chain import GENESIS, canonical, link
-from privet.ledger.sqlite import pages, proof
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.ledger.state import rules_only
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
@@ -36,8 +36,8 @@ def small_ledger(path: Path) -> Path:
         ledger.clear("a", reason="r")
         ledger.limit(None, reason="r")
         ledger.reschedule(datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC), reason="r", account="a")
-        with ledger._writing() as page:
-            pages.write_cache(page._connection, page.state)
+        with ledger._history.writing() as history:
+            histories.write_cache(history.transaction, history.state)
     return ledger.path
 
 
@@ -270,18 +270,18 @@ def test_an_entry_filed_under_what_it_is_not_about_frees_nothing(tmp_path: Path,
 
 def test_a_false_balance_in_the_cache_is_found(tmp_path: Path) -> None:
     path = small_ledger(tmp_path / "ledger")
-    with SqliteLedger(path) as ledger, ledger._writing() as page:
-        nothing_spent = replace(page.state, dataset=rules_only(page.rules()).whole)
-        pages.write_cache(page._connection, nothing_spent)
+    with SqliteLedger(path) as ledger, ledger._history.writing() as history:
+        nothing_spent = replace(history.state, dataset=rules_only(history.rules()).whole)
+        histories.write_cache(history.transaction, nothing_spent)
     assert seen(path) is None
 
 
 def forge_cache(path: Path) -> None:
     """Write a balance in which nothing was spent into the cache, with the checksum that fits."""
-    with SqliteLedger(path) as ledger, ledger._writing() as page:
-        clean = rules_only(page.rules())
-        spent_nothing = replace(page.state, dataset=clean.whole, accounts=clean.accounts, failures={})
-        pages.write_cache(page._connection, spent_nothing)
+    with SqliteLedger(path) as ledger, ledger._history.writing() as history:
+        clean = rules_only(history.rules())
+        spent_nothing = replace(history.state, dataset=clean.whole, accounts=clean.accounts, failures={})
+        histories.write_cache(history.transaction, spent_nothing)
 
 
 def full_ledger(path: Path) -> tuple[Path, str]:
@@ -365,9 +365,9 @@ def test_the_history_is_replayed_once_in_a_process_for_one_ledger(
 ) -> None:
     path, head = full_ledger(tmp_path / "ledger")
     read: list[int] = []
-    real = proof.verify_pages
+    real = histories.verify_rows
     monkeypatch.setattr(
-        proof, "verify_pages", lambda *arguments, **options: (read.append(1), real(*arguments, **options))[1]
+        histories, "verify_rows", lambda *arguments, **options: (read.append(1), real(*arguments, **options))[1]
     )
     with SqliteLedger(path, head=head) as ledger:
         assert len(read) == 1

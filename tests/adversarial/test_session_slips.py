@@ -18,7 +18,7 @@ from privet.core.errors import BudgetError, BudgetExceeded, RequestError, Unknow
 from privet.core.rounding import float_down
 from privet.core.schema import PublicTable, Table, category, integer, text
 from privet.core.unit import Person
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.query.frame import col, count
 
 WARDS = ["births", "heart", "surgery"]

@@ -34,7 +34,7 @@ from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
 from privet.planner.batch import Batch
 from privet.planner.plan import Plan

@@ -38,7 +38,7 @@ from privet.core.records import Receipt
 from privet.ledger.chain import canonical
 from privet.ledger.codec import EVENTS, read_event, write_event
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,
@@ -48,6 +48,10 @@ from privet.mechanisms import (
     LaplaceEvent,
     ResponseEvent,
 )
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from jsonlines_ledger import JsonLinesLedger
 
 HALF, THIRD, TINY = Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**17)
 DELTA = Fraction(1, 10**6)
@@ -74,15 +78,16 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "jsonlines"])
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Make]:
-    made: list[SqliteLedger] = []
+    made: list[Any] = []
 
     def build(budget: Any, **rules: Any) -> Any:
         rules.setdefault("clock", clock)
         if request.param == "memory":
             return MemoryLedger(budget, **rules)
-        made.append(SqliteLedger(tmp_path / f"{len(made)}.ledger", budget, **rules))
+        kind = SqliteLedger if request.param == "sqlite" else JsonLinesLedger
+        made.append(kind(tmp_path / f"{len(made)}.ledger", budget, **rules))
         return made[-1]
 
     yield build
@@ -712,7 +717,7 @@ class Interrupting(Clock):
 def test_no_charge_is_made_in_the_midst_of_another(make: Make) -> None:
     clock = Interrupting()
     ledger = make(Pure(epsilon=1), clock=clock)
-    other = ledger if isinstance(ledger, MemoryLedger) else SqliteLedger(ledger.path)
+    other = SqliteLedger(ledger.path) if isinstance(ledger, SqliteLedger) else ledger
     refused = []
 
     def charge_more() -> None:

@@ -14,7 +14,7 @@ from privet.core.errors import BudgetExceeded
 from privet.core.event import Event
 from privet.core.records import Receipt
 from privet.ledger.codec import EVENTS
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 LEDGERS = Path(__file__).parent / "ledgers"
 HEAD = "39:9e06ffdfc3358d4b49ae4224f65346df0f44da0c926934ee806bdea6514978c7"

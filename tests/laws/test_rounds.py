@@ -32,7 +32,7 @@ from privet.core.schema import Contribution, Table, category, integer, number, t
 from privet.core.unit import Person, Rows, Unit
 from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.planner.plan import Limit, Plan
 from privet.planner.rounds import MOST_ROUNDS
 from privet.planner.target import achieved

@@ -131,25 +131,19 @@ MUTANTS: list[Mutant] = [
         ("{*config.analysts[analyst].tables, *config.public}", "config.tables"),
     ),
     *of(
-        "config.sessions:open_ledger",
+        "config.ledgers:_opened",
         "unit/config/test_sessions.py",
         (
-            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
-            "rules.budget for name, analyst in config.analysts.items()}, "
-            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share, "
-            "head=config.ledger.head)",
-            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
-            "rules.budget for name, analyst in config.analysts.items()}, expires=rules.expires, "
-            "keys_share=rules.keys_share, head=config.ledger.head)",
+            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
+            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, expires=rules.expires, "
+            "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
         ),
         (
-            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
-            "rules.budget for name, analyst in config.analysts.items()}, "
-            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share, "
-            "head=config.ledger.head)",
-            "SqliteLedger(config.ledger.path, rules.budget, analysts={name: analyst.budget or "
-            "rules.budget for name, analyst in config.analysts.items()}, "
-            "per_query=rules.per_query, expires=rules.expires, keys_share=rules.keys_share)",
+            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
+            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "keys_share=rules.keys_share, **accounts)",
         ),
     ),
     *of(

@@ -13,6 +13,7 @@ FOLDER = "adversarial/test_ledger_folder.py"
 SPENT_TWICE = f"{IDENTITY}::test_two_processes_never_spend_one_budget_twice_whatever_happens_to_its_files"
 IN_THE_MIDDLE = f"{IDENTITY}::test_a_log_that_is_removed_in_the_middle_of_a_charge_frees_nothing"
 ACCOUNTS = "unit/ledger/test_accounts.py"
+STORES = "conformance/test_stores.py"
 SESSIONS = "unit/ledger/test_session_with_ledger.py"
 
 MUTANTS: list[Mutant] = [
@@ -30,13 +31,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.bookkeeping:Bookkeeping.store",
         f"{RULES} {TAMPERING}",
-        ("page.answer_to(receipt.digest)", "None"),
+        ("history.answer_to(receipt.digest)", "None"),
     ),
     *of(
         "ledger.bookkeeping:_paid_for",
         f"{RULES} {TAMPERING}",
         (
-            "{name: number for name, number in last.items() if not _failed(page, number, name)}",
+            "{name: number for name, number in last.items() if not _failed(history, number, name)}",
             "{name: number for name, number in last.items()}",
         ),
     ),
@@ -58,7 +59,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.bookkeeping:_of_one_cost",
         f"{RULES} {TAMPERING}",
-        ("_charge(page, number).event_data != event_data", "False"),
+        ("_charge(history, number).event_data != event_data", "False"),
     ),
     *of(
         "ledger.bookkeeping:_receipt",
@@ -138,7 +139,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.checks:Checks._repeats",
+        "ledger.fold:Checks._repeats",
         f"{ACCOUNTS} {TAMPERING}",
         (
             "self.charges.get(number, ())[1:] != (charge.digest, event, True)",
@@ -146,18 +147,18 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.checks:Checks.add",
+        "ledger.fold:Checks.add",
         f"{ACCOUNTS} {TAMPERING}",
         ("digest in self.answers", "False"),
         ("(charge.account, charge.key) in self.keys", "False"),
     ),
     *of(
-        "ledger.checks:Checks._priced",
+        "ledger.fold:Checks._priced",
         f"{ACCOUNTS} {TAMPERING}",
         ("not enough(payment.amounts, self._prices[name])", "False"),
     ),
     *of(
-        "ledger.checks:Checks._paid",
+        "ledger.fold:Checks._paid",
         f"{ACCOUNTS} {TAMPERING}",
         ("charge[0] != account", "False"),
     ),
@@ -191,19 +192,19 @@ MUTANTS: list[Mutant] = [
         ("not isinstance(value, str) or _NO_CHARACTER.search(value)", "not isinstance(value, str)"),
     ),
     *of(
-        "ledger.custody:Custody.top_up",
+        "ledger.admin:Administration.top_up",
         RULES,
         ("target.top_up(cap)", ""),
     ),
     *of(
-        "ledger.custody:Custody.open_account",
+        "ledger.admin:Administration.open_account",
         RULES,
-        ("page.state.check_under(cap.budget)", ""),
+        ("history.state.check_under(cap.budget)", ""),
     ),
     *of(
-        "ledger.custody:Custody.clear",
+        "ledger.admin:Administration.clear",
         RULES,
-        ("not page.state.failures.get(account)", "False"),
+        ("not history.state.failures.get(account)", "False"),
     ),
     *of(
         "ledger.codec:read_rational",
@@ -280,15 +281,15 @@ MUTANTS: list[Mutant] = [
         ("_DOMAIN + previous", "_DOMAIN"),
     ),
     *of(
-        "ledger.sqlite.pages:Pages.__init__",
+        "ledger.history:History.__init__",
         f"{TAMPERING} {FILES}",
         (
-            "state.head.number and head_at(connection, state.head.number) != state.head",
-            "state.head.number and head_at(connection, state.head.number) != state.head and False",
+            "state.head.number and self.head_at(state.head.number) != state.head",
+            "state.head.number and self.head_at(state.head.number) != state.head and False",
         ),
     ),
     *of(
-        "ledger.sqlite.pages:verify_pages",
+        "ledger.history:verify_rows",
         f"{TAMPERING} {FILES}",
         ("checks.add(written, replay.rules)", ""),
         ("state.check_spent()", ""),
@@ -299,43 +300,43 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.sqlite.pages:_restored",
+        "ledger.history:_restored",
         f"{TAMPERING} {FILES}",
         ("_checksum(text, body, *bodies) != checksum", "False"),
     ),
     *of(
-        "ledger.sqlite.pages:write_cache",
+        "ledger.history:write_cache",
         f"{TAMPERING} {FILES}",
-        ("_checksum(head, body, *rules_up_to(connection, state.head.number))", "b''"),
+        ("_checksum(head, body, *transaction.rules_up_to(state.head.number))", "b''"),
     ),
     *of(
-        "ledger.sqlite.pages:Pages.add_lines",
+        "ledger.history:History.add_lines",
         f"{TAMPERING} {FILES}",
         ("met or head == pinned", "True"),
     ),
     *of(
-        "ledger.sqlite.pages:Pages.read",
+        "ledger.history:History.read",
         f"{TAMPERING} {FILES}",
-        ("follow(head, *row)", "Head(number, row[2])"),
+        ("follow(head, row.number, row.body, row.hash)", "Head(number, row.hash)"),
     ),
     *of(
-        "ledger.sqlite.pages:read_version",
+        "ledger.sqlite.transaction:read_version",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("application != APPLICATION", "False"),
         ("version > VERSION", "False"),
     ),
     *of(
-        "ledger.sqlite.pages:check_guards",
+        "ledger.sqlite.transaction:check_guards",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("_tables(connection) != _expected()", "False"),
     ),
     *of(
-        "ledger.sqlite.pages:check_tables",
+        "ledger.sqlite.transaction:check_tables",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ('sound != "ok"', "False"),
     ),
     *of(
-        "ledger.sqlite.pages:",
+        "ledger.sqlite.transaction:",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         (
             '"CREATE TRIGGER entries_are_never_changed BEFORE UPDATE ON entries\\nBEGIN SELECT '
@@ -356,7 +357,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.sqlite.pages:migrate",
+        "ledger.sqlite.transaction:migrate",
         f"{TAMPERING} {FILES} golden/test_old_ledgers.py",
         ("range(read_version(connection), VERSION)", "()"),
     ),
@@ -400,39 +401,42 @@ MUTANTS: list[Mutant] = [
         ("len(point) >= len(best)", "not best"),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._check_head",
+        "ledger.history:StoredHistory.pin",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("not proof.holds(pinned)", "False"),
-        ("remember(file, proof)", ""),
-        ("Pages(connection, self._clock, proof.state, hashes)", "Pages(connection, self._clock, None)"),
+        ("remember(identity, proof)", ""),
+        (
+            "History(transaction, self._clock, proof.state, hashes)",
+            "History(transaction, self._clock, None)",
+        ),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger.verify",
+        "ledger.history:StoredHistory.verify",
         f"{FAULTS} {FILES} {TAMPERING}",
-        ("schema.check_tables(connection)", ""),
+        ("transaction.check()", ""),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._opened",
+        "ledger.sqlite.store:SqliteStore._opened",
         f"{FAULTS} {FILES} {TAMPERING}",
         ("schema.check_guards(connection)", ""),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._transaction",
+        "ledger.sqlite.store:SqliteStore._transaction",
         IDENTITY,
         ("check_same(self.path, self._identity)", ""),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._writing",
+        "ledger.sqlite.store:SqliteStore.writing",
         IDENTITY,
         ("write_back(connection, self._timeout)", ""),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._let_go",
+        "ledger.sqlite.store:SqliteStore._let_go",
         IDENTITY,
         ("abandon(connection)", "connection.close()"),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._tidied",
+        "ledger.sqlite.store:SqliteStore._tidied",
         IDENTITY,
         ("time.monotonic() - began > LONG_LOOK", "False"),
     ),
@@ -479,33 +483,33 @@ MUTANTS: list[Mutant] = [
         ("fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass"),
     ),
     *of(
-        "ledger.sqlite.durable:SqliteLedger._writing",
+        "ledger.sqlite.store:SqliteStore.writing",
         IN_THE_MIDDLE,
         ("alone.enter_context(charging_alone(self.path.parent, self._timeout))", ""),
     ),
     *of(
-        "ledger.sqlite.pages:Pages._is_proven",
+        "ledger.history:History._is_proven",
         TAMPERING,
         ("self._proven[32 * (head.number - 1) : 32 * head.number] == head.hash", "True"),
     ),
     *of(
-        "ledger.sqlite.proof:Proof.holds",
+        "ledger.history:Proof.holds",
         TAMPERING,
         ("self.hashes[32 * (head.number - 1) : 32 * head.number] == head.hash", "self.hashes[:32] != b''"),
     ),
     *of(
-        "ledger.sqlite.proof:prove",
+        "ledger.history:prove",
         TAMPERING,
         (
-            "known is not None and last is not None and head_at(connection, last.number) == last",
+            "known is not None and last is not None and transaction.hash_at(last.number) == last.hash",
             "known is not None and last is not None",
         ),
     ),
     *of(
-        "ledger.shown:check_shown",
+        "ledger.history:check_shown",
         "adversarial/test_ledger_shown.py",
         ("not whole", "False"),
-        ("whole = whole and _told(state, written)", "pass"),
+        ("whole = whole and _can_be_shown(state, written)", "pass"),
     ),
     *of(
         "ledger.account:check_amounts",
@@ -569,19 +573,29 @@ MUTANTS: list[Mutant] = [
         ("cap not in (opened_with, now)", "False"),
     ),
     *of(
-        "ledger.sqlite.durable:_before_fork",
+        "ledger.sqlite.store:_before_fork",
         FILES,
         ("holder._let_go()", ""),
     ),
     *of(
-        "ledger.memory:MemoryLedger._writing",
+        "ledger.history:StoredHistory._opened",
         RULES,
-        ("with self._lock: yield self._page", "yield self._page"),
+        ("with self.store.lock: ...", "if True: ..."),
     ),
     *of(
-        "ledger.memory:_Pages.append",
+        "ledger.memory:MemoryStore._names",
         RULES,
-        ("self._keys[record.key, record.account] = written.number", "pass"),
+        ("found if key is None else found | {(kind, account, None, key)}", "found"),
+    ),
+    *of(
+        "ledger.memory:MemoryStore.writing",
+        STORES,
+        ("self._remove_after(count)", "pass"),
+    ),
+    *of(
+        "ledger.history:verify_rows",
+        STORES,
+        ("known is not None and known.head == head and not known.agrees(replay.state)", "False"),
     ),
     *of(
         "execution.executor:run_plan",

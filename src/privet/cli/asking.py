@@ -32,9 +32,9 @@ from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
     from privet.answer import Answer
+    from privet.core.ports import LedgerAdmin
     from privet.core.schema import Contribution
     from privet.execution.request import AskOptions
-    from privet.ledger.bookkeeping import Bookkeeping
     from privet.planner.batch import Batch
     from privet.planner.plan import Plan
     from privet.session import Session
@@ -99,7 +99,7 @@ class OpenedSession:
     """A privet.toml at work: its session and its ledger."""
 
     session: Session
-    ledger: Bookkeeping
+    ledger: LedgerAdmin
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,12 +174,12 @@ def opened(config: Path, analyst: str | None) -> Iterator[OpenedSession]:
     """Open what a privet.toml declares, for one of its analysts."""
     from privet.config.sessions import open as open_session
     from privet.core.errors import InvariantError
-    from privet.ledger.bookkeeping import Bookkeeping
+    from privet.core.ports import LedgerAdmin
 
     with open_session(config, analyst) as session:
         ledger = session.ledger
-        if not isinstance(ledger, Bookkeeping):
-            raise InvariantError("a privet.toml was opened with a ledger that tells no balances")
+        if not isinstance(ledger, LedgerAdmin):
+            raise InvariantError("a privet.toml was opened with a ledger that reports no balances")
         yield OpenedSession(session, ledger)
 
 

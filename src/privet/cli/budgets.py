@@ -11,7 +11,7 @@ from .screen import json_option, print_json, print_table, print_text, printable
 from .targets import analyst_option, config_option, declared_ledger, ledger_option
 
 if TYPE_CHECKING:
-    from privet.ledger.state import Balance
+    from privet.core.ports import AccountBalance
 
 _BAR = 12
 
@@ -69,7 +69,7 @@ def percent(share: float) -> str:
     return f"{min(math.ceil(share * 1000) / 10, 100):.3g}%"
 
 
-def amount(balance: Balance) -> str:
+def amount(balance: AccountBalance) -> str:
     """Return a budget in a few signs."""
     from privet.core.budget import Approximate, Pure, Zcdp
 
@@ -82,7 +82,7 @@ def amount(balance: Balance) -> str:
             return f"rho {float(rho):.6g}"
 
 
-def _row(one: Balance) -> tuple[str, ...]:
+def _row(one: AccountBalance) -> tuple[str, ...]:
     ends = "" if one.expires is None else f" until {one.expires:%Y-%m-%d %H:%M} UTC"
     state = one.state if one.expired else f"{one.state}{ends}"
     return (

@@ -34,7 +34,8 @@ def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: boo
       privet check --config hospital/privet.toml --fingerprint --key my.key
     """
     from privet.config import read_config
-    from privet.config.checking import BadSources, check_ledger, check_sources
+    from privet.config.checking import BadSources, check_sources
+    from privet.config.ledgers import check_ledger
 
     declared = read_config(config)
     check_ledger(declared)

@@ -27,26 +27,26 @@ from .targets import config_option, existing_ledger, ledger_command, ledger_opti
 
 if TYPE_CHECKING:
     from privet.core.budget import Budget
-    from privet.ledger.entries import Written
+    from privet.core.ports import LedgerEntry
 
 
 # An entry of a ledger in a few words.
 
 
-def listed(one: Written) -> dict[str, Any]:
+def listed(one: LedgerEntry) -> dict[str, Any]:
     """Return an entry as a list of entries shows it."""
-    from privet.ledger.entries import kind_of, write_time
+    from privet.ledger.entries import write_time
 
     return {
         "entry": one.number,
         "time": write_time(one.time),
-        "kind": kind_of(one.record),
-        "account": getattr(one.record, "account", None),
+        "kind": one.kind,
+        "account": one.account,
         "what": _what(one),
     }
 
 
-def _what(one: Written) -> str:
+def _what(one: LedgerEntry) -> str:
     """Return in a few words what an entry is about."""
     from privet.ledger.entries import (
         AccountOpened,
@@ -299,14 +299,14 @@ def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> 
     Example:
       privet ledger import ledger.jsonl --ledger restored.ledger --head 12:9f3c...
     """
+    from privet.config.ledgers import restore_ledger
     from privet.core.errors import RequestError
-    from privet.ledger.sqlite.durable import SqliteLedger
 
     try:
         lines = [line for line in source.read().splitlines() if line.strip()]
     except UnicodeDecodeError:
         raise RequestError("the lines are not text in UTF-8, so they are no exported ledger") from None
-    with working("checking every line"), SqliteLedger.restore(ledger_path, lines, head=head) as ledger:
+    with working("checking every line"), restore_ledger(ledger_path, lines, head=head) as ledger:
         ledger.verify()
         last = ledger.head()
     if as_json:
@@ -380,13 +380,9 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
     Example:
       privet ledger show 4
     """
-    from privet.ledger.entries import write_entry
-
     with existing_ledger(config, ledger_path) as ledger:
         one = ledger.entry(number)
-    body = json.loads(write_entry(one.number, one.time, one.record))
-    if "facts" in body:
-        body["facts"] = json.loads(body["facts"])
+    body = one.to_dict()
     if as_json:
         print_json(body)
         return
@@ -412,7 +408,7 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bo
     """
     with existing_ledger(config, ledger_path) as ledger:
         if head is not None:
-            type(ledger)(ledger.path, head=head).close()
+            ledger.pin(head)
         with working("reading every entry"):
             ledger.verify()
         last = ledger.head()

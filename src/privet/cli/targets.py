@@ -19,7 +19,7 @@ from privet.core.errors import RequestError, UnknownName
 from .screen import json_option
 
 if TYPE_CHECKING:
-    from privet.ledger.sqlite.durable import SqliteLedger
+    from privet.core.ports import LedgerAdmin
 
 
 # Where a command finds what it works on: the ledger by its path, or everything by a privet.toml.
@@ -51,30 +51,18 @@ def ledger_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     return made
 
 
-def existing_ledger(config: Path, ledger_path: Path | None) -> SqliteLedger:
-    """Return a ledger that is there already, checked against the head that is pinned, if one is; none is made."""
-    from privet.ledger.sqlite.durable import SqliteLedger
+def existing_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
+    """Return a ledger that exists, checked against the head that is pinned, if one is; none is made."""
+    from privet.config import ledgers, read_config
 
-    if ledger_path is not None:
-        return SqliteLedger(ledger_path)
-    from privet.config import read_config
-    from privet.core.errors import RequestError
-    from privet.ledger.sqlite.place import locate
-
-    declared = read_config(config).ledger
-    if not locate(declared.path).exists():
-        raise RequestError(f"there is no ledger {str(declared.path)!r} yet: the first question about {config} makes it")
-    return SqliteLedger(declared.path, head=declared.head)
+    return ledgers.ledger_at(ledger_path) if ledger_path is not None else ledgers.existing_ledger(read_config(config))
 
 
-def declared_ledger(config: Path, ledger_path: Path | None) -> SqliteLedger:
-    """Return the ledger that a privet.toml declares, made if there is none; or one that is there, by its path."""
-    if ledger_path is not None:
-        return existing_ledger(config, ledger_path)
-    from privet.config import read_config
-    from privet.config.sessions import open_ledger
+def declared_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
+    """Return the ledger that a privet.toml declares, made if there is none; or one that exists, by its path."""
+    from privet.config import ledgers, read_config
 
-    return open_ledger(read_config(config))
+    return ledgers.ledger_at(ledger_path) if ledger_path is not None else ledgers.open_ledger(read_config(config))
 
 
 _EXAMPLE = "my_module:my_mechanism, or path/to/file.py:my_mechanism"

@@ -22,8 +22,6 @@ from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
 from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.sources import DatabaseTable, paths_at
-from privet.ledger.sqlite.durable import SqliteLedger
-from privet.ledger.sqlite.place import locate
 
 from .declared import Config, check_config
 from .sessions import open_engine
@@ -67,20 +65,6 @@ def check_sources(config: Config) -> Checked:
         except PrivetError as error:
             links = (str(error),)
     return Checked(problems, links, {name: one.undeclared for name, one in found.items()})
-
-
-def check_ledger(config: Config) -> None:
-    """Raise unless the ledger, where there is one, keeps to the file's rules and holds the head that is pinned."""
-    rules, place = config.rules, config.ledger
-    if locate(place.path).exists() or place.head is not None:
-        SqliteLedger(
-            place.path,
-            rules.budget,
-            per_query=rules.per_query,
-            expires=rules.expires,
-            keys_share=rules.keys_share,
-            head=place.head,
-        ).close()
 
 
 # A fingerprint of the data, for the custodian alone: has a table changed while its version says that it has not?

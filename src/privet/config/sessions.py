@@ -1,4 +1,4 @@
-"""Sessions and ledgers as a privet.toml declares them."""
+"""Sessions as a privet.toml declares them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Table
 from privet.core.unit import Link
 from privet.engines.duckdb.engine import DuckDB
-from privet.ledger.sqlite.durable import SqliteLedger
 from privet.session import Session
 
 from .declared import Config
+from .ledgers import open_ledger
 from .reading import read_config
 from .tables import views_about
 
@@ -75,24 +75,6 @@ def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
             waiting.append(unit.to)
         found.add(name)
     return {name: table for name, table in config.tables.items() if name in found}
-
-
-def open_ledger(config: Config) -> SqliteLedger:
-    """Return the ledger of a privet.toml, made if there is none, with the rules and the accounts of the file.
-
-    A ledger keeps the rules that it was made with: where the file says otherwise, it is refused. An analyst without a
-    budget of their own is capped by the data set's.
-    """
-    rules = config.rules
-    return SqliteLedger(
-        config.ledger.path,
-        rules.budget,
-        analysts={name: analyst.budget or rules.budget for name, analyst in config.analysts.items()},
-        per_query=rules.per_query,
-        expires=rules.expires,
-        keys_share=rules.keys_share,
-        head=config.ledger.head,
-    )
 
 
 def open_engine(config: Config, tables: Mapping[str, Table]) -> DuckDB:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from .budget import Budget
 from .event import Event
@@ -61,10 +63,10 @@ class Left(Protocol):
 
 @runtime_checkable
 class Ledger(Protocol):
-    """Where charges and answers are recorded. What it returned, it has recorded as durably as it ever will.
+    """What a session needs: charges and answers, each recorded before its method returns, as durably as it ever will.
 
-    Raises `BudgetError` where the budget says no, and `LedgerError` where nothing may be released because the record
-    cannot be kept or cannot be trusted.
+    Raises `BudgetError` where the budget does not allow a charge, and `LedgerError` where nothing may be released
+    because the record cannot be kept or cannot be trusted.
     """
 
     def charge(
@@ -81,7 +83,7 @@ class Ledger(Protocol):
         """Record an event and return the receipt, or record nothing and raise.
 
         The same `key` again returns the first receipt. A plan whose answer is stored is free to who paid for it, and
-        is charged to another account's own cap only. `text` and `facts` tell the plan, in words and as plain data.
+        is charged to another account's own cap only. `text` and `facts` describe the plan, in words and as plain data.
         """
 
     def store(self, receipt: Receipt, released: Plain) -> Plain:
@@ -92,9 +94,6 @@ class Ledger(Protocol):
 
     def fail(self, receipt: Receipt) -> None:
         """Record that the engine failed after a charge, which stands; three in a row freeze the account."""
-
-    def clear(self, account: str, *, reason: str) -> None:
-        """Let a frozen account spend again."""
 
     def admits(self, event: Event, *, account: str) -> bool:
         """Return whether an event would fit now. Charges nothing."""
@@ -108,8 +107,132 @@ class Ledger(Protocol):
     def remaining(self, account: str | None = None) -> Left:
         """Return what is left for an account under both caps, or of the data set's."""
 
-    def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
-        """Add to an account's budget, or to the data set's. What was spent stays spent."""
-
     def verify(self) -> None:
-        """Raise `LedgerError` unless the record is whole and what it shows was allowed."""
+        """Raise `LedgerError` unless the record is intact and all that it charges was allowed."""
+
+
+class LedgerEntry(Protocol):
+    """One entry of a ledger, of any kind: `record` is its content."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def time(self) -> datetime.datetime: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def account(self) -> str | None: ...
+    @property
+    def record(self) -> Any: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as it is written, as plain data."""
+
+
+class AccountBalance(Protocol):
+    """One budget at one time; `account` is None for the data set's own, and `spent` is a share of what there is."""
+
+    @property
+    def account(self) -> str | None: ...
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def spent(self) -> float: ...
+    @property
+    def largest_epsilon(self) -> float: ...
+    @property
+    def largest_rho(self) -> float | None: ...
+    @property
+    def expires(self) -> datetime.datetime | None: ...
+    @property
+    def expired(self) -> bool: ...
+    @property
+    def state(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Return the balance as plain data."""
+
+
+class SuspectRelease(Protocol):
+    """A release that may have leaked more than it was charged for."""
+
+    @property
+    def entry(self) -> int: ...
+    @property
+    def time(self) -> str: ...
+    @property
+    def account(self) -> str: ...
+    @property
+    def sure(self) -> bool: ...
+    @property
+    def why(self) -> str: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+
+
+@runtime_checkable
+class LedgerAdmin(Ledger, Protocol):
+    """What a custodian and the command line need: a ledger whose rules change, which is inspected, proven and copied.
+
+    Every change of a rule is an entry of its own, with its reason. None undoes what was spent.
+    """
+
+    def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
+        """Add to an account's budget, or to the data set's."""
+
+    def open_account(self, account: str, budget: Budget, *, expires: datetime.datetime | None = None) -> None:
+        """Open an account with a cap of its own under the data set's."""
+
+    def limit(self, per_query: Budget | None, *, reason: str) -> None:
+        """Set the most that one query may cost from now on, or remove the limit with None."""
+
+    def reschedule(self, expires: datetime.datetime | None, *, reason: str, account: str | None = None) -> None:
+        """Set when an account's spending ends, or the data set's, or never with None."""
+
+    def clear(self, account: str, *, reason: str) -> None:
+        """Let a frozen account spend again."""
+
+    def accounts(self) -> tuple[str, ...]:
+        """Return the names of the accounts that have a cap of their own."""
+
+    def expires(self, account: str | None = None) -> datetime.datetime | None:
+        """Return when spending ends for an account, by its own rule or the data set's; None for never."""
+
+    def per_query(self) -> Budget | None:
+        """Return the most that one query may cost; None where there is no such limit."""
+
+    def frozen(self) -> tuple[str, ...]:
+        """Return the names of the accounts that may not spend until they are cleared."""
+
+    def balances(self) -> Sequence[AccountBalance]:
+        """Return what is left of the data set's budget, and then of each account's, by name."""
+
+    def entries(
+        self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
+    ) -> Sequence[LedgerEntry]:
+        """Return every entry of any kind, oldest first, or a page of them."""
+
+    def entry(self, number: int) -> LedgerEntry:
+        """Return one entry by its number."""
+
+    def certificate(self, number: int) -> dict[str, Any]:
+        """Return what a charge protected, how, and at what cost, with the ledger's head: public, as plain data."""
+
+    def review(self) -> Sequence[SuspectRelease]:
+        """Return the releases that an earlier version made with a form of question that leaked, oldest first."""
+
+    def head(self) -> str:
+        """Return the number and the hash of the last entry. Kept elsewhere, it shows whether entries were lost."""
+
+    def pin(self, head: str) -> None:
+        """Raise `LedgerError` unless the entry of a head that was kept elsewhere is in the ledger's chain."""
+
+    def export(self) -> Iterator[str]:
+        """Return every entry with its hash, oldest first, each as a line of JSON without its line end."""
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the ledger to a new one at a path; raise `Unsupported` where its store cannot be copied."""
+
+    def close(self) -> None:
+        """Release the store."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...

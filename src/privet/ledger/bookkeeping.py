@@ -1,11 +1,10 @@
-"""The rules of every ledger: who pays for what, what is free, what is refused. It does not know where entries are kept.
+"""The rules of every ledger: who pays for what, what is free, what is refused. It does not know the store.
 
-Each method is one transaction of the keeper's: it sees the balance at the head, and appends or does not.
+Each method is one transaction on the history: it reads the balance at the head, and appends or does not.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -18,28 +17,65 @@ from privet.core.numbers import whole
 from privet.core.records import Entry, Plain, Receipt
 
 from . import codec
+from .admin import Administration
 from .certificate import Suspect, make_certificate, review
-from .custody import Custody
-from .entries import Answered, Charged, Failed, Written
-from .limits import check_query, read_facts, read_labels, read_name, read_text
-from .page import Page
+from .entries import AccountOpened, Answered, Charged, Failed, Opened, Time, Written
+from .history import History, Store, StoredHistory
+from .limits import (
+    Clock,
+    check_account,
+    check_query,
+    check_rules,
+    read_caps,
+    read_facts,
+    read_labels,
+    read_name,
+    read_text,
+    utc_now,
+)
 from .state import Balance, balances_of
 
 _MOST_ENTRIES = 2**62
-"""No ledger has so many entries, and SQLite counts further."""
+"""No ledger has this many entries, and every store counts further."""
 
 
-class Bookkeeping(Custody):
-    """A ledger, up to how it keeps its entries.
+class Bookkeeping(Administration):
+    """A ledger over any store.
 
     Guarantee: whatever was charged keeps the data set's promise, and each account's own, however the events were
     chosen; see `Account`. Nothing is charged that was not written as it was charged. Of each plan one answer is ever
     kept, and only what was kept is shown: so one charge in full pays for it, whoever draws it and however often.
     """
 
-    @abstractmethod
-    def verify(self) -> None:
-        """Raise `LedgerError` unless the record is whole and what it shows was allowed."""
+    def __init__(
+        self,
+        store: Store,
+        budget: Budget | None = None,
+        *,
+        analysts: Mapping[str, Budget] | None = None,
+        per_query: Budget | None = None,
+        expires: Time | None = None,
+        keys_share: object = None,
+        head: str | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        """Open the ledger that a store contains; see `begin_ledger` for a new one.
+
+        Rules that are named must be the ledger's own, analysts get accounts, and `head` must be in the chain. A store
+        without a first entry is refused: it may have lost it.
+        """
+        self._history = StoredHistory(store, clock)
+        try:
+            caps = read_caps(analysts)
+            if head is not None:
+                self._history.pin(head)
+            with self._history.reading() as history:
+                check_rules(history.state, budget, per_query=per_query, expires=expires, keys_share=keys_share)
+            for name, cap in caps.items():
+                self._agree_on(name, cap)
+        except BaseException:
+            self.close()
+            raise
 
     def charge(
         self,
@@ -66,20 +102,22 @@ class Bookkeeping(Custody):
         labels, words, told = read_labels(versions), read_text(text), read_facts(facts)
         if key is not None:
             read_name(key, "key")
-        with self._writing() as page:
-            state = page.state
-            earlier = None if key is None else _keyed(page, read_name(key, "key"), digest, account, written)
-            answer = page.answer_to(digest)
-            paid = _paid_for(page, digest, written) if answer is None else _answered(page, answer, digest, written)
+        with self._history.writing() as history:
+            state = history.state
+            earlier = None if key is None else _keyed(history, read_name(key, "key"), digest, account, written)
+            answer = history.answer_to(digest)
+            paid = (
+                _paid_for(history, digest, written) if answer is None else _answered(history, answer, digest, written)
+            )
             if earlier is None:
                 earlier = paid.get(account)
             if earlier is not None and answer is not None:
-                return _receipt(page, earlier, digest, account)
-            now = page.now()
+                return _receipt(history, earlier, digest, account)
+            now = history.now()
             state.check_open(account, now)
             if earlier is not None:
-                return _receipt(page, earlier, digest, account)
-            shared = _in_full(page, next(iter(paid.values()))) if paid else None
+                return _receipt(history, earlier, digest, account)
+            shared = _in_full(history, next(iter(paid.values()))) if paid else None
             if shared is None:
                 check_query(event, state.opened.per_query)
             own = state.own(account)
@@ -95,7 +133,7 @@ class Bookkeeping(Custody):
                 text=words,
                 facts_text=told,
             )
-            return _receipt(page, page.append(charge, now), digest, account)
+            return _receipt(history, history.append(charge, now), digest, account)
 
     def store(self, receipt: Receipt, released: Plain) -> Plain:
         """Keep what a charge released, before it is shown, and return what the plan's digest now stands for.
@@ -103,39 +141,39 @@ class Bookkeeping(Custody):
         The first release of a plan is kept: whoever asks the same again sees the same numbers.
         """
         written = codec.write_plain(released)
-        with self._writing() as page:
-            self._check_receipt(page, receipt)
-            earlier = page.answer_to(receipt.digest)
+        with self._history.writing() as history:
+            self._check_receipt(history, receipt)
+            earlier = history.answer_to(receipt.digest)
             if earlier is None:
-                earlier = page.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
-            return _answer(page, earlier, receipt.digest).released
+                earlier = history.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
+            return _answer(history, earlier, receipt.digest).released
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
         read_name(digest, "digest")
         read_name(account, "account")
-        with self._reading() as page:
-            number = page.answer_to(digest)
+        with self._history.reading() as history:
+            number = history.answer_to(digest)
             if number is None:
                 return None
-            answer = _answer(page, number, digest)
-            mine = answer.charge if answer.account == account else _charges(page, digest).get(account)
-            return None if mine is None else (_receipt(page, mine, digest, account, number), answer.released)
+            answer = _answer(history, number, digest)
+            mine = answer.charge if answer.account == account else _charges(history, digest).get(account)
+            return None if mine is None else (_receipt(history, mine, digest, account, number), answer.released)
 
     def fail(self, receipt: Receipt) -> None:
         """Record that the engine failed after a charge, which stands; three in a row freeze the account."""
-        with self._writing() as page:
-            self._check_receipt(page, receipt)
-            page.append(Failed(receipt.account, receipt.entry))
+        with self._history.writing() as history:
+            self._check_receipt(history, receipt)
+            history.append(Failed(receipt.account, receipt.entry))
 
     def admits(self, event: Event, *, account: str) -> bool:
         """Return whether an event would fit now, as a new question. Charges nothing."""
         read_event(event)
         read_name(account, "account")
-        with self._reading() as page:
-            state = page.state
+        with self._history.reading() as history:
+            state = history.state
             try:
-                state.check_open(account, page.now())
+                state.check_open(account, history.now())
                 check_query(event, state.opened.per_query)
             except (BudgetError, Unsupported):
                 return False
@@ -153,55 +191,55 @@ class Bookkeeping(Custody):
             last: the latest charges, this many; without `after` and `limit`.
             account: only what was charged to this account; `last` then looks among the latest charges of all.
         """
-        with self._reading() as page:
-            found = page.charges(_beginning(page, after, limit, last, charges=True))
+        with self._history.reading() as history:
+            found = history.charges(_beginning(history, after, limit, last, charges=True))
             return tuple(one.entry() for one in _page_of(found, limit, last, account))
 
     def entries(
         self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
     ) -> tuple[Written, ...]:
         """Return every entry of any kind, oldest first, or a page of them, as `history` does."""
-        with self._reading() as page:
-            found = page.entries(_beginning(page, after, limit, last, charges=False))
+        with self._history.reading() as history:
+            found = history.entries(_beginning(history, after, limit, last, charges=False))
             return tuple(_page_of(found, limit, last, account))
 
     def entry(self, number: int) -> Written:
         """Return one entry by its number."""
-        with self._reading() as page:
-            final = page.state.head.number
+        with self._history.reading() as history:
+            final = history.state.head.number
             if type(number) is not int or not 1 <= number <= final:
                 raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {final}")
-            return page.read(number)
+            return history.read(number)
 
     def review(self) -> tuple[Suspect, ...]:
         """Return the releases that an earlier version made with a form of question that leaked, oldest first.
 
         As far as their entries tell: some may be harmless, and none is missing. Changes nothing.
         """
-        with self._reading() as page:
-            return review(page.entries())
+        with self._history.reading() as history:
+            return review(history.entries())
 
     def head(self) -> str:
         """Return the number and the hash of the last entry. Kept elsewhere, it shows whether a file was put back."""
-        with self._reading() as page:
-            return str(page.state.head)
+        with self._history.reading() as history:
+            return str(history.state.head)
 
     def certificate(self, number: int) -> dict[str, Any]:
         """Return what a charge protected, how, and at what cost, with the ledger's head: public, as plain data."""
-        with self._reading() as page:
-            return make_certificate(page, number)
+        with self._history.reading() as history:
+            return make_certificate(history, number)
 
     def balances(self) -> tuple[Balance, ...]:
         """Return what is left of the data set's budget, and then of each account's, by name."""
-        with self._reading() as page:
-            return balances_of(page.state, page.now())
+        with self._history.reading() as history:
+            return balances_of(history.state, history.now())
 
     def budget_of(self, account: str | None = None) -> Budget:
         """Return the budget that an account may spend: its own cap, or else the data set's; top-ups are in it."""
         if account is not None:
             read_name(account, "account")
-        with self._reading() as page:
-            return page.state.budget_of(account)
+        with self._history.reading() as history:
+            return history.state.budget_of(account)
 
     def remaining(self, account: str | None = None) -> Remaining:
         """Return what is left for an account under both caps, or of the data set's.
@@ -210,22 +248,45 @@ class Bookkeeping(Custody):
         """
         if account is not None:
             read_name(account, "account")
-        with self._reading() as page:
-            whole = page.state.whole.remaining()
-            own = None if account is None else page.state.own(account)
+        with self._history.reading() as history:
+            whole = history.state.whole.remaining()
+            own = None if account is None else history.state.own(account)
             return whole if own is None else min(own.remaining(), whole, key=lambda left: left.largest_epsilon)
 
-    def _check_receipt(self, page: Page, receipt: Receipt) -> None:
+    def _agree_on(self, name: str, cap: Budget) -> None:
+        """Open an analyst's account, unless it is open already with that very cap."""
+        if self._has_account(name, cap):
+            return
+        try:
+            self.open_account(name, cap)
+        except BadParameter:
+            if not self._has_account(name, cap):  # or else another process was quicker
+                raise
+
+    def _has_account(self, name: str, cap: Budget) -> bool:
+        with self._history.reading() as history:
+            opened = [rule for rule in history.rules() if isinstance(rule, AccountOpened) and rule.account == name]
+            for rule in opened:
+                check_account(name, cap, rule.cap.budget, history.state.known(name).budget())
+            return bool(opened)
+
+    def _check_receipt(self, history: History, receipt: Receipt) -> None:
         if not isinstance(receipt, Receipt):
             raise BadParameter("receipt", type(receipt).__name__, "a receipt of this ledger")
-        if not 0 < receipt.entry <= page.state.head.number:
+        if not 0 < receipt.entry <= history.state.head.number:
             raise LedgerError("this receipt is not from this ledger")
-        record = page.read(receipt.entry).record
+        record = history.read(receipt.entry).record
         if not isinstance(record, Charged) or (record.digest, record.account) != (receipt.digest, receipt.account):
             raise LedgerError("this receipt is not from this ledger")
 
 
-def _beginning(page: Page, after: object, limit: object, last: object, *, charges: bool) -> int:
+def begin_ledger(store: Store, rules: Opened, clock: Clock) -> None:
+    """Write the first entry of a new ledger into an empty store; `make_rules` returns it."""
+    with StoredHistory(store, clock).writing() as history:
+        history.append(rules)
+
+
+def _beginning(history: History, after: object, limit: object, last: object, *, charges: bool) -> int:
     """Return the number of the entry after which a page of the history begins."""
     begins = whole(after, "after", most=_MOST_ENTRIES)
     if limit is not None:
@@ -234,83 +295,83 @@ def _beginning(page: Page, after: object, limit: object, last: object, *, charge
         return begins
     if begins or limit is not None:
         raise RequestError("a page is the last charges, or those after an entry: give last=, or after= and limit=")
-    return page.nth_last(whole(last, "last", least=1, most=_MOST_ENTRIES), charges=charges)
+    return history.nth_last(whole(last, "last", least=1, most=_MOST_ENTRIES), charges=charges)
 
 
 def _page_of(found: Iterable[Written], limit: int | None, last: int | None, account: str | None) -> Iterator[Written]:
     if account is not None:
         read_name(account, "account")
-    mine = (one for one in found if account is None or getattr(one.record, "account", None) == account)
+    mine = (one for one in found if account is None or one.account == account)
     return iter(tuple(mine)[-last:]) if last is not None else islice(mine, limit)
 
 
-def _receipt(page: Page, charge: int, digest: str, account: str, answer: int = 0) -> Receipt:
+def _receipt(history: History, charge: int, digest: str, account: str, answer: int = 0) -> Receipt:
     """Return the receipt of a charge, with the head that shows its entry and its answer's."""
-    return Receipt(charge, digest, account, str(page.head_at(max(charge, answer))))
+    return Receipt(charge, digest, account, str(history.head_at(max(charge, answer))))
 
 
-def _keyed(page: Page, key: str, digest: str, account: str, event_data: codec.Json) -> int | None:
+def _keyed(history: History, key: str, digest: str, account: str, event_data: codec.Json) -> int | None:
     """Return the number of the account's charge with a key, which must be for the same plan."""
-    number = page.charge_with(key, account)
+    number = history.charge_with(key, account)
     if number is None:
         return None
-    charge = _charge(page, number)
+    charge = _charge(history, number)
     if (charge.key, charge.account) != (key, account):
         raise _misfiled(number)
     if charge.digest != digest:
         raise RequestError(f"the key {key!r} was used for another question; choose another key")
-    _of_one_cost(page, {account: number}, event_data)
+    _of_one_cost(history, {account: number}, event_data)
     return number
 
 
-def _charges(page: Page, digest: str) -> dict[str, int]:
+def _charges(history: History, digest: str) -> dict[str, int]:
     """Return each account's last charge for a plan."""
-    return {_charge(page, number, digest).account: number for number in page.charges_of(digest)}
+    return {_charge(history, number, digest).account: number for number in history.charges_of(digest)}
 
 
-def _paid_for(page: Page, digest: str, event_data: codec.Json) -> dict[str, int]:
+def _paid_for(history: History, digest: str, event_data: codec.Json) -> dict[str, int]:
     """Return each account's last charge for a plan without an answer, but for those that ended in a failure.
 
     After a failure the plan is paid for again: that it failed was an answer of its own.
     """
-    last = _charges(page, digest)
-    waiting = {name: number for name, number in last.items() if not _failed(page, number, name)}
-    return _of_one_cost(page, waiting, event_data)
+    last = _charges(history, digest)
+    waiting = {name: number for name, number in last.items() if not _failed(history, number, name)}
+    return _of_one_cost(history, waiting, event_data)
 
 
-def _answered(page: Page, answer: int, digest: str, event_data: codec.Json) -> dict[str, int]:
+def _answered(history: History, answer: int, digest: str, event_data: codec.Json) -> dict[str, int]:
     """Return each account's charge for a plan with an answer, first the one that was answered."""
-    found = _answer(page, answer, digest)
+    found = _answer(history, answer, digest)
     paid = {found.account: found.charge}
-    return _of_one_cost(page, paid | {**_charges(page, digest), **paid}, event_data)
+    return _of_one_cost(history, paid | {**_charges(history, digest), **paid}, event_data)
 
 
-def _of_one_cost(page: Page, charges: dict[str, int], event_data: codec.Json) -> dict[str, int]:
-    if any(_charge(page, number).event_data != event_data for number in charges.values()):
+def _of_one_cost(history: History, charges: dict[str, int], event_data: codec.Json) -> dict[str, int]:
+    if any(_charge(history, number).event_data != event_data for number in charges.values()):
         raise LedgerError("one digest stands for two different costs; the ledger cannot tell which is meant")
     return charges
 
 
-def _failed(page: Page, charge: int, account: str) -> bool:
-    records = (written.record for written in page.failures_of(account) if written.number > charge)
+def _failed(history: History, charge: int, account: str) -> bool:
+    records = (written.record for written in history.failures_of(account) if written.number > charge)
     return any(isinstance(record, Failed) and record.charge == charge for record in records)
 
 
-def _in_full(page: Page, number: int) -> int:
+def _in_full(history: History, number: int) -> int:
     """Return the number of the charge that the data set paid for, given one that may share it."""
-    shared = _charge(page, number).shared
+    shared = _charge(history, number).shared
     return number if shared is None else shared
 
 
-def _charge(page: Page, number: int, digest: str | None = None) -> Charged:
-    record = page.read(number).record
+def _charge(history: History, number: int, digest: str | None = None) -> Charged:
+    record = history.read(number).record
     if not isinstance(record, Charged) or digest not in (None, record.digest):
         raise _misfiled(number)
     return record
 
 
-def _answer(page: Page, number: int, digest: str) -> Answered:
-    record = page.read(number).record
+def _answer(history: History, number: int, digest: str) -> Answered:
+    record = history.read(number).record
     if not isinstance(record, Answered) or record.digest != digest:
         raise _misfiled(number)
     return record

@@ -11,7 +11,7 @@ from privet.core.errors import BadParameter, InvariantError, RequestError
 
 from . import codec
 from .entries import Answered, Charged, Failed, Payment, Written, kind_of, write_time
-from .page import Page
+from .history import History
 
 _OTHERS = {
     "open": "opens the ledger",
@@ -23,17 +23,17 @@ _OTHERS = {
 }
 
 
-def make_certificate(page: Page, number: int) -> dict[str, Any]:
+def make_certificate(history: History, number: int) -> dict[str, Any]:
     """Return the certificate of a charge: what was protected, how, at what cost, and where the ledger stands.
 
     The number may also be that of the charge's answer, or of a failure after it. All of it is public.
     """
-    charge_number = _charge(page, number)
-    written = page.read(charge_number)
-    charge, last, then = written.record, page.head_at(page.state.head.number), page.head_at(charge_number)
+    charge_number = _charge(history, number)
+    written = history.read(charge_number)
+    charge, last, then = written.record, history.head_at(history.state.head.number), history.head_at(charge_number)
     if not isinstance(charge, Charged) or last is None or then is None:
         raise InvariantError("a ledger lost an entry while it was read")
-    answer = page.answer_to(charge.digest)
+    answer = history.answer_to(charge.digest)
     return {
         "entry": charge_number,
         "time": write_time(written.time),
@@ -47,21 +47,21 @@ def make_certificate(page: Page, number: int) -> dict[str, Any]:
         "event": charge.event_data,
         "taken": {"data set": _taken(charge.by_dataset), "account": _taken(charge.by_account)},
         "promise": {
-            "data set": codec.write_budget(page.state.whole.budget()),
-            "account": codec.write_budget(page.state.budget_of(charge.account)),
+            "data set": codec.write_budget(history.state.whole.budget()),
+            "account": codec.write_budget(history.state.budget_of(charge.account)),
         },
-        "ledger": page.state.opened.ledger,
+        "ledger": history.state.opened.ledger,
         "chain": str(then),
         "head": str(last),
     }
 
 
-def _charge(page: Page, number: int) -> int:
+def _charge(history: History, number: int) -> int:
     """Return the number of the charge that an entry is about."""
-    last = page.state.head.number
+    last = history.state.head.number
     if type(number) is not int or not 1 <= number <= last:
         raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {last}")
-    record = page.read(number).record
+    record = history.read(number).record
     if isinstance(record, (Answered, Failed)):
         return record.charge
     if not isinstance(record, Charged):

@@ -22,9 +22,7 @@ from privet.core.records import Entry, Plain
 from . import codec
 from .chain import canonical
 
-# What a ledger can say: one frozen value for each kind of entry.
-#
-# How each is written down is in `entries`; what it means for the balance is worked out in `state`, and nowhere here.
+# One frozen value for each kind of entry. What each means for the balance is computed in `state`, and nowhere here.
 
 
 Time = datetime.datetime
@@ -187,6 +185,22 @@ class Written:
     number: int
     time: Time
     record: Record
+
+    @property
+    def kind(self) -> str:
+        """The word for its kind, as it is written."""
+        return kind_of(self.record)
+
+    @property
+    def account(self) -> str | None:
+        """The account that it is about; None where it is about the data set."""
+        account: str | None = getattr(self.record, "account", None)
+        return account
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as it is written, as plain data; the facts of a plan as data as well."""
+        body: dict[str, Any] = json.loads(write_entry(self.number, self.time, self.record))
+        return {**body, "facts": json.loads(body["facts"])} if "facts" in body else body
 
     def entry(self) -> Entry:
         """Return a charge as callers see it."""

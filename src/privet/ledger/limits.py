@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import cast
 
 from privet.accounting.cost import epsilon as epsilon_at
 from privet.accounting.cost import within
 from privet.accounting.filters import open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, Unsupported
+from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, PrivetError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
-from privet.core.given import called, moment
+from privet.core.given import called, is_a, moment
 from privet.core.numbers import open_probability
 from privet.core.rounding import float_down, float_up
 
@@ -22,9 +23,6 @@ from .account import check_amounts, make_cap
 from .chain import canonical
 from .entries import Opened, Time
 from .state import State
-
-# The rules that a ledger is opened with, and the checks that need no history: names, times, the cost of one query.
-
 
 KEYS_SHARE = Fraction(1, 2)
 """The part of an account's delta that may be spent on discovering keys, over all of its queries."""
@@ -82,7 +80,7 @@ def read_caps(analysts: object) -> Mapping[str, Budget]:
         read_name(name, "analysts")
         if not isinstance(cap, (Pure, Approximate, Zcdp)):
             raise BadParameter("analysts", cap, allowed)
-    return analysts
+    return dict(analysts)
 
 
 def read_limit(per_query: object) -> Budget | None:
@@ -129,6 +127,28 @@ def read_facts(value: object) -> str | None:
     except (TypeError, ValueError, RecursionError):
         pass
     raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
+
+
+def read_lines(lines: object) -> Iterator[str]:
+    """Return the lines of an export one by one, or raise `BadParameter` or `LedgerError` where they are not."""
+    allowed = "the lines that export() gave"
+    if isinstance(lines, (str, bytes)) or not is_a(lines, Iterable):
+        raise BadParameter("lines", type(lines).__name__, allowed)
+
+    def each() -> Iterator[str]:
+        try:
+            for line in cast(Iterable[object], lines):
+                if not isinstance(line, str):
+                    raise BadParameter("lines", type(line).__name__, allowed)
+                yield line
+        except PrivetError:
+            raise
+        except OSError as error:
+            raise_alone(LedgerError(f"the lines of the ledger cannot be read: {error.strerror}"))
+        except Exception as error:  # a foreign iterator may raise anything
+            raise_alone(BadParameter("lines", type(error).__name__, allowed))
+
+    return each()
 
 
 def read_expiry(expires: object) -> Time | None:

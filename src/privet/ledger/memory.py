@@ -9,20 +9,19 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from privet.core.budget import Budget
-from privet.core.errors import LedgerError
-from privet.core.given import function
+from privet.core.errors import InvariantError
 
-from .bookkeeping import Bookkeeping
-from .chain import Head, link
-from .checks import Checks
-from .entries import Answered, Charged, Failed, Record, Time, Written, read_entry, write_entry
-from .limits import KEYS_SHARE, Clock, make_rules, next_time, read_caps, utc_now
-from .shown import check_shown
-from .state import State
+from .bookkeeping import Bookkeeping, begin_ledger
+from .entries import Time
+from .history import RULE_KINDS, Row
+from .limits import KEYS_SHARE, Clock, make_rules, utc_now
+
+_Name = tuple[str, str | None, str | None, str | None]
+"""What rows are found by: a kind, an account, a digest and a key."""
 
 
 class MemoryLedger(Bookkeeping):
-    """An append-only list of entries that lasts as long as the process."""
+    """A ledger that lasts as long as the process."""
 
     def __init__(
         self,
@@ -37,93 +36,92 @@ class MemoryLedger(Bookkeeping):
         rules = make_rules(
             budget, per_query=per_query, expires=expires, keys_share=keys_share, ledger=secrets.token_hex(16)
         )
-        self._clock = function(clock, "clock", "a function that returns the time")
-        self._lock = threading.Lock()
-        self._page = _Pages(clock)
-        self._page.append(rules)
-        for name, cap in read_caps(analysts).items():
-            self.open_account(name, cap)
+        store = MemoryStore()
+        begin_ledger(store, rules, clock)
+        super().__init__(store, analysts=analysts, clock=clock)
+
+
+class MemoryStore:
+    """An append-only list of rows, and where to find them. It is a store and its own only transaction."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.identity = object()
+        self._rows: list[Row] = []
+        self._filed: dict[_Name, list[int]] = {}
 
     @contextmanager
-    def _writing(self) -> Iterator[_Pages]:
-        with self._lock:
-            yield self._page
+    def writing(self) -> Iterator[MemoryStore]:
+        """Return a transaction; of one that fails nothing is kept."""
+        count = len(self._rows)
+        try:
+            yield self
+        except BaseException:
+            self._remove_after(count)
+            raise
 
-    _reading = _writing
+    reading = writing
 
-    def verify(self) -> None:
-        """Raise `LedgerError` unless the record is whole and what it shows was allowed."""
-        with self._lock:
-            state, checks = State(), Checks()
-            for body in self._page.bodies:
-                written = read_entry(body)
-                state = state.apply(Head(state.head.number + 1, link(state.head.hash, body)), written)
-                checks.add(written, state)
-            state.check_spent()
-            if not state.agrees(self._page.state):
-                raise LedgerError("the balance is not what the history adds up to")
+    def close(self) -> None:
+        """Do nothing: the rows are kept as long as the ledger is."""
 
+    def rows(self, after: int = 0) -> Iterator[Row]:
+        """Return every row after one, oldest first."""
+        return iter(self._rows[after:])
 
-class _Pages:
-    """The entries, and where to find them. Each method either does all it says or nothing."""
+    def row(self, number: int) -> Row | None:
+        """Return a row by its number."""
+        return self._rows[number - 1] if 0 < number <= len(self._rows) else None
 
-    def __init__(self, clock: Clock) -> None:
-        self.state = State()
-        self.bodies: list[str] = []
-        self._clock = clock
-        self._heads: list[Head] = []
-        self._charges: dict[str, list[int]] = {}
-        self._failures: dict[str, list[int]] = {}
-        self._keys: dict[tuple[str, str], int] = {}
-        self._answers: dict[str, int] = {}
+    def hash_at(self, number: int) -> bytes | None:
+        """Return the hash of a row."""
+        row = self.row(number)
+        return None if row is None else row.hash
 
-    def now(self) -> Time:
-        return next_time(self._clock, self.state)
+    def numbers(
+        self, kind: str, *, account: str | None = None, digest: str | None = None, key: str | None = None
+    ) -> list[int]:
+        """Return the numbers of the rows that are filed under a kind and all that is named, oldest first."""
+        return list(self._filed.get((kind, account, digest, key), ()))
 
-    def append(self, record: Record, time: Time | None = None) -> int:
-        written = Written(self.state.head.number + 1, time or self.now(), record)
-        body = write_entry(written.number, written.time, record)
-        state = self.state.apply(Head(written.number, link(self.state.head.hash, body)), written)
-        check_shown(state, written, body)
-        self.state = state
-        self.bodies.append(body)
-        self._heads.append(self.state.head)
-        if isinstance(record, Charged):
-            self._charges.setdefault(record.digest, []).append(written.number)
-            if record.key is not None:
-                self._keys[record.key, record.account] = written.number
-        if isinstance(record, Answered):
-            self._answers[record.digest] = written.number
-        if isinstance(record, Failed):
-            self._failures.setdefault(record.account, []).append(written.number)
-        return written.number
+    def nth_last(self, kind: str, count: int) -> int | None:
+        """Return the number of the row of a kind that has `count - 1` of its kind after it."""
+        found = self.numbers(kind)
+        return found[-count] if count <= len(found) else None
 
-    def read(self, number: int) -> Written:
-        return read_entry(self.bodies[number - 1])
+    def rules_up_to(self, number: int) -> list[str]:
+        """Return the texts of the entries that state what may be spent, up to one entry."""
+        return [self._rows[one - 1].body for one in sorted(self._rules()) if one <= number]
 
-    def head_at(self, number: int) -> Head | None:
-        return self._heads[number - 1] if 0 < number <= len(self._heads) else None
+    def insert(self, row: Row) -> None:
+        """Add the next row."""
+        if row.number != len(self._rows) + 1:
+            raise InvariantError("entries are only added")
+        self._rows.append(row)
+        for name in self._names(row):
+            self._filed.setdefault(name, []).append(row.number)
 
-    def charges_of(self, digest: str) -> tuple[int, ...]:
-        return tuple(self._charges.get(digest, ()))
+    def cached(self) -> None:
+        """Return nothing: no other process reads the rows."""
 
-    def failures_of(self, account: str) -> Iterator[Written]:
-        return map(self.read, self._failures.get(account, ()))
+    def cache(self, head: str, balance: str, checksum: bytes) -> None:
+        """Keep nothing."""
 
-    def charge_with(self, key: str, account: str) -> int | None:
-        return self._keys.get((key, account))
+    def check(self) -> None:
+        """Find nothing wrong: there is no file that could be damaged."""
 
-    def answer_to(self, digest: str) -> int | None:
-        return self._answers.get(digest)
+    def _rules(self) -> Iterator[int]:
+        for kind in RULE_KINDS:
+            yield from self.numbers(kind)
 
-    def entries(self, after: int = 0) -> Iterator[Written]:
-        return map(read_entry, self.bodies[after:])
+    def _remove_after(self, count: int) -> None:
+        for row in reversed(self._rows[count:]):
+            for name in self._names(row):
+                self._filed[name].pop()
+        del self._rows[count:]
 
-    def charges(self, after: int = 0) -> Iterator[Written]:
-        return (written for written in self.entries(after) if isinstance(written.record, Charged))
-
-    def nth_last(self, count: int, *, charges: bool) -> int:
-        if not charges:
-            return max(0, len(self.bodies) - count)
-        numbers = sorted(number for every in self._charges.values() for number in every)
-        return numbers[-count] - 1 if count <= len(numbers) else 0
+    def _names(self, row: Row) -> set[_Name]:
+        """Return what a row is found by: its kind alone, and with each of the combinations that are asked for."""
+        kind, account, digest, key = row.kind, row.account, row.digest, row.key
+        found: set[_Name] = {(kind, None, None, None), (kind, account, None, None), (kind, None, digest, None)}
+        return found if key is None else found | {(kind, account, None, key)}

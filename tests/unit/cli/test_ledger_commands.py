@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from privet import cli
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 FACTS = {
     "table": "visits",

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from privet.config import read_config
-from privet.config.checking import Checked, check_ledger, check_sources, notes, promise_in_words, tables_in_words
-from privet.config.sessions import open_ledger
+from privet.config.checking import Checked, check_sources, notes, promise_in_words, tables_in_words
+from privet.config.ledgers import check_ledger, open_ledger
 from privet.core.errors import LedgerError, RequestError
 
 TEXT = """

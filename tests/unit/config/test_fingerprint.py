@@ -14,7 +14,7 @@ import privet
 from privet.config import read_config
 from privet.config.checking import Compared, compare
 from privet.core.errors import RequestError
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 
 TEXT = """
 [budget]

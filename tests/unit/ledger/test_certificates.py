@@ -23,7 +23,7 @@ from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.chain import canonical, link
 from privet.ledger.entries import Charged, read_entry, write_entry
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
 
 BUDGET = Approximate(epsilon=4, delta=Fraction(1, 10**6))

@@ -16,7 +16,7 @@ from privet import cli
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.ledger.certificate import MENDED
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.planner import explain
 
 STEP = PureEvent(Fraction(1, 1000))

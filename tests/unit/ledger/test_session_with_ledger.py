@@ -24,7 +24,7 @@ from privet.core.errors import (
 )
 from privet.core.schema import Table, category, date, integer, text
 from privet.core.unit import Rows
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
 
 BUDGET = Approximate(epsilon=10, delta=Fraction(1, 10**6))

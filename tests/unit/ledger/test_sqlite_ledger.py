@@ -17,11 +17,11 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError
+from privet.ledger import history as histories
 from privet.ledger.codec import write_event
 from privet.ledger.entries import Answered, Charged
-from privet.ledger.sqlite import pages
-from privet.ledger.sqlite import pages as schema
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite import transaction as schema
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import DiscreteGaussianEvent, GaussianEvent
 
 EIGHTH = PureEvent(Fraction(1, 8))
@@ -57,7 +57,7 @@ def test_two_ledgers_on_one_file_see_each_others_charges(path: Path) -> None:
 
 def test_the_file_is_kept_as_durably_as_sqlite_can(path: Path) -> None:
     with SqliteLedger(path, Pure(epsilon=1)) as ledger:
-        connection = ledger._connected()
+        connection = ledger._sqlite._connected()
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
@@ -227,7 +227,7 @@ import os, sys, time
 from fractions import Fraction
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 ledger = SqliteLedger(sys.argv[1], Pure(epsilon=1))
 event = PureEvent(Fraction(1, 8))
 ledger.charge(event, "before", account="ana")
@@ -254,13 +254,15 @@ with SqliteLedger(sys.argv[1]) as ledger:
 
 def test_ten_thousand_entries_are_verified_and_added_to(path: Path) -> None:
     with SqliteLedger(path, Approximate(epsilon=10, delta=DELTA), analysts={"ana": Zcdp(rho=10)}) as ledger:
-        ledger._connected().execute("PRAGMA synchronous = OFF")  # the test is not about the disk
-        with ledger._writing() as page:
+        ledger._sqlite._connected().execute("PRAGMA synchronous = OFF")  # the test is not about the disk
+        with ledger._history.writing() as history:
             for index in range(5000):
                 event = GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(10**7 + index % 50, 3))
-                paid = page.state.whole.price(event), page.state.accounts["ana"].price(event)
-                number = page.append(Charged("ana", str(index), write_event(event), None, None, *paid, text="x" * 300))
-                page.append(Answered("ana", str(index), number, [["a", index]]))
+                paid = history.state.whole.price(event), history.state.accounts["ana"].price(event)
+                number = history.append(
+                    Charged("ana", str(index), write_event(event), None, None, *paid, text="x" * 300)
+                )
+                history.append(Answered("ana", str(index), number, [["a", index]]))
         ledger.verify()
         before = ledger.remaining("ana").amount
     with SqliteLedger(path) as ledger:
@@ -277,14 +279,14 @@ def test_ten_thousand_entries_are_verified_and_added_to(path: Path) -> None:
 
 def test_a_page_of_the_history_does_not_read_the_rest(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SqliteLedger(path, Pure(epsilon=100)) as ledger:
-        with ledger._writing() as page:
+        with ledger._history.writing() as history:
             for index in range(400):
-                paid = page.state.whole.price(EIGHTH)
-                number = page.append(Charged("ana", str(index), write_event(EIGHTH), None, None, paid))
-                page.append(Answered("ana", str(index), number, [index]))
+                paid = history.state.whole.price(EIGHTH)
+                number = history.append(Charged("ana", str(index), write_event(EIGHTH), None, None, paid))
+                history.append(Answered("ana", str(index), number, [index]))
         read: list[object] = []
-        real = pages.follow
-        monkeypatch.setattr(pages, "follow", lambda *row: (read.append(row[1]), real(*row))[1])
+        real = histories.follow
+        monkeypatch.setattr(histories, "follow", lambda *row: (read.append(row[1]), real(*row))[1])
         assert [entry.digest for entry in ledger.history(after=401, limit=5)] == ["200", "201", "202", "203", "204"]
         assert len(read) <= 10
         read.clear()

@@ -12,7 +12,7 @@ from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded, RequestError
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person
-from privet.ledger.sqlite.durable import SqliteLedger
+from privet.ledger.sqlite.store import SqliteLedger
 from privet.planner.groupings import Levels
 from privet.query.frame import count, grouping, mean
 from privet.query.sql.parse import parse

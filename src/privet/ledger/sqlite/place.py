@@ -17,10 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from privet.core.errors import LedgerError, raise_alone
-from privet.ledger.limits import Clock
-
-from . import pages as schema
-from .pages import Pages, verify_pages
 
 # The folder that a ledger's files lie in: where it is, who may write to it, and one lock for all who charge.
 #
@@ -349,17 +345,15 @@ _PATIENCE = 50
 """Milliseconds for which readers are waited for when the log is written back."""
 
 
-def create(path: Path, clock: Clock, fill: Callable[[Pages], object]) -> None:
+def create(path: Path, fill: Callable[[sqlite3.Connection], object]) -> None:
     """Make the whole file under another name first, so that no half-made ledger is ever seen under its own."""
     with told_as_ledger_errors(), new_file(path) as temporary:
         connection = connect(Path(temporary), 10.0, check=_anything)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            schema.create(connection)
-            fill(Pages(connection, clock, None))
-            verify_pages(connection)
+            fill(connection)
             connection.execute("COMMIT")
-            # or a full disk would be noticed only on closing, which says nothing, and the file would lack its log
+            # or a full disk would be noticed only on closing, which raises nothing, and the file would lack its log
             (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise LedgerError(f"the ledger {str(path)!r} cannot be made: something else opened it meanwhile")

@@ -1,0 +1,135 @@
+"""What a custodian does with a ledger: accounts, more budget, other limits, clearing; verification and copies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Self
+
+from privet.core.budget import Budget
+from privet.core.errors import BadParameter, Unsupported
+from privet.core.given import alike
+
+from .account import make_cap
+from .entries import AccountOpened, Cleared, Limited, Rescheduled, Time, ToppedUp
+from .history import StoredHistory
+from .limits import read_expiry, read_limit, read_name
+
+
+class Administration:
+    """The rules of a ledger, and how they change. Nothing here undoes what was spent."""
+
+    _history: StoredHistory
+
+    def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
+        """Add to an account's budget, or to the data set's, and say why. What was spent stays spent.
+
+        Guarantee: afterwards the promise is the sum of the budgets; see `Account`.
+        """
+        read_name(reason, "reason")
+        if account is not None:
+            read_name(account, "account")
+        with self._history.writing() as history:
+            cap = make_cap(budget, history.state.opened.cap.keys_share)
+            target = history.state.whole if account is None else history.state.known(account)
+            target.top_up(cap)
+            history.append(ToppedUp(account, cap, reason))
+
+    def open_account(self, account: str, budget: Budget, *, expires: Time | None = None) -> None:
+        """Open an account with a cap of its own under the data set's. From then on only opened accounts may spend."""
+        read_name(account, "account")
+        until = read_expiry(expires)
+        with self._history.writing() as history:
+            cap = make_cap(budget, history.state.opened.cap.keys_share)
+            history.state.check_under(cap.budget)
+            if account in history.state.accounts:
+                raise BadParameter("account", account, "a name that has no account yet; top_up adds to one that has")
+            other = alike(account, history.state.accounts)
+            if other is not None:
+                raise BadParameter("account", account, f"a name that cannot be mistaken for that of account {other!r}")
+            history.append(AccountOpened(account, cap, until))
+
+    def limit(self, per_query: Budget | None, *, reason: str) -> None:
+        """Set the most that one query may cost from now on, or take the limit away with None, and say why."""
+        record = Limited(read_limit(per_query), read_name(reason, "reason"))
+        with self._history.writing() as history:
+            history.append(record)
+
+    def reschedule(self, expires: Time | None, *, reason: str, account: str | None = None) -> None:
+        """Set when an account's spending ends, or the data set's, or never with None, and say why.
+
+        What was spent before stays spent: a later end lets what is left be spent, and no more.
+        """
+        if account is not None:
+            read_name(account, "account")
+        record = Rescheduled(account, read_expiry(expires), read_name(reason, "reason"))
+        with self._history.writing() as history:
+            if account is not None:
+                history.state.known(account)
+            history.append(record)
+
+    def clear(self, account: str, *, reason: str) -> None:
+        """Let a frozen account spend again, and say why."""
+        record = Cleared(read_name(account, "account"), read_name(reason, "reason"))
+        with self._history.writing() as history:
+            if not history.state.failures.get(account):
+                raise BadParameter("account", account, "an account whose last question the database failed to answer")
+            history.append(record)
+
+    def verify(self) -> None:
+        """Raise `LedgerError` unless every entry is as it was written, and all that was spent was there to spend.
+
+        Every event is priced again, as this version does now. Nothing is read but the store.
+        """
+        self._history.verify()
+
+    def pin(self, head: str) -> None:
+        """Raise `LedgerError` unless the entry of a head that was kept elsewhere is in the ledger's chain.
+
+        Guarantee: from then on nothing is believed that does not follow from the chain as it was replayed here.
+        """
+        self._history.pin(head)
+
+    def export(self) -> Iterator[str]:
+        """Return every entry with its hash, oldest first, each as a line of JSON without its line end."""
+        with self._history.reading() as history:
+            lines = list(history.lines())
+        return iter(lines)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the ledger to a new one at a path; raise `Unsupported` where its store cannot be copied."""
+        raise Unsupported("this ledger's store cannot be copied; export writes every entry with its hash")
+
+    def close(self) -> None:
+        """Release the store."""
+        self._history.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def accounts(self) -> tuple[str, ...]:
+        """Return the names of the accounts that have a cap of their own."""
+        with self._history.reading() as history:
+            return tuple(sorted(history.state.accounts))
+
+    def expires(self, account: str | None = None) -> Time | None:
+        """Return when spending ends for an account, by its own rule or the data set's; None for never."""
+        if account is not None:
+            read_name(account, "account")
+        with self._history.reading() as history:
+            own = None if account is None else history.state.own(account)
+            ends = [one.expires for one in (history.state.whole, own) if one is not None and one.expires is not None]
+            return min(ends, default=None)
+
+    def per_query(self) -> Budget | None:
+        """Return the most that one query may cost; None where there is no such limit."""
+        with self._history.reading() as history:
+            return history.state.opened.per_query
+
+    def frozen(self) -> tuple[str, ...]:
+        """Return the names of the accounts that may not spend until they are cleared."""
+        with self._history.reading() as history:
+            return tuple(sorted(name for name in history.state.failures if history.state.is_frozen(name)))
