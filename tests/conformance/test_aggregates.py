@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows
+from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.core.budget import Pure
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Sum
@@ -25,7 +25,9 @@ from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.session import Session
 
-NAMES = [*AGGREGATES, *OF_TWO, "count_rows"]
+OF_TWO = [name for name, entry in AGGREGATES.items() if entry.aggregate.arity == 2]
+OF_ONE = ["count", "count_distinct", *(name for name, one in AGGREGATES.items() if one.plain and name not in OF_TWO)]
+NAMES = [*OF_ONE, *OF_TWO, "count_rows"]
 RANGES = [(0, 100), (-5, 20), (3, 4), (-7, -2), (0, 0), (5, 5), (-(10**12), 10**12)]
 STEPS = [None, Fraction(1), Fraction(1, 3)]
 
@@ -37,7 +39,7 @@ def make(name: str, low: int = 0, high: int = 100, step: Fraction | None = None,
         expression=ColumnRef("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=nullable, where=None
     )
     if name in OF_TWO:
-        return OF_TWO[name](argument, replace(argument, expression=ColumnRef("y")))
+        return AGGREGATES[name](argument, replace(argument, expression=ColumnRef("y")))
     return AGGREGATES[name](argument)
 
 
@@ -131,7 +133,7 @@ def test_a_filter_and_a_null_are_part_of_every_sum(name: str) -> None:
         expression=ColumnRef("x"), low=Fraction(0), high=Fraction(9), step=None, nullable=True, where=condition
     )
     certain = replace(argument, expression=ColumnRef("y"), nullable=False)
-    made = OF_TWO[name](argument, certain) if name in OF_TWO else AGGREGATES[name](argument)
+    made = AGGREGATES[name](*(argument, certain)[: AGGREGATES[name].aggregate.arity])
     for total in made.sums():
         if total.expression == ColumnRef("y"):
             assert total.where == Call("and", (Call("not", (Call("is_null", (ColumnRef("x"),)),)), condition))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import privet
-from privet.aggregates import AGGREGATES, OF_TWO
+from privet.aggregates import AGGREGATES
 from privet.core.errors import PrivetError, RequestError
 from privet.core.schema import Contribution, Table, integer, number, text
 from privet.core.unit import Person, Rows
@@ -56,7 +56,7 @@ EXPRESSIONS = (
 
 
 def test_every_aggregate_is_tried() -> None:
-    assert {*AGGREGATES, *OF_TWO} <= set(SPELLED)
+    assert {*AGGREGATES} <= set(SPELLED)
 
 
 def asked(name: str, draw: random.Random, column: Any) -> None:

@@ -96,12 +96,26 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.wanted:_argument",
         "conformance/test_aggregates.py laws/test_relation_sensitivity.py adversarial/test_own_hostile_sql.py",
-        ("counted or _held(expression, ends, schema)", "True"),
+        ("not bounded or _held(expression, ends, schema)", "True"),
     ),
     *of(
         "planner.wanted:aggregate_of",
+        "conformance/test_aggregates.py",
+        (
+            "_argument(asked, one, schema, typical, bounded=kind.bounded)",
+            "_argument(asked, one, schema, typical, bounded=False)",
+        ),
+    ),
+    *of(
+        "aggregates.registry:register",
+        "conformance/test_outside_aggregate.py",
+        ("entry.name in AGGREGATES", "False"),
+        ("name in _BY_SQL or name in _RESERVED", "name in _BY_SQL"),
+    ),
+    *of(
+        "aggregates.count:CountRows.of",
         "conformance/test_aggregates.py laws/test_relation_sensitivity.py adversarial/test_own_hostile_sql.py",
-        ("CountRows(asked.where)", "CountRows(None)"),
+        ("cls(wanted.where)", "cls(None)"),
     ),
     *of(
         "planner.stability:_given",
@@ -172,7 +186,7 @@ MUTANTS: list[Mutant] = [
         ("not argument.held", "False"),
     ),
     *of(
-        "results.row_intervals:RowBars._tails",
+        "aggregates.aggregate:Aggregate._tails",
         "statistical/test_answer_coverage.py::test_intervals_of_covariances_hold_as_often_as_they_say",
         ("known -= part * part", "pass"),
     ),

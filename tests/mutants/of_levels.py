@@ -40,12 +40,9 @@ MUTANTS: list[Mutant] = [
         ("noise / n", "1e-9"),
     ),
     *of(
-        "planner.groupings:additive",
+        "aggregates.count:CountUnits",
         LAWS,
-        (
-            "people or isinstance(reading.aggregate, (CountValues, Ranked))",
-            "isinstance(reading.aggregate, (CountValues, Ranked))",
-        ),
+        ("additive = False", "additive = True"),
     ),
     *of(
         "planner.groupings:levels_of",

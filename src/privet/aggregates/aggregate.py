@@ -1,25 +1,34 @@
 """What every aggregate is: a few bounded integer sums, and a way to read the released ones.
 
 `sums` sees only public facts and `read` only released numbers, so the author of an aggregate cannot break privacy.
+Everything else in the package asks an aggregate through the methods here, or its entry in the registry.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from statistics import NormalDist
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired
+from privet.inference.bars import Bars, simulated_bars
+from privet.inference.laws import Law
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
 
 GRID = 2**24
 """A number without a declared step is measured in this many steps from the middle of its bounds to an end."""
+
+_DOUBT = 2.0
+"""A divisor below this many standard deviations of its noise carries no information about the quotient."""
 
 
 @wired("Argument", "expression", "low", "high", "step", "nullable", "where", "held")
@@ -85,21 +94,65 @@ def squares(centred: Sum) -> Sum:
     return replace(centred, power=2, offset=most // 2)
 
 
-class Aggregate(ABC):
-    """One way to summarise rows. Instances hold public facts only."""
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The public facts about one call of an aggregate in a query, from which it is made."""
 
-    name: ClassVar[str]
+    arguments: tuple[Argument, ...] = ()
+    kinds: tuple[Kind | None, ...] = ()
+    """The kind of each argument's values."""
+    where: Expression | None = None
+    options: Mapping[str, int | str] = field(default_factory=dict)
+    form: str | None = None
+    """The name in the query, where the aggregate has several."""
+
+
+class Aggregate(ABC):
+    """One way to summarise rows. Instances hold public facts only.
+
+    A subclass names itself in `names`, and returns its `sums` and how to `read` them. That suffices for SQL, Python,
+    plans and error bars once it is registered; the other members refine it.
+    """
+
+    names: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Each name in queries, in lower case, with its names in SQL. Where there are several, it is made with `form=`."""
+
+    arity: ClassVar[int] = 1
+    """The number of columns it is over: none, one or two."""
+
+    bounded: ClassVar[bool] = True
+    """Whether these must be numbers with public bounds."""
+
+    symmetric: ClassVar[bool] = False
+    """Whether the order of two columns does not matter, so that both orders are the same release."""
+
     counts: ClassVar[bool] = False
     """Whether the answer is a number of rows or people, and is shown as a whole number."""
+
+    people: ClassVar[bool] = False
+    """Whether each person counts once in each group, in a scan of its own."""
+
+    additive: ClassVar[bool] = False
+    """Whether totals are made of the parts' sums, so that the levels of ROLLUP can be made to agree."""
+
     chosen: ClassVar[bool] = False
     """Whether the answer is chosen from many by what it says, so that no interval goes with it."""
 
     typical: ClassVar[str | None] = None
     """What such answers are called, where they are about a typical row, so that it matters how much each one counts."""
 
+    exactly: ClassVar[bool] = False
+    """Whether `predicted_width` is a bound, and not a rough one."""
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        """Return the aggregate that a query calls."""
+        named = {} if wanted.form is None else {"form": wanted.form}
+        return cls(*wanted.arguments, **named)
+
     @abstractmethod
     def sums(self) -> tuple[Sum, ...]:
-        """Return the sums that must be released."""
+        """Return the sums that must be released; where they are divided by a number of rows, it is the last."""
 
     @abstractmethod
     def read(self, *released: Floats) -> Floats:
@@ -108,6 +161,43 @@ class Aggregate(ABC):
     def divisors(self, *released: Floats) -> tuple[Floats, ...]:
         """Return what reading divides by, beside the count: noise there matters most where it is small."""
         return ()
+
+    def bars(self, released: Sequence[Floats], laws: Sequence[Law], tail: float) -> Bars:
+        """Return intervals of what is read from released sums, given the laws of their noise: by default, simulated."""
+        import numpy as np
+
+        low, high = self.ends
+        tails = self._tails(released, laws, tail)
+        found = simulated_bars(self.read, released, laws, tail=tails)
+        unknown = tails <= 0
+        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+
+    def _tails(self, released: Sequence[Floats], laws: Sequence[Law], tail: float) -> Floats:
+        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
+
+        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
+        """
+        import numpy as np
+
+        size = len(released[-1])
+        tails = np.full(size, tail)
+        deviations = [(released[-1], np.asarray(laws[-1].deviation))]
+        for index, divisor in enumerate(self.divisors(*released)):
+            again = simulated_bars(lambda *sums, i=index: self.divisors(*sums)[i], released, laws, tail=tails)
+            deviations.append((divisor, again.error))
+        known = np.ones(size)
+        for divisor, error in deviations:
+            part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
+            known -= part * part
+        return np.asarray(tail * np.clip(known, 0.0, 1.0))
+
+    def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
+        """Return how wide an interval over n rows is to either side at most; None where only the data can tell."""
+        return None
+
+    def narrowest_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
+        """Return how wide an interval over n rows is to either side at least, on any data; 0 where that is unknown."""
+        return 0.0
 
     @property
     def linear(self) -> Fraction | None:
@@ -123,6 +213,11 @@ class Aggregate(ABC):
     def ends(self) -> tuple[float, float]:
         """The least and largest value the aggregate can have, from public facts."""
         return float("-inf"), float("inf")
+
+
+def deviations_in(law: Law, tail: float) -> float:
+    """Return roughly how many standard deviations of its noise a half-width has."""
+    return -math.log(tail) / math.sqrt(2) if law.family == "laplace" else NormalDist().inv_cdf(1 - tail / 2)
 
 
 def _nearest(x: Fraction) -> int:

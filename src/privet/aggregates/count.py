@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from privet.core.expression import Expression
 from privet.core.scan import Sum
 
-from .aggregate import Aggregate, Argument, rows
+from .aggregate import Aggregate, Argument, Wanted, rows
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -20,8 +21,15 @@ class CountRows(Aggregate):
     """The number of rows that meet a condition; of units, in a scan where each unit counts once per cell."""
 
     where: Expression | None = None
-    name = "count_rows"
+    names = MappingProxyType({"count_rows": ("COUNT",)})
+    arity = 0
+    bounded = False
     counts = True
+    additive = True
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        return cls(wanted.where)
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.where),)
@@ -39,12 +47,23 @@ class CountRows(Aggregate):
 
 
 @dataclass(frozen=True)
+class CountUnits(CountRows):
+    """The number of people with a row that meets a condition: in a scan where each counts once in each group."""
+
+    names = MappingProxyType({"count_units": ("COUNT",)})
+    people = True
+    additive = False
+
+
+@dataclass(frozen=True)
 class Count(Aggregate):
     """The number of rows in which x is not NULL."""
 
     argument: Argument
-    name = "count"
+    names = MappingProxyType({"count": ("COUNT",)})
+    bounded = False
     counts = True
+    additive = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (self.argument.present(),)
@@ -65,7 +84,8 @@ class Count(Aggregate):
 class CountValues(Count):
     """The number of different values of x other than NULL, in a scan where each counts once, whoever holds it."""
 
-    name = "count_distinct"
+    names = MappingProxyType({"count_distinct": ("COUNT",)})
+    additive = False
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.argument.where),)

@@ -5,16 +5,19 @@ The product of the distances from the middles is put on a grid of its own, like 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from privet.core.errors import Unsupported
 from privet.core.expression import Call, Expression
 from privet.core.expression import Literal as Constant
 from privet.core.scan import Sum
+from privet.inference.laws import Law
 
-from .aggregate import GRID, Aggregate, Argument, rows, squares
+from .aggregate import GRID, Aggregate, Argument, deviations_in, rows, squares
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -34,7 +37,9 @@ class Covariance(Aggregate):
     first: Argument
     second: Argument
     form: Form
-    name = "covariance"
+    names = MappingProxyType({name: (name.upper(),) for name in ("covar_pop", "covar_samp", "corr")})
+    arity = 2
+    symmetric = True
     typical = "covariances and correlations"
 
     def __post_init__(self) -> None:
@@ -86,6 +91,27 @@ class Covariance(Aggregate):
         fewest = 2.0 if self.form == "covar_samp" else 1.0
         n = np.maximum(released[-1], fewest)
         return [np.where(released[-1] >= fewest, sums, 0.0) / n for sums in released[:-1]], n
+
+    def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
+        """Return a rough bound for a covariance over n rows, to first order; a correlation's depends on the data.
+
+        cov = p/n - (s/n)(t/n) moves by (N_p - k N_s - m N_t + (2 m k - p/n) N_n) / n, with the means m and k of s and t
+        at most the half ranges, and p/n their product.
+        """
+        if self.form == "corr":
+            return None
+        sums = self.sums()
+        x, y, product, count = laws
+        halves = [float(one.high - one.low) / 2 for one in (self.first, self.second)]
+        parts = (
+            product.deviation * float(sums[2].step),
+            halves[1] * x.deviation * float(sums[0].step),
+            halves[0] * y.deviation * float(sums[1].step),
+            3 * halves[0] * halves[1] * count.deviation,
+        )
+        width = deviations_in(x, tail) * sum(part**2 for part in parts) ** 0.5 / n
+        low, high = self.ends
+        return float(min(width, high - low))
 
     @property
     def ends(self) -> tuple[float, float]:

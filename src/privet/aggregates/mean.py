@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from privet.core.scan import Sum
+from privet.inference.bars import Bars, ratio_bars
+from privet.inference.laws import Law, half_width
 
 from .aggregate import Aggregate, Argument
 
@@ -18,8 +22,10 @@ class Mean(Aggregate):
     """The mean of x, within its bounds; the middle of the bounds where less than one row is left to tell."""
 
     argument: Argument
-    name = "avg"
+    names = MappingProxyType({"avg": ("AVG",)})
     typical = "means"
+    additive = True
+    exactly = True
 
     def sums(self) -> tuple[Sum, ...]:
         return self.argument.centred(), self.argument.present()
@@ -31,6 +37,35 @@ class Mean(Aggregate):
         known = np.where(count >= 1.0, total, 0.0)  # noise over less than one row says nothing
         shift = known * float(self.argument.centred().step) / np.maximum(count, 1.0)
         return np.clip(float(self.argument.middle) + shift, *self.ends)
+
+    def bars(self, released: Sequence[Floats], laws: Sequence[Law], tail: float) -> Bars:
+        """Return intervals in closed form."""
+        import numpy as np
+
+        (low, high), step = self.ends, float(self.argument.centred().step)
+        count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
+        scaled = (laws[0].times(step), count)
+        found = ratio_bars(released[0] * step, released[1], scaled, most=(high - low) / 2, tail=tail)
+        bottom, top = (np.clip(float(self.argument.middle) + end, low, high) for end in (found.low, found.high))
+        return Bars(bottom, top, found.error)
+
+    def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
+        """Return the widest interval of a mean over n rows: that of a mean at an end of its bounds."""
+        import numpy as np
+
+        low, high = self.ends
+        total, count = laws
+        scaled = total.times(float(self.argument.centred().step))
+        other = replace(total, scale=count.scale, step=count.step)
+        width = half_width(scaled, other, np.array([(high - low) / 2]), tail)[0]
+        return min(float(width) / n, high - low)
+
+    def narrowest_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
+        """Return how narrow the interval of a mean is where all rows are in one group, and their mean in the middle."""
+        import numpy as np
+
+        law = laws[0].times(float(self.argument.centred().step))
+        return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), tail)[0]) / n
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from privet.core.expression import Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 
-from .aggregate import Aggregate
+from .aggregate import Aggregate, Wanted
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -27,8 +28,15 @@ class Mode(Aggregate):
     where: Expression | None
     k: int
     rank: int
-    name = "mode"
+    names = MappingProxyType({"mode": ("MODE", "TOP_K")})
+    bounded = False
     chosen = True
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        (argument,), (kind,) = wanted.arguments, wanted.kinds
+        k, rank = (int(wanted.options[name]) for name in ("k", "rank"))
+        return cls(argument.expression, kind or "text", wanted.where, k, rank)
 
     def sums(self) -> tuple[Sum, ...]:
         """Return no sums: what is released is chosen."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 from privet.core.scan import Sum
 
-from .aggregate import Aggregate, Argument
+from .aggregate import Aggregate, Argument, Wanted
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -21,8 +22,13 @@ class Ranked(Aggregate):
 
     argument: Argument
     share: Fraction
-    name = "quantile"
+    names = MappingProxyType({"quantile": ("QUANTILE", "MEDIAN", "MIN", "MAX")})
     typical = "quantiles"
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        (argument,) = wanted.arguments
+        return cls(argument, Fraction(wanted.options["share"]))
 
     @property
     def extreme(self) -> bool:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Self
 
 from privet.core.expression import Call, Expression
 from privet.core.expression import Literal as Constant
 from privet.core.scan import GroupKey, Sum
 from privet.core.schema import Kind
 
-from .aggregate import Aggregate, rows
+from .aggregate import Aggregate, Wanted, rows
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -40,8 +41,15 @@ class Span(Aggregate):
     where: Expression | None
     side: Side
     threshold: float = 0.0
-    name = "bounds"
+    names = MappingProxyType({"bounds": ("BOUNDS",)})
+    bounded = False
     chosen = True
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        (argument,), (kind,) = wanted.arguments, wanted.kinds
+        side: Side = "low" if wanted.options["side"] == "low" else "high"
+        return cls(argument.expression, "integer" if kind == "integer" else "number", wanted.where, side)
 
     def sums(self) -> tuple[Sum, ...]:
         """Return the count of rows, which is released for each range."""

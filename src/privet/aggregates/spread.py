@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from privet.core.scan import Sum
+from privet.inference.laws import Law
 
-from .aggregate import Aggregate, Argument, squares
+from .aggregate import Aggregate, Argument, deviations_in, squares
 
 if TYPE_CHECKING:
     from privet.core.pair import Floats
@@ -21,7 +24,14 @@ class Spread(Aggregate):
 
     argument: Argument
     form: Form
-    name = "spread"
+    names = MappingProxyType(
+        {
+            "var_pop": ("VAR_POP", "VARIANCE_POP"),
+            "var_samp": ("VAR_SAMP", "VARIANCE"),
+            "stddev_pop": ("STDDEV_POP",),
+            "stddev_samp": ("STDDEV_SAMP", "STDDEV"),
+        }
+    )
     typical = "variances and deviations"
 
     def sums(self) -> tuple[Sum, ...]:
@@ -43,6 +53,22 @@ class Spread(Aggregate):
         if self.form.startswith("var"):
             return np.clip(variance, low, high)
         return np.clip(np.sqrt(np.maximum(variance, 0.0)), low, high)
+
+    def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
+        """Return a rough bound for a variance over n rows, to first order; for its root, at a quarter of the range.
+
+        var = q/n + c - (s/n)^2 moves by (N_q - 2 m N_s + (2 m^2 - q/n) N_n) / n, with |m| and q/n at most the half
+        range and its square.
+        """
+        step = float(self.argument.centred().step)
+        half = float(self.argument.high - self.argument.low) / 2
+        total, square, count = laws
+        parts = (square.deviation * step**2, 2 * half * total.deviation * step, 2.5 * half**2 * count.deviation)
+        width = deviations_in(total, tail) * sum(part**2 for part in parts) ** 0.5 / n
+        if self.form.startswith("stddev"):
+            width /= 2 * (half / 2) if half else 1.0
+        low, high = self.ends
+        return float(min(width, high - low))
 
     @property
     def ends(self) -> tuple[float, float]:

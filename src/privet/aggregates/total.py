@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from privet.core.scan import Sum
@@ -19,7 +20,8 @@ class Total(Aggregate):
     """The sum of x; 0 where there is nothing to sum."""
 
     argument: Argument
-    name = "sum"
+    names = MappingProxyType({"sum": ("SUM",)})
+    additive = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (self.argument.plain(),)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privet.aggregates import entry_of
 from privet.answer import Answer
 from privet.core.errors import RequestError
 from privet.core.estimate import Estimate
@@ -30,7 +31,7 @@ from privet.query.functions import typed
 from privet.query.join import standing_on
 from privet.query.nodes import AggregateCall, Output, Query, Step
 from privet.query.normal import conjunction, text
-from privet.query.rows import OVER_NUMBERS, aggregate
+from privet.query.rows import aggregate
 from privet.query.shape import typical_of
 from privet.query.terms import Term, col, count, count_units
 from privet.query.terms import sum as total
@@ -76,7 +77,7 @@ def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
     facts = typical_of(query.table, tables).columns
     found: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
     for asked in query.aggregates:
-        if asked.function not in OVER_NUMBERS:
+        if not entry_of(asked.function).aggregate.bounded:
             continue
         for given in (asked.argument, asked.other):
             for clamp in () if given is None else _clamps(given, asked, facts):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from privet.aggregates import CountValues, Mean, Ranked
 from privet.core.event import Composed
 from privet.core.expression import Expression
 from privet.core.scan import GroupKey
@@ -23,7 +22,7 @@ from privet.query.shape import schema_of
 
 from .keys import has_group
 from .make import known_rows
-from .plan import Known, Place, Plan, Reading, Spend
+from .plan import Place, Plan, Reading, Spend
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -181,10 +180,7 @@ def additive(reading: Reading, plan: Plan) -> bool:
 
     People and different values may be in several parts. Quantiles and spreads are answered for each level by itself.
     """
-    people = any(not isinstance(place, Known) and plan.passes[place[0]].scan.distinct for place in reading.places)
-    if people or isinstance(reading.aggregate, (CountValues, Ranked)):
-        return False
-    return reading.aggregate.linear is not None or isinstance(reading.aggregate, Mean)
+    return reading.aggregate.additive
 
 
 def shared_sums(plan: Plan) -> dict[str, Place]:

@@ -86,7 +86,7 @@ def make_plan(
     for asked in query.aggregates:
         if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode, Span)):
             continue
-        wanted = groups.setdefault(asked.function == "count_units", {})
+        wanted = groups.setdefault(aggregates[asked.name].people, {})
         for total in aggregates[asked.name].sums():
             if total not in known:
                 wanted[canonical(total)] = total
@@ -323,12 +323,11 @@ def _reading(
     if isinstance(aggregate, CountValues):
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
         return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
-    wanted = asked.function == "count_units"
     others = [
         one.selection is not None or one.inside or one.finds_first or isinstance(one.scan.bounding, Pairs)
         for one in passes
     ]
-    index = next(i for i, one in enumerate(passes) if one.scan.distinct == wanted and not others[i])
+    index = next(i for i, one in enumerate(passes) if one.scan.distinct == aggregate.people and not others[i])
     sums = passes[index].scan.sums
     return Reading(
         asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())

@@ -9,18 +9,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from privet.aggregates import Mean, Ranked
+from privet.aggregates import Ranked
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.relation import tables_of
 from privet.core.schema import Contribution, Schema
-from privet.inference.laws import half_width
 from privet.query.nodes import Query
 
 from .choose import choices
 from .derive import linear_in, meanings
 from .explain import boundings, cost, known_lines, release_facts, why
 from .make import Among, make_plan
-from .plan import Known, Plan, Reading, Spend, Target
+from .plan import Known, Plan, Spend, Target
 from .presence import presence_lines, presence_only
 from .quantiles import SURE, choice_lines, part_of
 from .stability import Rule
@@ -141,18 +140,9 @@ def _at_best(plan: Plan, column: str) -> tuple[float, float]:
         place = reading.places[0]
         most = 1 if isinstance(place, Known) else plan.passes[place[0]].measures[place[1]].sum.most
         return float(half), factor * float(reading.aggregate.linear or 0) * rows * most + abs(float(line.offset))
-    if isinstance(reading.aggregate, Mean):
-        largest = max(map(abs, reading.aggregate.ends)) * factor + abs(float(line.offset))
-        return factor * _narrowest_mean(plan, reading, reading.aggregate, rows), largest
-    return 0.0, float("inf")
-
-
-def _narrowest_mean(plan: Plan, reading: Reading, mean: Mean, rows: int) -> float:
-    """Return how narrow the interval of a mean is where all rows are in one group, and their mean in the middle."""
-    import numpy as np
-
-    law = law_of(plan, reading.places[0]).times(float(mean.argument.centred().step))
-    return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), tail_of(plan))[0]) / rows
+    laws = [law_of(plan, place) for place in reading.places] if reading.aggregate.sums() else []
+    narrowest = factor * reading.aggregate.narrowest_width(laws, rows, tail_of(plan))
+    return narrowest, max(map(abs, reading.aggregate.ends)) * factor + abs(float(line.offset))
 
 
 def amount_of(spend: Spend) -> Fraction:

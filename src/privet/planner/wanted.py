@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from privet.aggregates import AGGREGATES, OF_TWO, Aggregate, Argument, CountRows, Mode, Ranked, Span
-from privet.aggregates.span import Side
+from privet.aggregates import AGGREGATES, Aggregate, Argument, Wanted, entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import ColumnFacts as Facts
@@ -20,36 +19,32 @@ from privet.query.typed import Typed, clamp_ends
 
 def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
     """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
-    if asked.function == "count_units" and isinstance(schema.unit, Window):
+    entry = entry_of(asked.function)
+    kind = entry.aggregate
+    if kind.people and isinstance(schema.unit, Window):
         raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
-    if asked.function == "count_units" and not isinstance(schema.unit, Person):
+    if kind.people and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
-    if asked.function in ("count_rows", "count_units"):
-        return CountRows(asked.where)
-    if asked.function == "mode" and asked.argument is not None:
-        chosen = dict(asked.options)
-        kind = typed(asked.argument, schema.columns).kind or "text"
-        return Mode(asked.argument, kind, asked.where, int(chosen["k"]), int(chosen["rank"]))
-    if asked.function == "bounds" and asked.argument is not None:
-        whole = typed(asked.argument, schema.columns).kind == "integer"
-        side: Side = "low" if dict(asked.options)["side"] == "low" else "high"
-        return Span(asked.argument, "integer" if whole else "number", asked.where, side)
-    if asked.function in OF_TWO and asked.argument is not None and asked.other is not None:
-        both = sorted((asked.argument, asked.other), key=canonical)  # their order does not matter
-        first, second = (_argument(asked, one, schema, typical) for one in both)
-        return OF_TWO[asked.function](first, second)
-    if asked.function == "quantile" and asked.argument is not None:
-        share = Fraction(dict(asked.options)["share"])
-        return Ranked(_argument(asked, asked.argument, schema, typical), share)
-    if asked.function not in AGGREGATES or asked.argument is None:
-        raise UnknownName("aggregate", asked.function, (*AGGREGATES, *OF_TWO, "quantile", "mode", "bounds"))
-    return AGGREGATES[asked.function](_argument(asked, asked.argument, schema, typical))
+    given = [one for one in (asked.argument, asked.other) if one is not None]
+    if len(given) != kind.arity:
+        raise UnknownName("aggregate", asked.function, tuple(AGGREGATES))
+    if kind.symmetric:
+        given.sort(key=canonical)
+    return entry.of(
+        Wanted(
+            arguments=tuple(_argument(asked, one, schema, typical, bounded=kind.bounded) for one in given),
+            kinds=tuple(typed(one, schema.columns).kind for one in given),
+            where=asked.where,
+            options=dict(asked.options),
+        )
+    )
 
 
-def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts]) -> Argument:
+def _argument(
+    asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts], *, bounded: bool
+) -> Argument:
     facts = typed(expression, typical)
-    counted = asked.function in ("count", "count_distinct")
-    ends = (Fraction(0), Fraction(1)) if counted else _ends(asked, expression, facts)
+    ends = _ends(asked, expression, facts) if bounded else (Fraction(0), Fraction(1))
     return Argument(
         expression=expression,
         low=ends[0],
@@ -57,7 +52,7 @@ def _argument(asked: Asked, expression: Expression, schema: Schema, typical: Map
         step=_step(expression, facts, schema),
         nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
         where=asked.where,
-        held=counted or _held(expression, ends, schema),
+        held=not bounded or _held(expression, ends, schema),
     )
 
 

@@ -5,12 +5,10 @@ Where the width depends on the data, as for AVG, it is given for some numbers of
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
-from privet.aggregates import Covariance, Mean, Mode, Ranked, Span, Spread
+from privet.aggregates import Mode, Ranked, Span
 from privet.core.errors import InvariantError
 from privet.core.expression import ColumnRef
 from privet.inference.laws import Law, averaged, half_width
@@ -145,73 +143,14 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
         if isinstance(place, Known):
             return Width(name, half_width=0.0, note="exact: the number is public")
         return Width(name, half_width=noise_within(plan, place, 1 - tail_of(plan)) * float(factor))
+    laws = [law_of(plan, one) for one in reading.places]
     count = reading.places[-1]
     sizes = (count.value,) if isinstance(count, Known) else SIZES
-    if isinstance(reading.aggregate, Mean):
-        found = tuple((n, _of_mean(reading.aggregate, reading, plan, n)) for n in sizes)
-    elif isinstance(reading.aggregate, Spread):
-        found = tuple((n, _of_spread(reading.aggregate, reading, plan, n)) for n in sizes)
-    elif isinstance(reading.aggregate, Covariance) and reading.aggregate.form != "corr":
-        found = tuple((n, _of_covariance(reading.aggregate, reading, plan, n)) for n in sizes)
-    else:
+    predicted = [(n, reading.aggregate.predicted_width(laws, n, tail_of(plan))) for n in sizes]
+    found = tuple((n, width) for n, width in predicted if width is not None)
+    if not found:
         return Width(name, note="its interval comes with the answer")
-    note = "at most" if isinstance(reading.aggregate, Mean) else "roughly, at most"
+    note = "at most" if reading.aggregate.exactly else "roughly, at most"
     if isinstance(count, Known):
         return Width(name, half_width=found[0][1], note=note)
     return Width(name, at=found, note=note)
-
-
-def _of_mean(mean: Mean, reading: Reading, plan: Plan, n: int) -> float:
-    """Return the widest interval of a mean over n rows: that of a mean at an end of its bounds."""
-    import numpy as np
-
-    low, high = mean.ends
-    total, count = (law_of(plan, place) for place in reading.places)
-    scaled = total.times(float(mean.argument.centred().step))
-    other = replace(total, scale=count.scale, step=count.step)
-    width = half_width(scaled, other, np.array([(high - low) / 2]), tail_of(plan))[0]
-    return min(float(width) / n, high - low)
-
-
-def _of_spread(spread: Spread, reading: Reading, plan: Plan, n: int) -> float:
-    """Return a rough bound for a variance over n rows, to first order; for its root, at a quarter of the range.
-
-    var = q/n + c - (s/n)^2 moves by (N_q - 2 m N_s + (2 m^2 - q/n) N_n) / n, with |m| and q/n at most the half range
-    and its square.
-    """
-    centred = spread.argument.centred()
-    step = float(centred.step)
-    half = float(spread.argument.high - spread.argument.low) / 2
-    total, square, count = (law_of(plan, place) for place in reading.places)
-    parts = (square.deviation * step**2, 2 * half * total.deviation * step, 2.5 * half**2 * count.deviation)
-    width = _times(total, plan) * sum(part**2 for part in parts) ** 0.5 / n
-    if spread.form.startswith("stddev"):
-        width /= 2 * (half / 2) if half else 1.0
-    low, high = spread.ends
-    return float(min(width, high - low))
-
-
-def _of_covariance(covariance: Covariance, reading: Reading, plan: Plan, n: int) -> float:
-    """Return a rough bound for a covariance over n rows, to first order.
-
-    cov = p/n - (s/n)(t/n) moves by (N_p - k N_s - m N_t + (2 m k - p/n) N_n) / n, with the means m and k of s and t at
-    most the half ranges, and p/n their product.
-    """
-    sums = covariance.sums()
-    x, y, product, count = (law_of(plan, place) for place in reading.places)
-    halves = [float(one.high - one.low) / 2 for one in (covariance.first, covariance.second)]
-    parts = (
-        product.deviation * float(sums[2].step),
-        halves[1] * x.deviation * float(sums[0].step),
-        halves[0] * y.deviation * float(sums[1].step),
-        3 * halves[0] * halves[1] * count.deviation,
-    )
-    width = _times(x, plan) * sum(part**2 for part in parts) ** 0.5 / n
-    low, high = covariance.ends
-    return float(min(width, high - low))
-
-
-def _times(law: Law, plan: Plan) -> float:
-    """Return roughly how many standard deviations of the noise a half-width has."""
-    tail = tail_of(plan)
-    return -math.log(tail) / math.sqrt(2) if law.family == "laplace" else NormalDist().inv_cdf(1 - tail / 2)

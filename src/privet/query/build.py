@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from privet.aggregates import entry_of
 from privet.core.errors import RequestError, Unbounded, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
@@ -36,7 +37,6 @@ from .resolve import (
 from .rows import (
     EXTREMES,
     MARK,
-    OVER_TWO,
     PrivateRows,
     ReleasedRows,
     Select,
@@ -166,9 +166,8 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
         if marked not in found:
             name = distinct_name(label(marked), taken)
             found[marked] = replace(one, name=name)
-            values = (
-                None if one.function not in {"mode", "bounds"} or one.argument is None else typed(one.argument, columns)
-            )
+            chosen = entry_of(one.function).aggregate.chosen
+            values = typed(one.argument, columns) if chosen and one.argument is not None else None
             facts[name] = released_facts(one.function, values)
         return ColumnRef(found[marked].name)
 
@@ -257,7 +256,7 @@ def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
         options = zip(("k", "rank"), (part.constant for part in marked.arguments[2:]), strict=True)
         return AggregateCall("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
     checked_one = check_argument(function, argument, source)
-    if function in OVER_TWO:
+    if entry_of(function).aggregate.arity > 1:
         return AggregateCall(
             "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source)
         )

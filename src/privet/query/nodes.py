@@ -22,9 +22,8 @@ class Key:
 class AggregateCall:
     """One aggregate under the name by which later steps know it.
 
-    `function` names an entry of the registry of aggregates: count_rows, count, count_units, count_distinct, sum, avg,
-    var_pop, var_samp, stddev_pop, stddev_samp, quantile, histogram; and of two, the second being `other`: covar_pop,
-    covar_samp, corr. `where` is its FILTER. `options` holds further constants.
+    `function` names an entry of `privet.aggregates.AGGREGATES`. Of two arguments, `other` is the second. `where` is its
+    FILTER. `options` holds further constants.
     """
 
     name: str

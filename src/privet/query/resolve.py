@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from privet.aggregates import entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
@@ -18,7 +19,7 @@ from privet.core.unit import person_column
 
 from .functions import LONGEST, mentions, typed
 from .normal import MIRROR, call, text
-from .rows import MARK, OVER_NUMBERS, PrivateRows, has_aggregate
+from .rows import MARK, PrivateRows, has_aggregate
 from .typed import Typed
 
 MOST_PARTS = 10_000
@@ -150,7 +151,7 @@ def check_argument(function: str, expression: Expression, source: PrivateRows) -
     """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted."""
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
-    if function not in OVER_NUMBERS:
+    if not entry_of(function).aggregate.bounded:
         return one
     name = function.upper()
     if facts.kind not in {"integer", "number"}:
@@ -218,7 +219,7 @@ def released_facts(function: str, values: Typed | None = None) -> Facts:
     """Return the kind of what an aggregate releases: that of `values` where it is one of them."""
     if values is not None and values.kind is not None:
         return Facts(kind=values.kind, nullable=True)
-    counts = function in {"count_rows", "count", "count_units", "count_distinct"}
+    counts = entry_of(function).aggregate.counts
     return Facts(kind="integer" if counts else "number", nullable=not counts)
 
 

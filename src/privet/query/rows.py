@@ -28,9 +28,6 @@ WINDOW = "window:"
 EXTREMES = {"min": 0, "max": 1}
 """Aggregates that are exact within one person's rows, and quantiles across people: the shares that lie below."""
 
-OVER_TWO = ("covar_pop", "covar_samp", "corr")
-OVER_NUMBERS = ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "quantile", *OVER_TWO)
-
 
 @dataclass(frozen=True)
 class PrivateRows:

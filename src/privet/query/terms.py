@@ -12,13 +12,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NoReturn, Union
 
+from privet.aggregates import entry_of
 from privet.core.errors import BadParameter, RequestError
 from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.given import choice, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
 
 from .normal import call, text
-from .rows import aggregate, aggregate_of_two
+from .rows import aggregate as marked_aggregate
+from .rows import aggregate_of_two
 from .rows import histogram as marked_histogram
 from .rows import mode as marked_mode
 from .rows import quantile as marked_quantile
@@ -288,19 +290,37 @@ def _text(value: str | Term, parameter: str) -> str | Term:
 # Aggregates in Python: `mean("age")`, `count(where=col("age") > 65)`. Each is a term over the rows of a group.
 
 
+def aggregate(name: str, of: str | Term, other: str | Term | None = None, *, where: Term | None = None) -> Term:
+    """Return an aggregate by its name in the registry, with the columns it is over: `aggregate("rms", "cost")`.
+
+    Raises:
+        UnknownName: no aggregate is registered under this name.
+    """
+    entry = entry_of(plain_text(name, "name", "the name of an aggregate", least=1).lower())
+    given = (read(of),) if other is None else (read(of), read(other, "other"))
+    if not entry.plain or entry.aggregate.arity != len(given):
+        columns = f"{len(given)} column{'s' if len(given) > 1 else ''}"
+        raise BadParameter("name", name, f"an aggregate that takes {columns} and nothing else")
+    if len(given) > 1:
+        return Term(aggregate_of_two(entry.name, *given, kept(where)))
+    return Term(marked_aggregate(entry.name, given[0], kept(where)))
+
+
 def count(of: str | Term | None = None, *, where: Term | None = None) -> Term:
     """Return the number of rows, or of rows in which something is not NULL."""
-    return Term(aggregate("count_rows" if of is None else "count", None if of is None else read(of), kept(where)))
+    if of is None:
+        return Term(marked_aggregate("count_rows", None, kept(where)))
+    return Term(marked_aggregate("count", read(of), kept(where)))
 
 
 def count_units(*, where: Term | None = None) -> Term:
     """Return the number of people."""
-    return Term(aggregate("count_units", None, kept(where)))
+    return Term(marked_aggregate("count_units", None, kept(where)))
 
 
 def count_distinct(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the number of different values."""
-    return Term(aggregate("count_distinct", read(of), kept(where)))
+    return Term(marked_aggregate("count_distinct", read(of), kept(where)))
 
 
 def grouping(*of: str | Term) -> Term:
@@ -310,32 +330,32 @@ def grouping(*of: str | Term) -> Term:
 
 def sum(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the sum."""
-    return Term(aggregate("sum", read(of), kept(where)))
+    return aggregate("sum", of, where=where)
 
 
 def mean(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the mean."""
-    return Term(aggregate("avg", read(of), kept(where)))
+    return aggregate("avg", of, where=where)
 
 
 def var(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the sample variance."""
-    return Term(aggregate("var_samp", read(of), kept(where)))
+    return aggregate("var_samp", of, where=where)
 
 
 def var_pop(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the population variance."""
-    return Term(aggregate("var_pop", read(of), kept(where)))
+    return aggregate("var_pop", of, where=where)
 
 
 def std(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the sample standard deviation."""
-    return Term(aggregate("stddev_samp", read(of), kept(where)))
+    return aggregate("stddev_samp", of, where=where)
 
 
 def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
     """Return the population standard deviation."""
-    return Term(aggregate("stddev_pop", read(of), kept(where)))
+    return aggregate("stddev_pop", of, where=where)
 
 
 def covar(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from privet.aggregates import Mean, Ranked
+from privet.aggregates import Ranked
 from privet.answer import Series
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Kind
-from privet.inference.bars import Bars, depths, derived_bars, noise_points, points_for, ratio_bars, simulated_bars
+from privet.inference.bars import Bars, depths, derived_bars, noise_points, points_for
 from privet.inference.laws import Law, half_width
 from privet.planner.derive import columns_of, kinds_of, linear_in
 from privet.planner.plan import Known, Place, Plan, Reading
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from privet.core.pair import Floats
 
 _MOST_CORNERS = 6
-_DOUBT = 2.0
-"""A count below this many standard deviations of its noise says nothing about what is divided by it."""
 
 
 class RowBars:
@@ -82,16 +79,7 @@ class RowBars:
         if isinstance(reading.aggregate, Ranked):
             return self._of_ranked(reading, reading.aggregate, parts)
         laws = [self._law(place) for place in reading.places]
-        if isinstance(reading.aggregate, Mean):
-            step, middle = float(reading.aggregate.argument.centred().step), float(reading.aggregate.argument.middle)
-            count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
-            scaled = (laws[0].times(step), count)
-            found = ratio_bars(parts[0] * step, parts[1], scaled, most=(high - low) / 2, tail=self.tail)
-            return Bars(np.clip(middle + found.low, low, high), np.clip(middle + found.high, low, high), found.error)
-        tails = self._tails(reading, parts, laws)
-        found = simulated_bars(reading.aggregate.read, parts, laws, tail=tails)
-        unknown = tails <= 0
-        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+        return reading.aggregate.bars(parts, laws, self.tail)
 
     def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
         """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
@@ -119,24 +107,6 @@ class RowBars:
         if one.scan.places is None or one.selection is None:
             return 0.0
         return float(one.selection.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
-
-    def _tails(self, reading: Reading, parts: Sequence[Floats], laws: Sequence[Law]) -> Floats:
-        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
-
-        Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
-        """
-        import numpy as np
-
-        tail = np.full(len(self.chosen), self.tail)
-        deviations = [(parts[-1], np.asarray(laws[-1].deviation))]
-        for index, divisor in enumerate(reading.aggregate.divisors(*parts)):
-            again = simulated_bars(lambda *sums, i=index: reading.aggregate.divisors(*sums)[i], parts, laws, tail=tail)
-            deviations.append((divisor, again.error))
-        known = np.ones(len(self.chosen))
-        for divisor, error in deviations:
-            part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
-            known -= part * part
-        return np.asarray(self.tail * np.clip(known, 0.0, 1.0))
 
     def _law(self, place: Place) -> Law:
         return self.laws[place] if place in self.laws else law_of(self.plan, place)

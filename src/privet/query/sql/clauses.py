@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from privet.aggregates.registry import NamedAggregate, in_sql, sql_names
 from privet.core.errors import ParseError, UnknownName, Unsupported
 
 Node = Any
 """A node of the parser's tree: only its `key` and `args` are used."""
 
+_PLAIN_CALL = frozenset(("this", "expression", "expressions"))
 _PAIR = ("this", "expression")
 
 UNDERSTOOD: dict[str, frozenset[str]] = {
@@ -143,13 +145,6 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         # aggregates
         "count": ("this", "big_int"),
         "countif": ("this",),
-        "sum": ("this",),
-        "avg": ("this",),
-        "variance": ("this",),
-        "variancepop": ("this",),
-        "stddev": ("this",),
-        "stddevpop": ("this",),
-        "stddevsamp": ("this",),
         "min": ("this",),
         "max": ("this",),
         # within one person's rows
@@ -159,9 +154,6 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "denserank": (),
         "lag": ("this", "offset"),
         "lead": ("this", "offset"),
-        "covarpop": _PAIR,
-        "covarsamp": _PAIR,
-        "corr": _PAIR,
     }.items()
 }
 
@@ -272,7 +264,7 @@ def check_tree(tree: Node, names: tuple[str, ...]) -> None:
     for node in tree.walk():
         if node.key == "table" and part(node, "this").key != "identifier":
             raise Unsupported("functions and files cannot stand in FROM; name a declared table")
-        understood = UNDERSTOOD.get(node.key)
+        understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) else None)
         if understood is None:
             raise refusal(node, names)
         for name, value in node.args.items():
@@ -300,7 +292,24 @@ def unknown_function(name: str, names: tuple[str, ...]) -> Exception:
         return Unsupported(f"{shown} is not supported: {_VOLATILE}")
     if folded in EXACT:
         return Unsupported(f"{shown} is not supported: {_EXACT}")
-    return UnknownName("function", shown, names)
+    return UnknownName("function", shown, tuple(dict.fromkeys((*names, *sql_names()))))
+
+
+def function_name(node: Node) -> str:
+    """Return the name of a function as SQL spells it."""
+    return str(node.args["this"] if node.key == "anonymous" else node.sql_name()).upper()
+
+
+def named_aggregate(node: Node) -> NamedAggregate | None:
+    """Return the aggregate of the registry that a node calls by its name, whether the parser knows the name or not."""
+    return in_sql(function_name(node)) if hasattr(node, "sql_name") else None
+
+
+def arguments_of(node: Node) -> list[Node]:
+    """Return the arguments of a function, in the order in which they are written."""
+    if node.key == "anonymous":
+        return parts(node, "expressions")
+    return [one for one in (part(node, "this"), part(node, "expression"), *parts(node, "expressions")) if one]
 
 
 def part(node: Node, name: str) -> Node:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from privet.aggregates.registry import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.query.nodes import Order
@@ -17,18 +18,18 @@ from privet.query.rows import aggregate, aggregate_of_two, histogram, is_aggrega
 from privet.query.several import bounds, grouping, top_k
 
 from .calls import NAMES, TRANSLATIONS, part_of_date
-from .clauses import Node, part, parts, refusal, unknown_function
+from .clauses import (
+    Node,
+    arguments_of,
+    function_name,
+    named_aggregate,
+    part,
+    parts,
+    refusal,
+    unknown_function,
+)
 
-_NUMERIC_AGGREGATES = {
-    "sum": "sum",
-    "avg": "avg",
-    "variance": "var_samp",
-    "variancepop": "var_pop",
-    "stddev": "stddev_samp",
-    "stddevsamp": "stddev_samp",
-    "stddevpop": "stddev_pop",
-}
-_AGGREGATES_OF_TWO = {"covarpop": "covar_pop", "covarsamp": "covar_samp", "corr": "corr"}
+reserve(NAMES)
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,9 @@ def translate(node: Node, scope: Scope) -> Expression:
         return _chain(node, scope)
     if node.key in _AGGREGATES:
         return _AGGREGATES[node.key](node, scope)
+    entry = named_aggregate(node)
+    if entry is not None:
+        return _registered(node, entry, scope)
     raise refusal(node, NAMES)
 
 
@@ -147,6 +151,9 @@ def _chain(node: Node, scope: Scope) -> Expression:
 
 
 def _anonymous(node: Node, scope: Scope) -> Expression:
+    entry = named_aggregate(node)
+    if entry is not None:
+        return _registered(node, entry, scope)
     name, arguments = str(node.args["this"]).lower(), _several(parts(node, "expressions"), scope)
     if name == "bin" and len(arguments) == 2:
         return call("bin", *arguments)
@@ -190,17 +197,21 @@ def _count_if(node: Node, scope: Scope) -> Expression:
     return aggregate("count_rows", None, translate(part(node, "this"), scope))
 
 
-def _numeric_aggregate(node: Node, scope: Scope) -> Expression:
-    if part(node, "this").key == "distinct":
-        raise Unsupported(
-            f"{node.sql_name()}(DISTINCT ...) is not supported; leave DISTINCT out, or GROUP BY the column"
-        )
-    return aggregate(_NUMERIC_AGGREGATES[node.key], translate(part(node, "this"), scope))
+def _registered(node: Node, entry: NamedAggregate, scope: Scope) -> Expression:
+    """Return an aggregate that is called by a name of the registry, with as many columns as it takes."""
+    given, wanted = arguments_of(node), entry.aggregate.arity
+    name = function_name(node)
+    if given and given[0].key == "distinct":
+        raise _of_different(name)
+    if len(given) != wanted:
+        form = f"{name}({', '.join('xy'[:wanted])})"
+        raise WrongKind(name, f"{wanted} argument{'s' if wanted > 1 else ''}: {form}", (f"{len(given)} arguments",))
+    arguments = _several(given, scope)
+    return aggregate(entry.name, *arguments) if wanted == 1 else aggregate_of_two(entry.name, *arguments)
 
 
-def _aggregate_of_two(node: Node, scope: Scope) -> Expression:
-    first, second = (translate(part(node, name), scope) for name in ("this", "expression"))
-    return aggregate_of_two(_AGGREGATES_OF_TWO[node.key], first, second)
+def _of_different(name: str) -> Unsupported:
+    return Unsupported(f"{name}(DISTINCT ...) is not supported; leave DISTINCT out, or GROUP BY the column")
 
 
 def _quantile(node: Node, scope: Scope) -> Expression:
@@ -253,7 +264,7 @@ def _filter(node: Node, scope: Scope) -> Expression:
 
 def _extreme(node: Node, scope: Scope) -> Expression:
     if part(node, "this").key == "distinct":
-        return _numeric_aggregate(node, scope)
+        raise _of_different(node.sql_name())
     return aggregate(node.key, translate(part(node, "this"), scope))
 
 
@@ -274,8 +285,6 @@ def _window(node: Node, scope: Scope) -> Expression:
 
 
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
-    **dict.fromkeys(_NUMERIC_AGGREGATES, _numeric_aggregate),
-    **dict.fromkeys(_AGGREGATES_OF_TWO, _aggregate_of_two),
     "anonymous": _anonymous,
     "count": _count,
     "countif": _count_if,
