@@ -165,6 +165,20 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
         assert s.history() == ()
 
 
+def test_a_plan_that_counts_places_without_choosing_or_chooses_without_counting_is_not_run():
+    with session(privet.Person("who")) as s:
+        plan = s.plan("SELECT city, MEDIAN(age) FROM t GROUP BY city", epsilon=1)
+        counts = s.plan("SELECT city, COUNT(*) FROM t GROUP BY city", epsilon=1)
+        (median,), (count,) = plan.passes, counts.passes
+        for whole, tampered in (
+            (plan, replace(median, selection=None)),
+            (counts, replace(count, selection=median.selection)),
+        ):
+            with pytest.raises(InvariantError, match="places are counted if and only if some are chosen"):
+                s.run(replace(whole, passes=(tampered,)))
+        assert s.history() == ()
+
+
 def test_several_quantiles_are_chosen_at_once_and_in_order():
     with session(privet.Person("who")) as s:
         asked = ", ".join(f"QUANTILE(age, 0.{tenth}) AS q{tenth}" for tenth in range(1, 10))
