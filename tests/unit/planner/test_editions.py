@@ -314,6 +314,17 @@ def test_rounds_that_an_earlier_edition_finished_are_found(
     assert spent(session) == again
 
 
+def test_rounds_that_this_edition_finished_come_before_those_of_an_earlier_one(
+    session: Session, since: Callable[..., None]
+) -> None:
+    stored = session.run(doubled(session.plan(WIDE, within="50%", at_most=8)))
+    since(edition(sound=False))
+    fresh = session.ask(WIDE, within="50%", at_most=8)
+    since(edition())
+    found = session.ask(WIDE, within="50%", at_most=8)
+    assert found.to_dict() == fresh.to_dict() != stored.to_dict()
+
+
 def test_rounds_that_were_not_finished_are_begun_anew_and_never_mixed(
     session: Session, since: Callable[..., None]
 ) -> None:
