@@ -40,10 +40,13 @@ class Session:
     Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
     same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
     `views` are names for SELECTs over the tables whose rows still belong to people. `about` names the tables that may
-    be asked about; without it, all may. Views of tables that may not be asked about are left out. Another engine than
-    DuckDB over the tables can be given as `engine`; the session closes it. With a `time_step`, in seconds, an answer
-    that is read from the data, or its failure, is handed over at the next multiple of it since the question was asked,
-    so that how long it took says little about the data.
+    be asked about; without it, all may. Views of tables that may not be asked about are left out. With a `time_step`,
+    in seconds, an answer that is read from the data, or its failure, is handed over at the next multiple of it since
+    the question was asked, so that how long it took says little about the data.
+
+    An engine over the tables, such as `DuckDB(tables)`, and a ledger may be given, and several sessions may share
+    them: they are borrowed, and closing a session leaves them open. Threads may share a session: different questions
+    are answered at once, equal ones are charged and drawn once, and a stored answer waits for no scan.
     """
 
     def __init__(
@@ -83,7 +86,8 @@ class Session:
             raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
         reads = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()
-        self._closing.callback(reads.close)
+        if engine is None:
+            self._closing.callback(reads.close)
         self._catalog = Catalog(with_contents(schemas, reads), known_views, own)
         self._executor = Executor(self._catalog.schemas, reads, book, account, pace=pace)
 
@@ -308,9 +312,9 @@ class Session:
         return self.ledger.history()
 
     def close(self) -> None:
-        """Close the engine's connection, and what else the session was given to close; what is asked is finished first.
+        """Finish what is asked, and close the engine that the session made and what it was given to close.
 
-        A closed session refuses questions before they are charged.
+        A closed session refuses questions before they are charged. A borrowed engine or ledger stays open.
         """
         self._executor.close()
         self._closing.close()

@@ -264,9 +264,9 @@ MUTANTS: list[Mutant] = [
         ("len(made) == len(plans)", "made"),
     ),
     *of(
-        "execution.executor:Executor.find",
-        "unit/planner/test_editions.py",
-        ("self.charge(made.plan, made.digests[0], key)", "pass"),
+        "execution.executor:Executor.stored",
+        "unit/planner/test_editions.py unit/ledger/test_session_with_ledger.py",
+        ("self.charge(plan, digest, key)", "pass"),
     ),
     *of(
         "execution.executor:Executor.stored",

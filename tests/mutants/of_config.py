@@ -150,8 +150,9 @@ MUTANTS: list[Mutant] = [
         "config.sessions:open_engine",
         "unit/config/test_sessions.py",
         (
-            "DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout)",
-            "DuckDB(tables, threads=limits.threads, timeout=limits.timeout)",
+            "DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout, "
+            "scans=limits.scans)",
+            "DuckDB(tables, threads=limits.threads, timeout=limits.timeout, scans=limits.scans)",
         ),
     ),
     *of(

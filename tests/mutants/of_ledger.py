@@ -599,11 +599,9 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "execution.executor:run_plan",
-        f"{SESSIONS} adversarial/test_session_road.py",
-        (
-            "executor.find(plan, key) or executor.release(plan, key)",
-            "executor.find(plan) or executor.release(plan, key)",
-        ),
+        f"{SESSIONS} unit/test_pace.py",
+        ("executor.find(plan, key)", "executor.find(plan)"),
+        ("executor.find(plan, key)", "None"),
     ),
     *of(
         "execution.executor:Executor.release",

@@ -294,8 +294,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.duckdb.engine:DuckDB._lock_down",
         "adversarial/test_engine_safety.py",
-        ('self._fetch("SET enable_external_access = false")', ""),
-        ('self._fetch("SET lock_configuration = true")', ""),
+        ('self._fetch("SET GLOBAL enable_external_access = false")', ""),
+        ('self._fetch("SET GLOBAL lock_configuration = true")', ""),
     ),
     *of(
         "engines.duckdb.engine:DuckDB._run",

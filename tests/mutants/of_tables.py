@@ -294,7 +294,7 @@ MUTANTS: list[Mutant] = [
         ("if not self._asked.fresh: return", ""),
     ),
     *of(
-        "execution.executor:Executor.alone",
+        "execution.executor:Executor.turn",
         "unit/test_pace.py",
         ("self.pace.fresh()", ""),
     ),

@@ -140,19 +140,22 @@ class Analyst:
 class EngineLimits:
     """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan.
 
+    `scans` is the number of scans that run at once; None: as many as the machine has processors.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
     """
 
     memory_limit: str = MEMORY_LIMIT
     threads: int | None = None
+    scans: int | None = None
     timeout: Fraction = Fraction(TIMEOUT)
     time_step: Fraction | None = None
 
     def __post_init__(self) -> None:
         read_fields(self)
         positive(self.timeout, "timeout")
-        if self.threads is not None:
-            whole(self.threads, "threads", least=1, most=1024)
+        for name in ("threads", "scans"):
+            if getattr(self, name) is not None:
+                whole(getattr(self, name), name, least=1, most=1024)
 
 
 @dataclass(frozen=True, kw_only=True)

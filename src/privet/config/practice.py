@@ -189,7 +189,7 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return session.closing(weakref.finalize(session, shutil.rmtree, folder, True))
+    return session.closing(weakref.finalize(session, shutil.rmtree, folder, True)).closing(engine.close)
 
 
 def _with_rows(table: Table, file: Path) -> Table:

@@ -190,6 +190,7 @@ def _engine(root: Section) -> EngineLimits:
     made = EngineLimits(
         memory_limit=section.read("memory_limit", _memory, usual.memory_limit),
         threads=section.read("threads", lambda value: whole(value, "threads", least=1, most=1024), None),
+        scans=section.read("scans", lambda value: whole(value, "scans", least=1, most=1024), None),
         timeout=section.read("timeout", _seconds, positive(usual.timeout, "timeout")),
         time_step=section.read("time_step", read_step, None),
     )

@@ -44,7 +44,8 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
             engine=engine,
             about=about,
             time_step=config.engine.time_step,
-        ).closing(ledger.close)
+        )
+        session.closing(engine.close).closing(ledger.close)
         opened.pop_all()
     return session
 
@@ -80,4 +81,10 @@ def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
 def open_engine(config: Config, tables: Mapping[str, Table]) -> DuckDB:
     """Return the engine over some of the tables, within the limits of the file."""
     limits = config.engine
-    return DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout)
+    return DuckDB(
+        tables,
+        memory_limit=limits.memory_limit,
+        threads=limits.threads,
+        timeout=limits.timeout,
+        scans=limits.scans,
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from privet.answer import Answer
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
@@ -46,6 +48,48 @@ class KeptBatch(NamedTuple):
     plans: tuple[Plan, ...]
 
 
+class Turns:
+    """One thread at a time for each digest: threads that ask the same wait for each other, and for no one else."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._changing = threading.Lock()
+        self._turns: dict[str, tuple[threading.Lock, list[None]]] = {}
+
+    @contextmanager
+    def turn(self, digest: str) -> Iterator[None]:
+        """Wait until no other thread is at this digest, and keep others out."""
+        if os.getpid() != self._process:  # threads that hold turns do not come along into a forked child
+            Turns.__init__(self)
+        with self._changing:
+            lock, waiting = self._turns.setdefault(digest, (threading.Lock(), []))
+            waiting.append(None)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._changing:
+                waiting.pop()
+                if not waiting:
+                    self._turns.pop(digest, None)
+
+
+_TURNS: WeakKeyDictionary[Ledger, Turns] = WeakKeyDictionary()
+_MAKING = threading.Lock()
+
+
+def turns_of(ledger: Ledger) -> Turns:
+    """Return the turns at a ledger, the same for all sessions that charge it.
+
+    A ledger that cannot be referred to weakly has turns for each session; it still stores one answer for each digest.
+    """
+    try:
+        with _MAKING:
+            return _TURNS.setdefault(ledger, Turns())
+    except TypeError:
+        return Turns()
+
+
 class Executor:
     """Tables, the engine that scans them, and the account of a ledger that is charged before each scan."""
 
@@ -54,13 +98,17 @@ class Executor:
     ) -> None:
         self.schemas, self.engine, self.ledger, self.account = schemas, engine, ledger, account
         self.pace = pace
-        self._asking = threading.Lock()
+        self._turns = turns_of(ledger)
+        self._changed = threading.Condition()
+        self._running: list[int] = []
         self._closed = False
 
     def close(self) -> None:
         """Refuse questions from now on, before they are charged; what is asked already is finished first."""
-        with self._asking:
-            self._closed = True
+        self._closed = True
+        here = os.getpid()
+        with self._changed:
+            self._changed.wait_for(lambda: here not in self._running)
 
     def check_open(self) -> None:
         """Raise unless questions are still taken."""
@@ -68,54 +116,51 @@ class Executor:
             raise RequestError("this session is closed and reads nothing any more; open a new one")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep out other threads: the same question, asked twice at once, would be scanned and drawn twice.
+    def turn(self, digest: str) -> Iterator[None]:
+        """Keep out other threads that ask the same: it would be scanned and drawn twice.
 
         The time spent waiting depends on the duration of another scan, so the result is held to the pace.
         """
         self.pace.fresh()
-        with self._asking:
-            yield
+        here = os.getpid()
+        with self._turns.turn(digest):
+            with self._changed:
+                self.check_open()
+                self._running.append(here)
+            try:
+                yield
+            finally:
+                with self._changed:
+                    self._running.remove(here)
+                    self._changed.notify_all()
 
     def find(self, plan: Plan, key: str | None = None) -> Kept | None:
         """Return what was released for a plan, by this or an earlier edition of the planner, and the plan it is of.
 
-        With a key, its charge is looked up as well: it may have been used for another question. What this edition
-        released is then left to be found by its charge.
+        Waits for no scan.
         """
-        earlier = editions_of(plan)[1:]
-        found = self.stored(plan) if key is None or earlier else None
-        if found is not None:
-            return found if key is None else None
-        for made in earlier:
-            found = self.stored(made.plan, made.digests[0])
-            if found is not None:
-                if key is not None:
-                    self.charge(made.plan, made.digests[0], key)  # was paid for and answered, so it is free
-                return found
-        return None
+        return next(filter(None, (self.stored(made.plan, made.digests[0], key) for made in editions_of(plan))), None)
 
     def find_batch(self, batch: Batch, key: str | None = None) -> KeptBatch | None:
         """Return what was released for a batch, as `find` does for one plan."""
-        now, *earlier = editions_of_batch(batch)
-        found = self._stored_batch(now) if key is None or earlier else None
-        if found is not None:
-            return found if key is None else None
-        for made in earlier:
-            found = self._stored_batch(made)
-            if found is not None:
-                if key is not None:
-                    self._charge_batch(made, key)
-                return found
-        return None
+        return next(filter(None, (self._stored_batch(made, key) for made in editions_of_batch(batch))), None)
 
-    def stored(self, plan: Plan, digest: str | None = None) -> Kept | None:
-        """Return what is stored for a plan, under its own digest or the one that an earlier edition gave it."""
-        found = self.ledger.find(plan.digest if digest is None else digest, self.account)
+    def stored(self, plan: Plan, digest: str | None = None, key: str | None = None) -> Kept | None:
+        """Return what is stored for a plan, under its own digest or the one that an earlier edition gave it.
+
+        A key is charged with it, which is free as the plan was paid for and answered, and refuses the key of another
+        question.
+        """
+        digest = plan.digest if digest is None else digest
+        found = self.ledger.find(digest, self.account)
+        if found is not None and key is not None:
+            self.charge(plan, digest, key)
         return None if found is None else Kept(found[0], _unpacked(found[1]), plan)
 
-    def _stored_batch(self, made: MadeBatch) -> KeptBatch | None:
+    def _stored_batch(self, made: MadeBatch, key: str | None = None) -> KeptBatch | None:
         found = self.ledger.find(made.digest, self.account)
+        if found is not None and key is not None:
+            self._charge_batch(made, key)
         return None if found is None else _kept_all(found[0], found[1], made)
 
     def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
@@ -213,11 +258,10 @@ def run_plan(executor: Executor, plan: Plan, *, confidence: object, key: str | N
         confidence = plan.target.confidence if plan.target else CONFIDENCE
     level = float(open_probability(confidence, "confidence"))
     verify(plan, executor.schemas)
-    # a key is looked up even for a question that was answered: it may have been used for another
     found = executor.find(plan, key)
     if found is None:
-        with executor.alone():
-            found = executor.find(plan, key) or executor.release(plan, key)
+        with executor.turn(plan.digest):
+            found = executor.release(plan, key)
     return read_answer(found.released, found.plan, found.receipt, confidence=level)
 
 

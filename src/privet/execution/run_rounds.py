@@ -5,7 +5,6 @@ What was released decides whether to go on, and nothing else does. Sees no data.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 from privet.answer import Answer
@@ -44,19 +43,20 @@ def run_rounds(executor: Executor, plan: Plan, *, confidence: object, key: str |
     ended, admitted = "", False
     for index in range(plan.rounds):
         one = plan.round(index)
-        stored = executor.stored(one) if key is None else None
-        with nullcontext() if stored is not None else executor.alone():
-            found = stored or executor.stored(one)
-            if found is None and not admitted:
-                _admit(executor, plan, index)
-                admitted = True
-            try:
-                if found is None or key is not None:
-                    found = executor.release(one, None if key is None else f"{key}, round {index + 1}")
-            except BudgetError:
-                if not held:
-                    raise
-                ended = _ENDED
+        own_key = None if key is None else f"{key}, round {index + 1}"
+        found = executor.stored(one, key=own_key)
+        if found is None:
+            with executor.turn(one.digest):
+                found = executor.stored(one, key=own_key)  # another thread may have released it meanwhile
+                if found is None and not admitted:
+                    _admit(executor, plan, index)
+                    admitted = True
+                try:
+                    found = found or executor.release(one, own_key)
+                except BudgetError:
+                    if not held:
+                        raise
+                    ended = _ENDED
         if found is None:
             break
         held.append((found.receipt, found.released))

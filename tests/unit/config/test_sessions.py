@@ -181,9 +181,9 @@ def test_the_engine_keeps_the_limits_of_the_file(folder: Path, monkeypatch: pyte
         make(self, tables, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DuckDB, "__init__", watched)
-    limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\n'
+    limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\nscans = 3\n'
     privet.open(declare(folder, TABLES + limits)).close()
-    assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2)}
+    assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2), "scans": 3}
 
 
 def test_closing_a_session_closes_its_ledger_and_its_engine(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""DuckDB, inside the process: one kept connection, locked down once its tables are open."""
+"""DuckDB, inside the process: one database, locked down once its tables are open, and a connection for each scan."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
@@ -26,7 +28,7 @@ from privet.engines.scan_sql.statement import Statement
 from privet.engines.scan_sql.text import quoted
 from privet.engines.scan_sql.write import write_scan
 
-from .sources import OpenedSource, open_source, view_of
+from .sources import OpenedSource, Streamed, open_source, view_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -87,7 +89,65 @@ def _watch(watched: weakref.ref[Deadline]) -> None:
         time.sleep(left)
 
 
-# DuckDB, inside the process: one kept connection, locked down once its tables are open.
+# Connections that are lent to scans: one each, with a deadline that interrupts this scan and no other.
+
+
+class Lane:
+    """A connection that runs one statement at a time, within a time limit of its own."""
+
+    def __init__(self, connection: DuckDBPyConnection, seconds: float) -> None:
+        self.connection = connection
+        self.deadline = Deadline(seconds, connection.interrupt)
+
+
+class Lanes:
+    """Lends connections to at most `most` scans at once; further ones wait. Connections are made as they are needed."""
+
+    def __init__(self, most: int, make: Callable[[], Lane]) -> None:
+        self._most, self._make = most, make
+        self._idle: list[Lane] = []
+        self._closed = False
+        self._renew()
+
+    def _renew(self) -> None:
+        self._process = os.getpid()
+        self._free = threading.Semaphore(self._most)
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def lent(self) -> Iterator[Lane]:
+        """Lend a connection; raise `EngineError` once they are closed."""
+        if os.getpid() != self._process:  # threads that hold connections do not come along into a forked child
+            self._renew()
+        self._check_open()
+        with self._free:
+            self._check_open()
+            with self._changing:
+                lane = self._idle.pop() if self._idle else self._make()
+            try:
+                yield lane
+            finally:
+                with self._changing:
+                    self._idle.append(lane)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise_alone(EngineError())
+
+    def close(self) -> None:
+        """Lend no more, and close every connection once the scans that run have ended."""
+        if os.getpid() != self._process:
+            self._renew()
+        self._closed = True
+        for _ in range(self._most):
+            self._free.acquire()
+        self._free.release(self._most)
+        while self._idle:
+            with contextlib.suppress(Exception):
+                self._idle.pop().connection.close()
+
+
+# DuckDB, inside the process: one database, locked down once its tables are open.
 #
 # What the engine says stays here: it can quote a row. Callers get one constant message.
 
@@ -96,7 +156,9 @@ Result = TypeVar("Result")
 
 MEMORY_LIMIT = "4GB"
 TIMEOUT = 600
-"""Public constants: how much memory a scan may take, and for how many seconds it may run."""
+"""Public constants: how much memory all scans may take together, and for how many seconds each may run."""
+
+MOST_SCANS = 1024
 
 MOST_PUBLIC_ROWS = 200_000
 """The most rows of a public table that are listed to find its groups."""
@@ -106,7 +168,15 @@ _MOST_CHECKED = 256
 
 
 class DuckDB:
-    """Answers scans over tables that stay where they are."""
+    """Answers scans over tables that stay where they are.
+
+    Several threads and sessions may use one engine: at most `scans` scans run at once, as many as there are processors
+    if left out, and further ones wait. They share the memory and the threads, and each has the `timeout` to itself.
+    Over a DuckDB relation, whose own connection can run one statement at a time, one scan runs at a time.
+
+    Guarantee: each scan has a connection of its own, on which every setting is locked as on the one that opened the
+    tables; a time limit that is reached interrupts its own scan and no other.
+    """
 
     def __init__(
         self,
@@ -115,14 +185,16 @@ class DuckDB:
         memory_limit: str = MEMORY_LIMIT,
         threads: int | None = None,
         timeout: object = TIMEOUT,
+        scans: int | None = None,
     ) -> None:
         import duckdb
 
         if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
             raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
         seconds = float(read_seconds(timeout, "timeout"))
-        self._lock = threading.Lock()
+        most = os.cpu_count() or 1 if scans is None else whole(scans, "scans", least=1, most=MOST_SCANS)
         self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
+        self._remove = weakref.finalize(self, _remove_own, self._spill, os.getpid())
         config: dict[str, Any] = {
             "memory_limit": memory_limit,
             "temp_directory": self._spill,
@@ -133,16 +205,20 @@ class DuckDB:
         try:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            self._remove()
             raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB'"))
-        self._deadline = Deadline(seconds, self._connection.interrupt)
         self._relations: dict[str, str] = {}
         self._checked: dict[int, tuple[Scan, Statement]] = {}
+        opening = Lane(self._connection, seconds)
+        self._lanes = Lanes(1, lambda: opening)
         try:
-            self._open(tables)
+            registered = self._open(tables)
         except BaseException:
             self.close()
             raise
+        # the relation of another connection is run there, where a second statement would end the first
+        alone = any(isinstance(frame, Streamed) for frame in registered.values())
+        self._lanes = Lanes(1 if alone else most, partial(_made_lane, self._connection, registered, seconds))
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run."""
@@ -179,10 +255,11 @@ class DuckDB:
         return broken_links(self._fetch, self._tables, self._relations)
 
     def close(self) -> None:
-        """Close the connection and remove what it spilled."""
+        """Close every connection once the scans that run have ended, and remove what they spilled."""
+        self._lanes.close()
         with contextlib.suppress(Exception):
             self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        self._remove()
 
     def __enter__(self) -> DuckDB:
         return self
@@ -190,21 +267,30 @@ class DuckDB:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open(self, tables: Mapping[str, Table]) -> None:
-        self._fetch("SET autoinstall_known_extensions = false")
-        self._fetch("SET autoload_known_extensions = false")
-        self._fetch("SET allow_community_extensions = false")
-        self._fetch("SET pandas_analyze_sample = 0")
-        self._fetch("SET TimeZone = 'UTC'")
-        self._fetch("SET disable_parquet_prefetching = true")  # for far files: near ones are read faster without
+    def _open(self, tables: Mapping[str, Table]) -> dict[str, Any]:
+        """Open the tables and lock the database down; return the objects that each connection has to register.
+
+        Settings are made for the whole database: those of one connection would not hold on the others.
+        """
+        self._fetch("SET GLOBAL autoinstall_known_extensions = false")
+        self._fetch("SET GLOBAL autoload_known_extensions = false")
+        self._fetch("SET GLOBAL allow_community_extensions = false")
+        self._fetch("SET GLOBAL pandas_analyze_sample = 0")
+        self._fetch("SET GLOBAL TimeZone = 'UTC'")
+        self._fetch("SET GLOBAL disable_parquet_prefetching = true")  # for far files: near ones are read faster without
+        self._fetch("SET enable_progress_bar = false")  # on where Python is interactive; further connections have none
         paths: list[str] = []
+        registered: dict[str, Any] = {}
         places = {name: index for index, name in enumerate(tables)}
         self._tables = owned = followed({name: table.schema for name, table in tables.items()})
         for name in owned:  # a table that others link to comes before them
             opened = open_source(self._connection, name, tables[name], places[name])
             paths += opened.paths
+            if opened.frame is not None:
+                registered[opened.relation] = opened.frame
             self._create_view(name, tables[name], opened, places[name], owned)
         self._lock_down(paths)
+        return registered
 
     def _create_view(
         self, name: str, table: Table, opened: OpenedSource, index: int, owned: Mapping[str, Schema]
@@ -219,11 +305,11 @@ class DuckDB:
 
     def _lock_down(self, paths: list[str]) -> None:
         allowed = [*paths, *(f"{path}.wal" for path in paths if not path.endswith((".parquet", ".csv")))]
-        self._fetch(f"SET allowed_paths = [{', '.join(quoted(path) for path in allowed)}]")
-        self._fetch(f"SET allowed_directories = [{quoted(self._spill)}]")
-        self._fetch("SET enable_external_access = false")
-        self._fetch("SET python_enable_replacements = false")
-        self._fetch("SET lock_configuration = true")
+        self._fetch(f"SET GLOBAL allowed_paths = [{', '.join(quoted(path) for path in allowed)}]")
+        self._fetch(f"SET GLOBAL allowed_directories = [{quoted(self._spill)}]")
+        self._fetch("SET GLOBAL enable_external_access = false")
+        self._fetch("SET GLOBAL python_enable_replacements = false")
+        self._fetch("SET GLOBAL lock_configuration = true")
 
     def _fetch(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         return self._run(sql, parameters, lambda result: result.fetchall())
@@ -236,10 +322,27 @@ class DuckDB:
     ) -> Result:
         import duckdb
 
-        with self._lock, self._deadline.running():
+        with self._lanes.lent() as lane, lane.deadline.running():
             try:
-                return fetch(self._connection.execute(sql, parameters or None))
+                return fetch(lane.connection.execute(sql, parameters or None))
             except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
                 with contextlib.suppress(Exception):
-                    self._connection.abort()
+                    lane.connection.abort()
                 raise_alone(EngineError())
+
+
+def _made_lane(database: DuckDBPyConnection, registered: Mapping[str, Any], seconds: float) -> Lane:
+    """Return a new connection to a database, with the objects that its tables stand on."""
+    try:
+        cursor = database.cursor()
+        for name, frame in registered.items():
+            cursor.register(name, frame)
+    except Exception:  # what the engine or a source says may quote a value
+        raise_alone(EngineError())
+    return Lane(cursor, seconds)
+
+
+def _remove_own(folder: str, process: int) -> None:
+    """Remove what was spilled, unless this is a forked child: its parent still needs it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -177,10 +177,14 @@ class DatabaseTable:
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """A source that the engine can read: what stands after FROM, and the files it needs."""
+    """A source that the engine can read: what stands after FROM, the files it needs, and the object that is registered.
+
+    An object is registered under the name of the relation, for one connection; others need to register it as well.
+    """
 
     relation: str
     paths: tuple[str, ...] = ()
+    frame: Any = None
 
 
 def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, index: int) -> OpenedSource:
@@ -199,7 +203,7 @@ def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, 
         raise
     except Exception:  # what the engine says may quote a value
         raise_alone(_unreadable(name))
-    return OpenedSource(f"source{index}")
+    return OpenedSource(f"source{index}", frame=frame)
 
 
 def _files(
@@ -219,7 +223,8 @@ def _files(
         coarse = {str(row[0]).casefold() for row in connection.execute(described).fetchall()}
         if not coarse & {column.casefold() for column in schema.columns}:
             return opened
-        connection.register(f"source{index}", stored_moments(opened.paths, schema))
+        frame = stored_moments(opened.paths, schema)
+        connection.register(f"source{index}", frame)
     except ImportError:
         raise_alone(
             RequestError(
@@ -229,7 +234,7 @@ def _files(
         )
     except Exception:  # what the engine or the file says may quote a value
         raise_alone(_unreadable(name))
-    return OpenedSource(f"source{index}", opened.paths)
+    return OpenedSource(f"source{index}", opened.paths, frame)
 
 
 def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> str:
