@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
@@ -32,21 +32,35 @@ from .planner.target import CONFIDENCE
 from .planner.verify import verify
 from .query.frame import Frame
 from .query.frame import table as frame
+from .query.terms import Width
 
 
 class Session:
-    """Ask questions about private tables under one budget.
+    """Questions about private tables, answered under one budget.
 
-    Each answer is charged to the ledger before a row is read; the same question twice is charged once and gives the
-    same numbers. Without a ledger the session keeps one in memory, and the budget lasts as long as the process.
-    `views` are names for SELECTs over the tables whose rows still belong to people. `about` names the tables that may
-    be asked about; without it, all may. Views of tables that may not be asked about are left out. With a `time_step`,
-    in seconds, an answer that is read from the data, or its failure, is handed over at the next multiple of it since
-    the question was asked, so that how long it took says little about the data.
+    Each answer is charged to the ledger before a row is read. The same question asked twice is charged once and
+    returns the same numbers. Threads may share a session: different questions are answered at once, equal ones are
+    charged and drawn once, and a stored answer waits for no scan. Several sessions may share an engine and a ledger:
+    these are borrowed, and closing a session leaves them open.
 
-    An engine over the tables, such as `DuckDB(tables)`, and a ledger may be given, and several sessions may share
-    them: they are borrowed, and closing a session leaves them open. Threads may share a session: different questions
-    are answered at once, equal ones are charged and drawn once, and a stored answer waits for no scan.
+    Args:
+        tables: the private and public tables, by the names that questions use.
+        views: names for SELECTs over the tables whose rows still belong to people.
+        budget: what may be spent in all; it may be left out where the ledger has one.
+        ledger: where charges and answers are kept. Without one they are kept in memory, until the process ends.
+        account: the account in the ledger that pays.
+        engine: an engine over the tables, such as `DuckDB(tables)`; the session makes one if left out.
+        about: the tables that may be asked about; all of them if left out. Views of others are left out.
+        time_step: seconds. An answer that is read from the data, or its failure, is returned at the next multiple of
+            it since the question was asked, so that the time taken reveals little about the data.
+
+    Raises:
+        RequestError: if the tables, the budget or the ledger do not fit together.
+
+    Example:
+        >>> with privet.Session({"visits": visits}, budget=privet.Pure(epsilon=1)) as session:
+        ...     session.remaining().largest_epsilon
+        1.0
     """
 
     def __init__(
@@ -59,7 +73,7 @@ class Session:
         account: str = "session",
         engine: Engine | None = None,
         about: Collection[str] | None = None,
-        time_step: object = None,
+        time_step: Number | None = None,
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
@@ -102,7 +116,13 @@ class Session:
         return self._executor.account
 
     def table(self, name: str) -> Frame:
-        """Return a table to build a question on, step by step."""
+        """Return a table to build a question on, step by step.
+
+        Example:
+            >>> question = session.table("visits").group_by("ward").agg(n=privet.count())
+            >>> session.plan(question, epsilon=0.5).price["epsilon"]
+            0.5
+        """
         schemas, views = self._catalog.schemas, self._catalog.views
         if not isinstance(name, str):
             raise BadParameter("name", type(name).__name__, "the name of a table or a view")
@@ -116,30 +136,43 @@ class Session:
         self,
         question: Question,
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: Any = None,
+        within: Width | None = None,
         confidence: Number | None = None,
-        at_most: object = None,
+        at_most: Number | None = None,
         other: str | None = None,
         find_groups: bool = False,
     ) -> Plan:
-        """Return every decision about an answer, and its price. Free; reads nothing.
+        """Return every decision about an answer, and its price. It costs nothing and reads no data.
 
-        `within` says how wide intervals may be at a `confidence` (0.95 if left out), instead of what the answer may
-        cost: one half-width for all columns, or a mapping of some columns to theirs; a number, or a part such as "2%".
-        The plan has the least price that makes every cell so, where public facts alone say which. Otherwise it has
-        rounds that are carried out until every cell is so, and costs `at_most` so much: epsilon, or rho in an account
-        that counts rho; a tenth of the budget if left out.
+        Args:
+            question: SQL, or a question built on `Session.table`.
+            epsilon: the privacy loss that the answer may cost: the probability of any answer changes by at most a
+                factor e**epsilon when one unit is added or removed. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution: "norm" scales down all that a person contributes,
+                "groups" drops excess groups and rows.
+            contribution: the typical contribution of one person, instead of the table's own.
+            within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
+                columns to theirs; each a number, or a share such as "2%". The plan has the least price that reaches
+                it where public facts determine that price, and otherwise rounds that stop once every cell reaches it.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            at_most: with `within`, the highest price: epsilon, or rho in an account that counts rho. Defaults to a
+                tenth of the budget.
+            other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
+            find_groups: find declared groups in the data as well, and show only those with enough people. It costs
+                delta, and is for declared keys that make more groups than can be answered.
 
-        `bound` says what happens to people who give more than the typical contribution (the table's, or the one given
-        here): `"norm"` scales all they give, `"groups"` keeps that many groups and rows of theirs.
+        Raises:
+            RequestError: if the question cannot be answered privately, or an argument is out of range.
 
-        `other` names one more group, of all rows whose group is not declared and too rare to be shown. With
-        `find_groups`, declared groups are found in the data as well, and only those that enough people are in are
-        shown: this costs delta, and is for where declared keys make more groups than can be answered.
+        Example:
+            >>> plan = session.plan("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=0.5)
+            >>> plan.price["epsilon"]
+            0.5
         """
         options = AskOptions(
             epsilon=epsilon,
@@ -158,22 +191,46 @@ class Session:
         self,
         question: Question,
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: Any = None,
+        within: Width | None = None,
         confidence: Number | None = None,
-        at_most: object = None,
+        at_most: Number | None = None,
         other: str | None = None,
         find_groups: bool = False,
         key: str | None = None,
     ) -> Answer:
-        """Return a private answer, charged first; the same question again costs nothing.
+        """Return a private answer, which is charged first; the same question again costs nothing.
 
-        Its intervals hold with `confidence`, 0.95 if left out; how wide they may be can be said by `within` and
-        `at_most`, as for `plan`, instead of what the answer may cost. `other` and `find_groups` are as for `plan`, too.
-        Trying again with the same `key` after a failure is charged once.
+        Args:
+            question: SQL, or a question built on `Session.table`.
+            epsilon: the privacy loss that the answer may cost: the probability of any answer changes by at most a
+                factor e**epsilon when one unit is added or removed. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution: "norm" scales it down, "groups" drops excess groups and
+                rows.
+            contribution: the typical contribution of one person, instead of the table's own.
+            within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
+                columns to theirs; each a number, or a share such as "2%". See `plan`.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            at_most: with `within`, the highest price. Defaults to a tenth of the budget.
+            other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
+            find_groups: find declared groups in the data as well, and show only those with enough people.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            An `Answer`: its rows with intervals, notes, and the receipt of the charge.
+
+        Raises:
+            RequestError: if the question cannot be answered privately, or an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay. It has the largest epsilon that still fits.
+
+        Example:
+            >>> answer = session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+            >>> answer["n"].low[0] <= answer["n"].values[0] <= answer["n"].high[0]
+            True
         """
         options = AskOptions(
             epsilon=epsilon,
@@ -198,7 +255,18 @@ class Session:
     def run(self, plan: Plan, *, confidence: Number | None = None, key: str | None = None) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
 
-        Its intervals hold with `confidence`; if left out, with the one that the plan was made for, or 0.95.
+        Args:
+            plan: what `plan` returned.
+            confidence: the confidence level of the intervals. Defaults to that of the plan, or 0.95.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Raises:
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> plan = session.plan("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+            >>> session.run(plan).value == session.run(plan).value
+            True
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
@@ -217,21 +285,35 @@ class Session:
         self,
         questions: Sequence[Question],
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: Any = None,
+        within: Width | Sequence[Width | None] | None = None,
         confidence: Number | None = None,
-        at_most: object = None,
+        at_most: Number | None = None,
     ) -> Batch:
-        """Return every decision about the answers to several questions, and their price together. Free; reads nothing.
+        """Return every decision about the answers to several questions, and their joint price. It reads no data.
 
-        What they cost is for all of them: equal sums and groups are released once, and each released sum gets an equal
-        share, or as many times that as the weight of its question says. Or say how narrow intervals are to be: `within`
-        is a number for all questions, or a list with one entry for each (a number, numbers by column, or None), and the
-        price is the least that makes all of them so; `at_most` refuses a higher one.
+        Equal sums and groups are released once.
+
+        Args:
+            questions: SQL, or questions built on `Session.table`.
+            epsilon: the privacy loss of all answers together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: the typical contribution of one person, instead of the table's own.
+            within: how wide intervals may be: a number for all questions, or a list with one entry for each (a
+                number, numbers by column, or None). The price is the least that reaches all of them.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            at_most: with `within`, the highest price.
+
+        Example:
+            >>> batch = session.plan_all(["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits"], epsilon=0.5)
+            >>> len(batch.plans), len(batch.releases)
+            (2, 1)
         """
         options = AskOptions(
             epsilon=epsilon,
@@ -248,19 +330,37 @@ class Session:
         self,
         questions: Sequence[Question],
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
-        within: Any = None,
+        within: Width | Sequence[Width | None] | None = None,
         confidence: Number | None = None,
-        at_most: object = None,
+        at_most: Number | None = None,
         key: str | None = None,
     ) -> tuple[Answer, ...]:
         """Return private answers to several questions, in their order, charged once and first; again, they are free.
 
-        How wide they may be can be said by `within` and `at_most`, as for `plan_all`, instead of what they may cost.
+        Args:
+            questions: SQL, or questions built on `Session.table`.
+            epsilon: the privacy loss of all answers together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: the typical contribution of one person, instead of the table's own.
+            within: how wide intervals may be, as for `plan_all`.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            at_most: with `within`, the highest price.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Raises:
+            BudgetExceeded: if the account cannot pay for all of them.
+
+        Example:
+            >>> answers = session.ask_all(["SELECT COUNT(*) FROM visits", "SELECT SUM(cost) FROM visits"], epsilon=0.5)
+            >>> len(answers), len(session.history())
+            (2, 1)
         """
         options = AskOptions(
             epsilon=epsilon,
@@ -278,7 +378,15 @@ class Session:
     def run_all(self, batch: Batch, *, confidence: Number | None = None, key: str | None = None) -> tuple[Answer, ...]:
         """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
 
-        Intervals hold with `confidence`; if left out, with the one that a question's width is for, or 0.95.
+        Args:
+            batch: what `plan_all` returned.
+            confidence: the confidence level of the intervals. Defaults to that of each question's width, or 0.95.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Example:
+            >>> batch = session.plan_all(["SELECT COUNT(*) FROM visits"], epsilon=0.5)
+            >>> len(session.run_all(batch))
+            1
         """
         with self._executor.pace.asking():
             return run_batch(self._executor, batch, confidence=confidence, key=key)
@@ -287,40 +395,73 @@ class Session:
         self,
         question: Question,
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
         confidence: Number | None = 0.95,
         key: str | None = None,
     ) -> Clipping:
-        """Return a private estimate of what clamping and bounding take away from a question, and advice on bounds.
+        """Return a private estimate of what clamping and contribution bounding remove, with advice on bounds.
 
         Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
         are of all rows that it is about, and of all people, whatever its groups.
+
+        Args:
+            question: SQL, or a question built on `Session.table`.
+            epsilon: the privacy loss that the report may cost. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bound: how each person's contribution is limited, as for `plan`.
+            contribution: the typical contribution of one person, instead of the table's own.
+            confidence: the confidence level of the intervals.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Example:
+            >>> report = session.clipping("SELECT SUM(cost) FROM visits", epsilon=0.5)
+            >>> len(session.history())
+            1
         """
         options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
         with self._executor.pace.asking():
             return clipping_report(self._executor, question, options, self._catalog, confidence=confidence, key=key)
 
     def remaining(self) -> Left:
-        """Return what is left of the budget."""
+        """Return what is left of the budget.
+
+        Example:
+            >>> session.remaining().largest_epsilon
+            1.0
+        """
         return self.ledger.remaining(self.account)
 
     def history(self) -> tuple[Entry, ...]:
-        """Return every charge, oldest first."""
+        """Return every charge, oldest first.
+
+        Example:
+            >>> session.history()
+            ()
+        """
         return self.ledger.history()
 
     def close(self) -> None:
-        """Finish what is asked, and close the engine that the session made and what it was given to close.
+        """Finish questions in progress, and close the engine that the session made and what it was given to close.
 
         A closed session refuses questions before they are charged. A borrowed engine or ledger stays open.
+
+        Example:
+            >>> session.close()
         """
         self._executor.close()
         self._closing.close()
 
     def closing(self, close: Callable[[], object]) -> Self:
-        """Return this session, which calls `close` when it is closed itself."""
+        """Return this session, which calls `close` when it is closed itself.
+
+        Example:
+            >>> with session.closing(lambda: print("closed")):
+            ...     pass
+            closed
+        """
         self._closing.callback(function(close, "close", "a function without arguments"))
         return self
 
@@ -331,7 +472,7 @@ class Session:
         self.close()
 
 
-def _names(about: object, tables: Mapping[str, object]) -> list[str]:
+def _names(about: Collection[str], tables: Mapping[str, object]) -> list[str]:
     allowed = "a list of names of tables"
     names = listed(about, "about", allowed)
     for name in names:

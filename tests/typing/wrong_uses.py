@@ -26,8 +26,13 @@ def mistakes(session: privet.Session, ledger: privet.SqliteLedger) -> None:
     accounting.ZcdpEvent("1/8")  # wrong
     accounting.epsilon(accounting.ZcdpEvent(1), "1e-6")  # wrong
     noise.discrete_laplace("2")  # wrong
+    session.ask("SELECT COUNT(*) FROM visits", epsilon="1")  # wrong
+    session.ask("SELECT COUNT(*) FROM visits", epsilon=[1])  # wrong
+    session.ask("SELECT COUNT(*) FROM visits", within=[5])  # wrong
     session.ask("SELECT COUNT(*) FROM visits", epsilon=1, bound="all")  # wrong
+    session.ask("SELECT COUNT(*) FROM visits", at_most="1")  # wrong
     session.ask(5, epsilon=1)  # wrong
+    session.plan("SELECT COUNT(*) FROM visits", rho=object())  # wrong
     session.ask_all("SELECT COUNT(*) FROM visits", weights=["1"])  # wrong
     session.asks("SELECT COUNT(*) FROM visits")  # wrong
     ledger.top_up(privet.Pure(epsilon=1))  # wrong

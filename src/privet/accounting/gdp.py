@@ -96,6 +96,15 @@ def _largest_mu(epsilon: float, log_delta: float) -> float:
 def analytic_gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> float:
     """Return the least sigma for which Gaussian noise is (epsilon, delta)-DP, rounded up.
 
+    Args:
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        sensitivity: the L2 sensitivity.
+
+    Example:
+        >>> round(privet.analytic_gaussian_sigma(1, 1e-6), 4)
+        4.2247
+
     Guarantee: N(0, sigma^2) added to a value of this L2 sensitivity is (epsilon, delta)-DP, for every epsilon; it
     speaks of real-valued noise. Noise on a coarse grid needs more.
     Cites: [BW18, Alg. 1].

@@ -167,6 +167,20 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
 
     No source and no ledger is opened: it works where the data are not. What is spent is forgotten with the session.
 
+    Args:
+        path: the file.
+        analyst: whose account is imitated.
+
+    Raises:
+        BadConfig: if the file has problems, which it lists.
+
+    Example:
+        >>> try:
+        ...     privet.practice("absent.toml")
+        ... except privet.RequestError as refused:
+        ...     print(refused.code)
+        request
+
     Guarantee: what the session releases is a function of the privet.toml and of fresh noise.
     """
     config = read_config(path)

@@ -27,6 +27,20 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
     An analyst is only shown the tables that they may ask about: another is refused as one that does not exist. Where
     the file names analysts, one must be given; where it names none, all share the data set's budget.
 
+    Args:
+        path: the file.
+        analyst: whose account pays; needed where the file lists several.
+
+    Raises:
+        BadConfig: if the file has problems, which it lists.
+
+    Example:
+        >>> try:
+        ...     privet.open("absent.toml")
+        ... except privet.RequestError as refused:
+        ...     print(refused.code)
+        request
+
     Guarantee: every charge is held to the budgets of the file, as exact as they are written, or the ledger is refused;
     no plan of the session is about a table outside `about`.
     """

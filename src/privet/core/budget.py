@@ -15,7 +15,18 @@ from .numbers import Number, open_probability, positive
 
 @dataclass(frozen=True, init=False)
 class Pure:
-    """Epsilon-differential privacy: no answer's probability moves by more than a factor e**epsilon."""
+    """Epsilon-differential privacy: no answer's probability moves by more than a factor e**epsilon.
+
+    Args:
+        epsilon: the largest privacy loss, above 0.
+
+    Raises:
+        BadParameter: if epsilon is not a finite number above 0.
+
+    Example:
+        >>> privet.Pure(epsilon=0.5).epsilon
+        Fraction(1, 2)
+    """
 
     epsilon: Fraction
 
@@ -29,7 +40,19 @@ class Pure:
 
 @dataclass(frozen=True, init=False)
 class Approximate:
-    """(Epsilon, delta)-differential privacy: as pure epsilon, up to a probability of at most delta."""
+    """(Epsilon, delta)-differential privacy: as pure epsilon, up to a probability of at most delta.
+
+    Args:
+        epsilon: the largest privacy loss, above 0.
+        delta: the probability with which the loss may be larger, strictly between 0 and 1.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> privet.Approximate(epsilon=1, delta=1e-6).describe()
+        'epsilon 1, except with probability 1e-06'
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -44,7 +67,18 @@ class Approximate:
 
 @dataclass(frozen=True, init=False)
 class Zcdp:
-    """Rho-zero-concentrated differential privacy: every Renyi divergence is at most rho times its order."""
+    """Rho-zero-concentrated differential privacy: every Renyi divergence is at most rho times its order.
+
+    Args:
+        rho: the zCDP parameter, above 0.
+
+    Raises:
+        BadParameter: if rho is not a finite number above 0.
+
+    Example:
+        >>> privet.Zcdp(rho=0.125).rho
+        Fraction(1, 8)
+    """
 
     rho: Fraction
 

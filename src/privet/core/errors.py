@@ -20,7 +20,12 @@ _IN_WORDS = re.compile(r"((?:password|passwd|pwd|token|secret)\s*=\s*)(?:'[^']*'
 
 
 class PrivetError(Exception):
-    """The root of every error that Privet raises on purpose."""
+    """The root of every error that Privet raises on purpose.
+
+    Example:
+        >>> issubclass(privet.RequestError, privet.PrivetError), privet.PrivetError.code
+        (True, 'privet')
+    """
 
     code: ClassVar[str] = "privet"
     exit_status: ClassVar[int] = 70
@@ -40,7 +45,12 @@ class PrivetError(Exception):
 
 
 class RequestError(PrivetError):
-    """The caller can fix the request."""
+    """The caller can fix the request.
+
+    Example:
+        >>> privet.RequestError.code
+        'request'
+    """
 
     code = "request"
     exit_status = 2
@@ -136,7 +146,12 @@ class WrongKind(RequestError):
 
 
 class BudgetError(PrivetError):
-    """The request is fine; the budget is not."""
+    """The request is fine; the budget is not.
+
+    Example:
+        >>> privet.BudgetError.code
+        'budget'
+    """
 
     code = "budget"
     exit_status = 3
@@ -147,6 +162,13 @@ class BudgetExceeded(BudgetError):
     """A charge does not fit into what is left; all of its fields are public.
 
     The amounts are told unless `countable` says that people do not count in such a measure (a divergence).
+
+    Example:
+        >>> try:
+        ...     session.ask("SELECT COUNT(*) FROM visits", epsilon=3)
+        ... except privet.BudgetExceeded as refused:
+        ...     print(refused.largest_epsilon)
+        1.0
     """
 
     code = "budget.exceeded"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
@@ -91,8 +91,24 @@ class ColumnFacts:
             raise BadParameter("low", str(self.low), f"at most high, which is {self.high}")
 
 
-def integer(low: Number | None = None, high: Number | None = None, *, nullable: bool = False) -> ColumnFacts:
-    """Return a column of whole numbers, with public bounds if it is to be summed or grouped by."""
+def integer(
+    low: SupportsIndex | None = None, high: SupportsIndex | None = None, *, nullable: bool = False
+) -> ColumnFacts:
+    """Return a column of whole numbers, with public bounds if it is to be summed or grouped by.
+
+    Args:
+        low: the least value, public. Values below it are clamped.
+        high: the largest value, public. Values above it are clamped.
+        nullable: whether NULLs occur.
+
+    Raises:
+        BadParameter: if low is above high, or either is no whole number of 64 bits.
+
+    Example:
+        >>> ages = privet.integer(0, 110)
+        >>> ages.low, ages.high
+        (Fraction(0, 1), Fraction(110, 1))
+    """
     if low is None and high is None:
         return ColumnFacts(kind="integer", nullable=nullable)
     bounds = (whole(low, "low", least=-_INT64, most=_INT64 - 1), whole(high, "high", least=-_INT64, most=_INT64 - 1))
@@ -104,7 +120,22 @@ def integer(low: Number | None = None, high: Number | None = None, *, nullable: 
 def number(
     low: Number | None = None, high: Number | None = None, *, step: Number | None = None, nullable: bool = False
 ) -> ColumnFacts:
-    """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on."""
+    """Return a column of reals, with public bounds if it is to be summed; `step` is the grid it is measured on.
+
+    Args:
+        low: the least value, public. Values below it are clamped.
+        high: the largest value, public. Values above it are clamped.
+        step: the grid that values are measured on.
+        nullable: whether NULLs occur.
+
+    Raises:
+        BadParameter: if low is above high, or a bound is beyond all doubles.
+
+    Example:
+        >>> costs = privet.number(0, 99.5)
+        >>> costs.low, costs.high
+        (Fraction(0, 1), Fraction(199, 2))
+    """
     if low is None and high is None:
         if step is not None:
             raise BadParameter("step", step, "left out where there are no bounds; give low and high with it")
@@ -127,7 +158,19 @@ def _double(value: Number | None, parameter: str) -> Fraction:
 
 
 def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable: bool = False) -> ColumnFacts:
-    """Return a column with a public list of values, all of them text, whole numbers or booleans."""
+    """Return a column with a public list of values, all of them text, whole numbers or booleans.
+
+    Args:
+        values: all values that occur, public; others belong to no group.
+        nullable: whether NULLs occur.
+
+    Raises:
+        BadParameter: if values repeat, or are of several types.
+
+    Example:
+        >>> privet.category(["A", "B"]).values
+        ('A', 'B')
+    """
     allowed = "a list of different values, all text, all whole numbers or all booleans"
     if not isinstance(values, (list, tuple, range)) or not values:
         raise BadParameter("values", values, allowed)
@@ -141,12 +184,34 @@ def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable
 
 
 def boolean(*, nullable: bool = False) -> ColumnFacts:
-    """Return a column of truth values; both are public keys."""
+    """Return a column of truth values; both are public keys.
+
+    Args:
+        nullable: whether NULLs occur.
+
+    Example:
+        >>> privet.boolean().values
+        (False, True)
+    """
     return ColumnFacts(kind="boolean", values=(False, True), nullable=nullable)
 
 
 def date(low: datetime.date | None = None, high: datetime.date | None = None, *, nullable: bool = False) -> ColumnFacts:
-    """Return a column of dates, with public bounds if it is to be grouped by."""
+    """Return a column of dates, with public bounds if it is to be grouped by.
+
+    Args:
+        low: the least value, public. Values below it are clamped.
+        high: the largest value, public. Values above it are clamped.
+        nullable: whether NULLs occur.
+
+    Raises:
+        BadParameter: if a bound is no date.
+
+    Example:
+        >>> import datetime
+        >>> privet.date(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)).kind
+        'date'
+    """
     for name, end in (("low", low), ("high", high)):
         if end is not None and (not isinstance(end, datetime.date) or isinstance(end, datetime.datetime)):
             raise BadParameter(name, end, "a datetime.date")
@@ -156,7 +221,21 @@ def date(low: datetime.date | None = None, high: datetime.date | None = None, *,
 def timestamp(
     low: datetime.datetime | None = None, high: datetime.datetime | None = None, *, nullable: bool = False
 ) -> ColumnFacts:
-    """Return a column of points in time without a zone (UTC), with public bounds if it is to be grouped by."""
+    """Return a column of points in time without a zone (UTC), with public bounds if it is to be grouped by.
+
+    Args:
+        low: the least value, public. Values below it are clamped.
+        high: the largest value, public. Values above it are clamped.
+        nullable: whether NULLs occur.
+
+    Raises:
+        BadParameter: if a bound is no datetime, or has a time zone.
+
+    Example:
+        >>> import datetime
+        >>> privet.timestamp(datetime.datetime(2024, 1, 1), datetime.datetime(2024, 12, 31)).kind
+        'timestamp'
+    """
     for name, end in (("low", low), ("high", high)):
         if end is not None and (not isinstance(end, datetime.datetime) or end.tzinfo is not None):
             raise BadParameter(name, end, "a datetime.datetime without a time zone, in UTC")
@@ -164,14 +243,31 @@ def timestamp(
 
 
 def text(*, nullable: bool = False) -> ColumnFacts:
-    """Return a column of text: for conditions and for counting, never for sums."""
+    """Return a column of text: for conditions and for counting, never for sums.
+
+    Args:
+        nullable: whether NULLs occur.
+
+    Example:
+        >>> privet.text(nullable=True).nullable
+        True
+    """
     return ColumnFacts(kind="text", nullable=nullable)
 
 
 @wired("Contribution", "groups", "rows")
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """What one unit typically gives: rows in each of so many groups. More is scaled down, never refused."""
+    """The typical contribution of one unit: `rows` rows in each of `groups` groups. Larger ones are scaled down.
+
+    Args:
+        groups: the number of groups.
+        rows: the number of rows in each group.
+
+    Example:
+        >>> privet.Contribution(groups=2, rows=3)
+        Contribution(groups=2, rows=3)
+    """
 
     groups: int = 1
     rows: int = 1
@@ -300,6 +396,26 @@ class Table:
 
     `source` is a Parquet or CSV path (globs too), a DuckDB relation, or an Arrow, pandas or Polars table. It is
     never copied, never shown and no part of a plan. The other arguments are the public facts of `Schema`.
+
+    Args:
+        source: where the rows are.
+        unit: who is protected: `Rows`, `Person`, `Window` or `Link`.
+        columns: the columns that questions may use, by name.
+        neighbors: "add-remove" if one unit comes or goes between neighbours, "change-one" if one changes and their
+            number is public.
+        contribution: the typical contribution of one unit.
+        rows: the largest number of rows.
+        units: the number of units, under "change-one" only.
+        version: a public label of the data; answers about another version are not reused.
+        key: a column in which no value repeats.
+
+    Raises:
+        BadParameter: if the facts contradict each other.
+
+    Example:
+        >>> table = privet.Table("visits.parquet", unit=privet.Person("patient"), columns={"patient": privet.integer()})
+        >>> str(table.schema.unit)
+        'all rows of each patient'
     """
 
     source: object = field(repr=False, compare=False)
@@ -353,6 +469,18 @@ class PublicTable(Table):
 
     Nothing in it is protected. `key` is a column in which no value comes twice, so that a join on it makes no row into
     several; it is checked when the table is opened, as is that there are no more than `rows` rows.
+
+    Args:
+        source: where the rows are.
+        columns: the columns that questions may use, by name.
+        key: a column in which no value repeats.
+        rows: the largest number of rows.
+        version: a public label of the data.
+
+    Example:
+        >>> wards = privet.PublicTable("wards.csv", columns={"ward": privet.category(["A", "B"])}, key="ward")
+        >>> wards.schema.key
+        'ward'
     """
 
     def __init__(

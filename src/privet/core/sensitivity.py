@@ -33,6 +33,18 @@ _LEAST_BOUND = Fraction(1, 2**1100)
 class Sensitivity:
     """The largest change of an answer between neighbours, in the L1 norm and in the L2 norm, squared.
 
+    Args:
+        neighbors: "add-remove" or "change-one"; there is no default.
+        l1: a bound in the L1 norm.
+        l2_squared: a bound in the L2 norm, squared.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> privet.Sensitivity.sum(0, 120, neighbors="add-remove").l1
+        Fraction(120, 1)
+
     Guarantee: for all neighbours x, y under `neighbors`, |f(x) - f(y)|_1 <= l1 and |f(x) - f(y)|_2^2 <= l2_squared.
     Cites: [DMNS06, L1 sensitivity], [KM11, bounded and unbounded].
     """
@@ -108,6 +120,20 @@ def sensitivity_by_enumeration(
     Data sets are multisets, passed as tuples; the function must not depend on their order. Under add-remove
     they have `least` to `size` rows; under change-one exactly `size`. The function returns a number or a sequence
     of numbers, always of the same length.
+
+    Args:
+        function: returns a number, or a sequence of them, for a tuple of rows.
+        domain: the values that a row can have.
+        size: the largest number of rows.
+        neighbors: "add-remove" or "change-one".
+        least: the least number of rows, under add-remove.
+
+    Raises:
+        RequestError: if there are too many data sets to enumerate.
+
+    Example:
+        >>> privet.sensitivity_by_enumeration(max, [0, 5, 9], 2, neighbors="change-one").l1
+        Fraction(9, 1)
 
     Guarantee: exact for data sets of those sizes over that domain, and for nothing else: a larger domain or
     size may have a larger sensitivity.

@@ -15,7 +15,15 @@ from .wire import wired
 @wired("Rows", "group")
 @dataclass(frozen=True)
 class Rows:
-    """Each row by itself is protected (event level); `group` rows together, if more than one."""
+    """Each row by itself is protected (event level); `group` rows together, if more than one.
+
+    Args:
+        group: how many rows are protected together.
+
+    Example:
+        >>> str(privet.Rows())
+        'each row'
+    """
 
     group: int = 1
 
@@ -38,6 +46,14 @@ class Person:
     """All rows that carry the same value in `column` are protected together (user level).
 
     Rows whose value there is NULL belong to nobody and are dropped before anything else.
+
+    Args:
+        column: the column that identifies the person.
+        group: how many people are protected together.
+
+    Example:
+        >>> str(privet.Person("patient"))
+        'all rows of each patient'
     """
 
     column: str
@@ -66,6 +82,17 @@ class Window:
 
     `length` is a whole number of days, or a timedelta. The computation has a unit for each person and each bucket of
     that length since `origin`, a public date. Rows without a person or a time belong to nobody and are dropped first.
+
+    Args:
+        person: the column that identifies the person.
+        time: a column of dates or timestamps.
+        length: a whole number of days, or a timedelta.
+        origin: a public date at which a bucket begins.
+        group: how many windows are protected together.
+
+    Example:
+        >>> str(privet.Window("patient", "day", 7))
+        'all rows of each patient within any 7 days of day'
     """
 
     person: str
@@ -117,10 +144,19 @@ class Window:
 @wired("Link", "via", "to", "column")
 @dataclass(frozen=True)
 class Link:
-    """A row belongs to whoever owns the row of table `to` whose `column` has the value of this table's `via`.
+    """A row belongs to the owner of the row of table `to` whose `column` has the value of this table's `via`.
 
-    Values in that column are declared to be unique: a row has one owner. Rows that lead nowhere belong to nobody and
-    are dropped before anything else. A link that leads to a person column itself only says that it is the same person.
+    Values in that column are declared to be unique: a row has one owner. Rows that lead nowhere have no owner and are
+    dropped before anything else. A link to a person column itself only declares that it is the same person.
+
+    Args:
+        via: the column of this table.
+        to: the other table.
+        column: the column of the other table.
+
+    Example:
+        >>> privet.Link("visit", to="visits", column="id")
+        Link(via='visit', to='visits', column='id')
     """
 
     via: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.given import listed as list_of
-from privet.core.numbers import open_probability, whole
+from privet.core.numbers import Number, open_probability, whole
 from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
 from privet.planner.groupings import Levels, parts_of
@@ -67,7 +67,7 @@ def plan_questions(
     )
 
 
-def run_batch(executor: Executor, batch: Batch, *, confidence: object, key: str | None) -> tuple[Answer, ...]:
+def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, key: str | None) -> tuple[Answer, ...]:
     """Return the answers to a batch: from the ledger if it was released before, else charge, scan and draw."""
     level = None if confidence is None else open_probability(confidence, "confidence")
     if type(batch) is not Batch:
@@ -90,20 +90,20 @@ def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     return (with_found_groups(query, catalog.schemas) if wish.find else query), wish
 
 
-def targets_of(wishes: Sequence[Wish], within: object, confidence: object) -> list[Target | None]:
+def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -> list[Target | None]:
     """Return how narrow each question is to be, by the caller's words or by its own, said once."""
     listed = isinstance(within, Sequence) and not isinstance(within, str)
-    if isinstance(within, Mapping) or (listed and len(cast(Sequence[object], within)) != len(wishes)):
+    if isinstance(within, Mapping) or (listed and len(cast(Sequence[Any], within)) != len(wishes)):
         allowed = f"a number for all questions, or a list with one entry for each of the {len(wishes)}, also by column"
         raise BadParameter("within", type(within).__name__, allowed)
-    said = list(cast(Sequence[object], within)) if listed else [within] * len(wishes)
+    said = list(cast(Sequence[Any], within)) if listed else [within] * len(wishes)
     found: list[Target | None] = []
     for index, (wish, width) in enumerate(zip(wishes, said, strict=True)):
         if wish.within is not None and width is not None:
             raise RequestError(f"question {index + 1} says WITHIN itself; leave out within=, or put None in its place")
         if wish.confidence is not None and confidence is not None:
             raise RequestError(f"question {index + 1} says CONFIDENCE itself; leave out confidence=")
-        wanted = width if wish.within is None else wish.within
+        wanted: Any = width if wish.within is None else wish.within
         level = confidence if wish.confidence is None else wish.confidence
         found.append(None if wanted is None else read_target(wanted, level))
     return found

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from privet.answer import Answer
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
-from privet.core.numbers import open_probability
+from privet.core.numbers import Number, open_probability
 from privet.core.ports import Engine, Ledger
 from privet.core.records import Plain, Receipt
 from privet.core.relation import tables_of
@@ -252,7 +252,7 @@ class Executor:
         return _alone(lambda: self.engine.scan(scan), EngineError())
 
 
-def run_plan(executor: Executor, plan: Plan, *, confidence: object, key: str | None) -> Answer:
+def run_plan(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
     """Return the answer to a plan of one round: what the ledger has stored, or else charge, scan and draw."""
     if confidence is None:
         confidence = plan.target.confidence if plan.target else CONFIDENCE

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from privet.core.errors import BadParameter
-from privet.core.numbers import rational
+from privet.core.numbers import Number, rational
 
 LONGEST_STEP = 3600
 
@@ -63,7 +63,7 @@ class Pace:
             passed = Fraction(self._clock()) - Fraction(start)
 
 
-def read_step(value: object) -> Fraction | None:
+def read_step(value: Number | None) -> Fraction | None:
     """Return a step of time in seconds, None for none; refuses values that are not a duration from 0 to an hour."""
     if value is None:
         return None

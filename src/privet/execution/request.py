@@ -47,13 +47,13 @@ class AskOptions:
     The fields are the keywords of `Session.ask`. Amounts are read where the account's measure is known.
     """
 
-    epsilon: object = None
-    rho: object = None
+    epsilon: Number | None = None
+    rho: Number | None = None
     bound: Rule = "norm"
     contribution: Contribution | None = None
     within: Any = None
     confidence: Number | None = None
-    at_most: object = None
+    at_most: Number | None = None
     other: str | None = None
     find_groups: bool = False
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from privet.answer import Answer
 from privet.core.errors import BudgetError, BudgetExceeded, RequestError
 from privet.core.event import Composed
-from privet.core.numbers import open_probability
+from privet.core.numbers import Number, open_probability
 from privet.core.records import Receipt
 from privet.core.rounding import float_down
 from privet.planner.editions import Made, any_edition, editions_of
@@ -25,7 +25,7 @@ from .executor import Executor
 _ENDED = "the budget did not allow another round, as somebody else had spent of it meanwhile"
 
 
-def run_rounds(executor: Executor, plan: Plan, *, confidence: object, key: str | None) -> Answer:
+def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
     """Return the answer to a plan of rounds: what is stored is free, and further rounds are carried out as needed.
 
     Guarantee: of privacy: each round is charged in full before it reads, so the account's filter covers however
@@ -127,7 +127,7 @@ def _fits(executor: Executor, plans: list[Plan]) -> bool:
     return executor.ledger.admits(event, account=executor.account)
 
 
-def _target(plan: Plan, confidence: object) -> Target:
+def _target(plan: Plan, confidence: Number | None) -> Target:
     if plan.target is None:
         raise RequestError(
             "these are rounds that were carried out, and have no width to reach: plan the question again"

@@ -13,7 +13,7 @@ from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
 from privet.core.event import Event, read_event
-from privet.core.numbers import whole
+from privet.core.numbers import Number, whole
 from privet.core.records import Entry, Plain, Receipt
 
 from . import codec
@@ -55,7 +55,7 @@ class Bookkeeping(Administration):
         analysts: Mapping[str, Budget] | None = None,
         per_query: Budget | None = None,
         expires: Time | None = None,
-        keys_share: object = None,
+        keys_share: Number | None = None,
         head: str | None = None,
         clock: Clock = utc_now,
     ) -> None:

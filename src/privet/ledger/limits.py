@@ -16,7 +16,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, PrivetError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
 from privet.core.given import called, is_a, moment
-from privet.core.numbers import open_probability
+from privet.core.numbers import Number, open_probability
 from privet.core.rounding import float_down, float_up
 
 from .account import check_amounts, make_cap
@@ -61,7 +61,7 @@ def make_rules(
     *,
     per_query: Budget | None = None,
     expires: Time | None = None,
-    keys_share: object = KEYS_SHARE,
+    keys_share: Number = KEYS_SHARE,
     ledger: str,
 ) -> Opened:
     """Return the first entry of a new ledger."""
@@ -188,7 +188,7 @@ def check_query(event: Event, most: Budget | None) -> None:
 
 
 def check_rules(
-    state: State, budget: Budget | None, *, per_query: Budget | None, expires: Time | None, keys_share: object
+    state: State, budget: Budget | None, *, per_query: Budget | None, expires: Time | None, keys_share: Number | None
 ) -> None:
     """Raise `BadParameter` unless a ledger has the rules that were named: with a budget all of them, else those given.
 

@@ -33,6 +33,21 @@ class Average(Mechanism):
     Numbers are clamped and placed on the grid as `Quantile` does. Under add-remove neighbours the number of rows is
     private too; under change-one it is public, and a sum is enough.
 
+    Args:
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = mechanisms.Average(low=0, high=120, epsilon=1)
+        >>> mechanism.epsilon
+        1.0
+
     Guarantee: epsilon-DP. On places 0 to m, a row at place p adds m - p to one sum and p to the other, both whole: a
     row that comes or goes moves them by m together, in L1, and discrete Laplace noise of scale m / epsilon on each
     covers that. What follows is a function of the two noisy sums. Under change-one the sum of the places moves by at

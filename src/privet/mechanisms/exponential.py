@@ -31,6 +31,14 @@ _LARGEST_ORDER = 1e100
 class ExponentialEvent(Atom):
     """A selection whose privacy loss has a range of at most `epsilon`: all its losses lie in some [t - epsilon, t].
 
+    Args:
+        epsilon: the range of the privacy loss.
+
+    Example:
+        >>> event = mechanisms.ExponentialEvent(epsilon=1)
+        >>> event.pure(), event.rho()
+        (Fraction(1, 1), Fraction(1, 8))
+
     Guarantee: among such events the two-point loss on the ends of the range is the worst at each t, since every
     divergence is convex in the likelihood ratio, whose mean is fixed; curves take the worst t.
     Cites: [MT07, Thm 6], [DDR20, bounded range], [CR21, bounded range in zCDP].
@@ -80,6 +88,20 @@ class Exponential(SelectionMechanism):
 
     `sensitivity` bounds how far one unit can move any option's score. With `monotone=True` a unit may only ever move
     all scores the same way (counts under add-remove neighbours do), and the same epsilon buys twice the accuracy.
+
+    Args:
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        rate: how fast probabilities fall with the score, instead of epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Exponential(sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: epsilon-DP, with a privacy loss of range epsilon; P[r] is proportional to exp(rate * score[r]) for
     rate = epsilon / (2 sensitivity), or epsilon / sensitivity if monotone. The choice is an exact race of

@@ -34,6 +34,11 @@ _FLOAT_TOLERANCE = Fraction(1, 10**9)
 class FiniteEvent(Atom):
     """The worst of several exact pairs of finite distributions, in both directions.
 
+    Example:
+        >>> pair = accounting.FinitePairEvent((0.5, 0.5), (0.25, 0.75))
+        >>> mechanisms.FiniteEvent((pair,)).slack()
+        Fraction(0, 1)
+
     Guarantee: every curve is the largest of the pairs'; a maximum of convex privacy profiles is a convex
     profile, so it has a dominating pair.
     Cites: [ZDW22, dominating pairs].
@@ -92,6 +97,18 @@ class FiniteMechanism(Mechanism):
     Integers, Fractions and Decimals must sum to exactly one in each row; rows with floats, to within 1e-9, and are
     then divided by their exact sum. `neighbors` lists the pairs of rows that must be hard to tell apart;
     without it, all of them.
+
+    Args:
+        matrix: a row of probabilities for each input, exact numbers that sum to 1.
+        neighbors: pairs of rows that are neighbours; all pairs if left out.
+
+    Raises:
+        BadParameter: if the rows are no distributions.
+
+    Example:
+        >>> mechanism = privet.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]])
+        >>> round(mechanism.epsilon, 6)
+        1.098612
 
     Guarantee: epsilon is the exact largest log ratio, rounded up; delta(epsilon) the exact hockey-stick divergence,
     rounded up; draws have exactly the probabilities of the matrix.

@@ -35,6 +35,14 @@ class GaussianEvent(Atom):
     `blur` is 0 for the continuous law. Above 0 the noise is a discrete Gaussian on so fine a grid that both
     densities stay within a factor e^(+-blur) of the continuous ones, outside a set of probability below 2**-900.
 
+    Args:
+        sensitivity_squared: the square of the L2 sensitivity.
+        sigma_squared: the variance of the noise.
+
+    Example:
+        >>> mechanisms.GaussianEvent(sensitivity_squared=1, sigma_squared=4).rho()
+        Fraction(1, 8)
+
     Guarantee: for the continuous law every curve is that of N(0, 1) against N(mu, 1), mu = sensitivity / sigma, in any
     dimension, by rotation. For the discrete one rho and the Renyi curve hold as they stand, and
     delta(epsilon) <= e^blur delta_continuous(epsilon - 2 blur) + 2**-900: for any set S, and its part R on which both
@@ -72,6 +80,14 @@ class GaussianEvent(Atom):
 @dataclass(frozen=True, init=False)
 class DiscreteGaussianEvent(Atom):
     """Discrete Gaussian noise on one integer that moves by at most `steps`.
+
+    Args:
+        steps: how far one unit can move the integer.
+        sigma_squared: the parameter of the noise, about its variance.
+
+    Example:
+        >>> mechanisms.DiscreteGaussianEvent(steps=1, sigma_squared=4).rho()
+        Fraction(1, 8)
 
     Guarantee: the largest shift is the worst, because the law is log-concave (see `DiscreteGaussianPair`). Its delta is
     larger than the continuous one's where sigma is few steps; rho is the same. For one integer only.
@@ -144,6 +160,22 @@ class Gaussian(Mechanism):
     and `sigma`. With a `delta`, `epsilon` says what one release costs there. `grid="fine"` (the default) draws on a
     power-of-two grid far below the noise; whole numbers are rounded back. `grid="whole"` draws discrete Gaussian
     noise on the integers and is priced on its own law; it takes one number at a time.
+
+    Args:
+        sensitivity: how far one unit can move the value, in L2: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, with a delta. Pass one of epsilon, rho and sigma.
+        delta: the probability with which the loss may exceed epsilon.
+        rho: the zCDP parameter of one release.
+        sigma: the standard deviation of the noise.
+        grid: "whole" for whole-number noise, "fine" for a grid far below the noise.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Gaussian(sensitivity=1, rho=0.5)
+        >>> mechanism.event.rho()
+        Fraction(1, 2)
 
     Guarantee: (epsilon, delta)-DP, exactly calibrated for every epsilon > 0 and delta in (0, 1), and
     sensitivity**2 / (2 sigma**2)-zCDP. On a grid of step g, n reals move by at most sensitivity/g + sqrt(n) steps

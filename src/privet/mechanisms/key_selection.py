@@ -43,6 +43,11 @@ class KeySelection(Mechanism):
 
     `keys` is how many keys a person holds at most, `group` how many people are protected together, and `neighbors`
     whether a person is added or removed, or changed into another.
+
+    Example:
+        >>> rule = mechanisms.LaplaceThreshold(epsilon=1, delta=1e-6)
+        >>> isinstance(rule, mechanisms.KeySelection), rule.people(0.5)
+        (True, 15)
     """
 
     keys: int
@@ -228,6 +233,21 @@ class LaplaceThreshold(NoisyThreshold):
 
     `OptimalKeys` needs fewer people at the same cost; this is for comparison, and where the noisy number is wanted.
 
+    Args:
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        keys: how many keys one person holds at most.
+        group: how many people are protected together.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.LaplaceThreshold(epsilon=1, delta=1e-6)
+        >>> mechanism.people(0.5)
+        15
+
     Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m keys
     in L1, twice that under change-one, and keys that only they hold show with probability delta (`threshold_for`).
     Cites: [KKMN09, noisy thresholds], [DVGM22, thresholds].
@@ -270,6 +290,21 @@ class GaussianThreshold(NoisyThreshold):
     """Show a key where its number of people, plus Gaussian noise, exceeds a threshold.
 
     Half of delta is the noise's, half is for keys that may slip through. The noise grows with the root of `keys`.
+
+    Args:
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        keys: how many keys one person holds at most.
+        group: how many people are protected together.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.GaussianThreshold(epsilon=1, delta=1e-6)
+        >>> mechanism.people(0.5)
+        23
 
     Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m
     sqrt(keys) in L2, by m sqrt(2 keys) under change-one, and keys that only they hold show with probability delta / 2

@@ -43,6 +43,14 @@ _TINY_STEP = Decimal("1e-12")
 class LaplaceEvent(Atom):
     """Laplace noise of real scale on answers that move by at most `sensitivity` in L1.
 
+    Args:
+        sensitivity: the L1 sensitivity.
+        scale: the scale of the noise.
+
+    Example:
+        >>> mechanisms.LaplaceEvent(sensitivity=1, scale=2).pure()
+        Fraction(1, 2)
+
     Guarantee: for a vector with independent noise, the pair of one coordinate that takes the whole shift dominates
     (proof at `DiscreteLaplacePair`), so every curve is the scalar one. Its log-moment is a log-sum of exponentials
     that are linear in the shift, hence convex and zero at zero, hence superadditive: the same for Renyi.
@@ -84,6 +92,14 @@ class LaplaceEvent(Atom):
 @dataclass(frozen=True, init=False)
 class DiscreteLaplaceEvent(Atom):
     """Integer noise with P[k] proportional to exp(-|k| / scale) on integers that move by at most `steps` in L1.
+
+    Args:
+        steps: how far one unit can move the integers, in L1.
+        scale: the scale of the noise.
+
+    Example:
+        >>> mechanisms.DiscreteLaplaceEvent(steps=1, scale=2).pure()
+        Fraction(1, 2)
 
     Guarantee: as for `LaplaceEvent`, for scalars and vectors. One step is exactly binary randomised response.
     Cites: [GRS12, the geometric mechanism], [HM25, discrete Laplace].
@@ -142,6 +158,20 @@ class Laplace(Mechanism):
     Give `sensitivity` and one of `epsilon` and `scale`. `grid` is `"whole"` or `"fine"`; by default it is whole
     where the sensitivity is. On the whole grid, whole numbers get discrete Laplace noise. Everything else is drawn on
     a power-of-two grid far below the noise, and whole numbers that were drawn there are rounded back.
+
+    Args:
+        sensitivity: how far one unit can move the value: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release. Pass either epsilon or scale.
+        scale: the scale of the noise, instead of epsilon.
+        grid: "whole" for whole-number noise, "fine" for a grid far below the noise.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Laplace(sensitivity=1, epsilon=0.5)
+        >>> mechanism.scale, mechanism.epsilon
+        (Fraction(2, 1), 0.5)
 
     Guarantee: epsilon-DP with epsilon = sensitivity / scale. A real x sits at floor(x/g + 1/2) on the grid of step g,
     so n coordinates move by at most ceil(sensitivity/g) + n - 1 steps. That number is rounded up to a multiple

@@ -32,7 +32,12 @@ def read_times(times: int) -> int:
 
 
 class Mechanism(ABC):
-    """A randomised function of private data with a known privacy cost."""
+    """A randomised function of private data with a known privacy cost.
+
+    Example:
+        >>> isinstance(privet.Laplace(sensitivity=1, epsilon=1), mechanisms.Mechanism)
+        True
+    """
 
     @property
     @abstractmethod
@@ -63,6 +68,15 @@ class Mechanism(ABC):
 @dataclass(frozen=True)
 class Mapped(Mechanism):
     """A mechanism whose releases pass through a function of the released value alone.
+
+    Args:
+        mechanism: what releases.
+        function: a function of one released value.
+
+    Example:
+        >>> rounded = privet.Laplace(sensitivity=1, epsilon=1).map(lambda value: max(0, value))
+        >>> rounded.release(3) >= 0, rounded.epsilon
+        (True, 1.0)
 
     Guarantee: the event of the mechanism, unchanged, provided the function does not touch the data.
     Cites: [DR14, Prop. 2.1].

@@ -34,6 +34,20 @@ class PermuteAndFlip(SelectionMechanism):
     Never worse than the exponential mechanism at the same epsilon, and up to twice as good, for one choice. Many
     choices together cost less by `Exponential`, whose losses span a smaller range.
 
+    Args:
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        rate: how fast probabilities fall with the score, instead of epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.PermuteAndFlip(sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
+
     Guarantee: epsilon-DP. It is drawn as report-noisy-max with exponential noise of scale 1/rate, which has the same
     law: fix all noise but the winner's. It must exceed a bound that neighbours move by 2 sensitivity at most, or by
     the sensitivity where monotone, and P[E >= x + d] >= e^-d P[E >= x] for d >= 0.
@@ -74,6 +88,21 @@ class NoisyMax(SelectionMechanism):
 
     `law` names the noise, of scale 1/rate: `"exponential"`, which is permute-and-flip and the best for one choice;
     `"gumbel"`, which is the exponential mechanism and the best for many; or `"laplace"`, the textbook's.
+
+    Args:
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        rate: how fast probabilities fall with the score, instead of epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+        law: the noise: "exponential", "gumbel" or "laplace".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.NoisyMax(sensitivity=1, epsilon=1, law="gumbel")
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: epsilon-DP for each law, by the argument at `PermuteAndFlip`: for Laplace noise too
     P[L >= x + d] >= e^-d P[L >= x]. The noise is real-valued and compared exactly, so there are no ties.

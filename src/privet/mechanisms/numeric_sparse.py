@@ -35,6 +35,25 @@ class NumericSparse(Sparse):
     `measuring` is the part of epsilon that the numbers get, half of it by default; the rest finds the crossings, as in
     `Sparse`. A delta is halved between the two. The gaps, which come free, improve the numbers: `estimates`.
 
+    Args:
+        threshold: the public threshold.
+        limit: how many crossings are reported.
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+        share: the part of epsilon for the noise of the threshold.
+        measuring: the part of epsilon for the numbers.
+        grid: "whole" for whole-number noise, "fine" for a grid far below the noise.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.NumericSparse(threshold=500, limit=2, sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
+
     Guarantee: the event of the crossings, and that of one Laplace release for each, composed. The noise of a
     measurement is drawn afresh: a number that reused the noise of its comparison would have no privacy at all.
     Cites: [DR14, Alg. 3], [DWZK19, sparse vector with gaps].

@@ -48,6 +48,21 @@ class OptimalKeys(KeySelection):
     `keys` keys a person that is ln e = epsilon / (c m keys) and d = delta (e - 1) / (c keys (e^m - 1)) for groups of m
     people, with c = 1 for add-remove and 2 for change-one.
 
+    Args:
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        keys: how many keys one person holds at most.
+        group: how many people are protected together.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.OptimalKeys(epsilon=1, delta=1e-6)
+        >>> mechanism.people(0.5)
+        14
+
     Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys. One more person is p(n+1) <= e p(n) + d and
     1 - p(n) <= e (1 - p(n+1)) + d, and p never falls; so by a chain a key that s people of a group hold costs s ln e,
     with a delta of d (1 + e + ... + e^(s-1)). Keys are independent, and costs add. The s add up to c m `keys`, each

@@ -37,6 +37,14 @@ class Local:
     """A private answer with its local sensitivities: `at_distance[k]` after any k rows, or fewer, have changed.
 
     The list never falls, and its length is public: the same for all data of that many rows.
+
+    Args:
+        value: the exact answer, private.
+        at_distance: one local sensitivity for each distance from 0 on, private.
+
+    Example:
+        >>> mechanisms.Local(3, [1, 1, 2])
+        Local(private)
     """
 
     value: Any
@@ -69,6 +77,18 @@ def local_quantile(
 
     Numbers are clamped and placed on the grid as `Quantile` does; neighbours change one row.
 
+    Args:
+        values: private numbers, one for each row.
+        q: the share of the values below: 0.5 for the median.
+        low: the lower public bound.
+        high: the upper public bound.
+        distances: how many distances are computed.
+        step: the grid of the answers; a fine one is chosen if left out.
+
+    Example:
+        >>> mechanisms.local_quantile([1, 2, 3], 0.5, 0, 10, distances=2)
+        Local(private)
+
     Guarantee: the sensitivity after k changes is max over t from 0 to k + 1 of x[m+t] - x[m+t-k-1], rows beyond the
     ends at the bounds.
     Cites: [NRS07, the median].
@@ -97,6 +117,20 @@ class ProposeTestRelease(Mechanism):
     It takes a `Local`: the answer and its local sensitivity at each distance, in a list whose length is public. How
     far the data are is the first distance at which that exceeds `bound`. Half of epsilon pays for the test, unless
     `testing` says another share; the rest for the answer.
+
+    Args:
+        bound: the proposed sensitivity.
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        testing: the part of epsilon for the test.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = mechanisms.ProposeTestRelease(bound=1, epsilon=1, delta=1e-6)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: (epsilon, delta)-DP under change-one neighbours. The distance d moves by at most 1 between neighbours and
     gets discrete Laplace noise of scale 1 / epsilon_1; an answer comes out if the sum exceeds `threshold`. If one of

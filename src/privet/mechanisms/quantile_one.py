@@ -186,6 +186,22 @@ class Quantile(Mechanism):
     and no fewer than that at or below it; otherwise its score is minus the number of ranks it is off. `q` is rounded to
     a fraction with a denominator of at most 2**20.
 
+    Args:
+        q: the share of the values below: 0.5 for the median.
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Quantile(q=0.5, low=0, high=120, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
+
     Guarantee: epsilon-DP, with a privacy loss of range epsilon. With L numbers below a place and T at or below it, the
     score is -max(0, L - q n, q n - T). A row that comes adds 0 or 1 to L and T and 1 to n, so L - q n moves by 1 - q or
     -q, q n - T by q or q - 1, and a maximum by no more than its terms: by max(q, 1 - q), which is 1/2 for a median. A
@@ -288,6 +304,19 @@ def quantile(
     neighbors: Neighbors = "add-remove",
 ) -> Any:
     """Return a private q-quantile of numbers in [low, high], as `Quantile` releases it.
+
+    Args:
+        values: private numbers, one for each row.
+        q: the share of the values below: 0.5 for the median.
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Example:
+        >>> 0 <= mechanisms.quantile([30, 40, 50], 0.5, 0, 120, 1) <= 120
+        True
 
     Guarantee: as `Quantile`.
     """

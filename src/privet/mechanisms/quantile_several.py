@@ -231,6 +231,22 @@ class RecursiveQuantiles(Mechanism):
     spread over finer places, at random and each by itself, so that a quantile can cut between equal numbers; what is
     released is the place.
 
+    Args:
+        quantiles: rising shares from 0 to 1, such as [0.25, 0.5, 0.75].
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = mechanisms.RecursiveQuantiles(quantiles=[0.25, 0.75], low=0, high=120, epsilon=1)
+        >>> mechanism.shares
+        (Fraction(1, 4), Fraction(3, 4))
+
     Guarantee: epsilon-DP for epsilon = levels * level_epsilon under add-remove neighbours, twice that under change-one,
     with losses of that range at each level. Spreading is a random function of each number alone. Given what was
     released before, the numbers are cut into the blocks between released places, a row that comes or goes is in one
@@ -360,6 +376,22 @@ class Quantiles(Mechanism):
     first spread over finer places, at random and each by itself; what is released is the place. It takes memory for
     a few numbers per row and quantile: for many millions of rows take `RecursiveQuantiles`.
 
+    Args:
+        quantiles: rising shares from 0 to 1, such as [0.25, 0.5, 0.75].
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Quantiles(quantiles=[0.25, 0.75], low=0, high=120, epsilon=1)
+        >>> mechanism.shares
+        (Fraction(1, 4), Fraction(3, 4))
+
     Guarantee: epsilon-DP. Spreading is a random function of each number alone. Under add-remove neighbours the number
     of rows gets discrete Laplace noise first, at `count_epsilon`; given the outcome N, places o_1 <= ... <= o_m are
     chosen with probability proportional to exp(-kappa sum_j |n_j - w_j N|), n_j the rows in the j-th gap and w_j its
@@ -451,6 +483,19 @@ def quantiles(
 
     One is released by `Quantile`, three by `RecursiveQuantiles`, any other number by `Quantiles`: which one is chosen
     from the number of shares alone.
+
+    Args:
+        values: private numbers, one for each row.
+        shares: rising shares from 0 to 1.
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        step: the grid of the answers; a fine one is chosen if left out.
+        neighbors: "add-remove" or "change-one".
+
+    Example:
+        >>> len(mechanisms.quantiles([30, 40, 50], [0.25, 0.75], 0, 120, 1))
+        2
 
     Guarantee: as that mechanism.
     """

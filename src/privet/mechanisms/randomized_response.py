@@ -39,6 +39,14 @@ Labels = tuple[Any, ...] | range
 class ResponseEvent(Atom):
     """A report that is true with probability `p` and otherwise uniform among the other categories.
 
+    Args:
+        p: the probability of a true report.
+        categories: the number of categories.
+
+    Example:
+        >>> round(float(mechanisms.ResponseEvent(p=0.75).pure()), 6)
+        1.098612
+
     Guarantee: neighbours are any two true answers (the local model), so the pair is exact. The zCDP parameter is the
     divergence at order 1 for two categories, and for up to six where the truth is the likeliest report; otherwise
     that of the binary response at the same epsilon, which dominates every pure event.
@@ -92,6 +100,20 @@ class RandomizedResponse(Mechanism):
     Give `p` or `epsilon`; `categories` is a number k (the answers are then 0 to k - 1) or the labels themselves, and
     two by default. Two categories also take `q`, the probability of answering the second when the first is true, for
     surveys in which the two errors differ.
+
+    Args:
+        p: the probability of a true report.
+        epsilon: the privacy loss of one report, instead of p.
+        q: of two categories, the probability of reporting the second when the first is true; 1 - p if left out.
+        categories: the number of categories, or a list of them.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.RandomizedResponse(p=0.75)
+        >>> mechanism.epsilon
+        1.0986122886681098
 
     Guarantee: epsilon-DP for each person by themselves (local model), epsilon = the largest log ratio of a column.
     From an epsilon, p is rounded down, so that the cost is no higher than asked.

@@ -41,6 +41,16 @@ class SampleAggregate(Mechanism):
     not depend on anything else that is private. `aggregate` is a mechanism for so many numbers under change-one
     neighbours: an `Average`, a `Quantile` or a `SmoothQuantile`.
 
+    Args:
+        estimator: returns a number for a part of the rows.
+        blocks: the number of parts.
+        aggregate: a mechanism over the estimates, such as an `Average`.
+
+    Example:
+        >>> average = mechanisms.Average(low=0, high=10, epsilon=1, neighbors="change-one")
+        >>> mechanisms.SampleAggregate(estimator=max, blocks=5, aggregate=average).epsilon
+        1.0
+
     Guarantee: the event of the aggregate, under add-remove and under change-one neighbours of the rows. Each row goes
     to a block by a fair draw of its own, which does not depend on its value. For the same draws, a row that comes, goes
     or changes alters the rows of one block, hence one of the answers, and their number is public; so the aggregate's

@@ -109,6 +109,15 @@ def evenly(low: Number, high: Number, *, options: int) -> list[Fraction]:
 
     The grid is public. Whatever it leaves out between two options costs accuracy only, at most half of its step where
     the score is best in between.
+
+    Args:
+        low: the lower public bound.
+        high: the upper public bound.
+        options: the number of options.
+
+    Example:
+        >>> mechanisms.evenly(0, 1, options=3)
+        [Fraction(0, 1), Fraction(1, 2), Fraction(1, 1)]
     """
     count = whole(options, "options", least=2, most=_MOST_OPTIONS)
     bottom, top = rational(low, "low"), rational(high, "high")

@@ -32,6 +32,14 @@ class RandomPrivacy:
 
     It is no `Event`: it does not compose with promises that hold for all data.
 
+    Args:
+        epsilon: the privacy loss.
+        gamma: the probability, over the data, with which the promise fails.
+
+    Example:
+        >>> str(mechanisms.RandomPrivacy(epsilon=1, gamma=0.1))
+        '(1, gamma 0.1)-random differential privacy'
+
     Cites: [RA17].
     """
 
@@ -47,7 +55,13 @@ class RandomPrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledSensitivity:
-    """The largest change among sampled neighbours, for a promise that fails with probability gamma."""
+    """The largest change among sampled neighbours, for a promise that fails with probability gamma.
+
+    Example:
+        >>> found = mechanisms.sample_sensitivity(sum, lambda size: [0.5] * size, size=9, gamma=0.5)
+        >>> found.norm
+        'sum'
+    """
 
     value: Fraction
     gamma: Fraction
@@ -93,6 +107,18 @@ def sample_sensitivity(
     `draw(k)` makes up k rows, as a list or an array, from a public distribution, never from the data; `function` takes
     such rows and returns a number or a list of them.
 
+    Args:
+        function: returns a number, or several, for a list of rows.
+        draw: returns that many rows, drawn at random.
+        size: the number of rows.
+        gamma: the probability with which the promise may fail.
+        norm: "sum" for noise, "max" for scores of options.
+
+    Example:
+        >>> found = mechanisms.sample_sensitivity(sum, lambda size: [0.5] * size, size=9, gamma=0.5)
+        >>> found.value
+        Fraction(0, 1)
+
     Guarantee: random differential privacy with this gamma, for data that are drawn like `draw`'s, and no more.
     Cites: [RA17].
     """
@@ -120,6 +146,11 @@ def sample_sensitivity(
 @dataclass(frozen=True, init=False, repr=False)
 class RandomlyPrivate:
     """Laplace noise, or a choice by the exponential mechanism, at a sensitivity that was sampled.
+
+    Example:
+        >>> found = mechanisms.SampledSensitivity(value=1, gamma=0.1, samples=50, norm="sum")
+        >>> str(mechanisms.RandomlyPrivate.laplace(found, epsilon=1).promise)
+        '(1, gamma 0.1)-random differential privacy'
 
     Guarantee: `promise`, which is random differential privacy and nothing stronger.
     Cites: [RA17].

@@ -44,6 +44,22 @@ class SmoothSensitivity(Mechanism):
     `noise` is a kind of tail, Cauchy by default, and `smoothing` the share of epsilon that pays for the scale's own
     dependence on the data. Neighbours change one row.
 
+    Args:
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        noise: the kind of noise: a `PowerTail`, a `StudentTail` or a `LaplaceTail`.
+        step: the grid of the answers; a fine one is chosen if left out.
+        smoothing: the part of epsilon for the smoothness of the bound.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = mechanisms.SmoothSensitivity(low=0, high=120, epsilon=1)
+        >>> mechanism.epsilon
+        1.0
+
     Guarantee: epsilon-DP ((epsilon, delta)-DP with Laplace noise), if A is right. Let S(x) = max over k of
     e^(-b k) A(k), or a constant where that is more: A_x(k) <= A_y(k + 1) for neighbours, so S(x) <= e^b S(y). What is
     computed, and rounded up to some binary digits, is an L with S <= L <= F S, F = (1 + 2**-38) (1 + 2**(1 - digits));
@@ -165,6 +181,15 @@ class SmoothSensitivity(Mechanism):
 def smooth_bound(at_distance: Sequence[float], beta: Fraction, *, most: float) -> float:
     """Return max over k of exp(-beta k) at_distance[k], `most` beyond the list, rounded up by less than 2**-38.
 
+    Args:
+        at_distance: the local sensitivity at each distance.
+        beta: the smoothness.
+        most: the bound beyond the list.
+
+    Example:
+        >>> round(mechanisms.smooth_bound([1, 2], privet.Pure(epsilon=0.5).epsilon, most=10), 4)
+        3.6788
+
     Guarantee: with A(k) the local sensitivity at distance k, the least beta-smooth bound on it, hardly more.
     Cites: [NRS07, smooth sensitivity].
     """
@@ -217,6 +242,23 @@ class SmoothQuantile(Mechanism):
 
     The quantile of n numbers is the one of rank ceil(q n), at least 1. Neighbours change one row, so n is public.
     Numbers are clamped and placed on the grid as `Quantile` does.
+
+    Args:
+        q: the share of the values below: 0.5 for the median.
+        low: the lower public bound.
+        high: the upper public bound.
+        epsilon: the privacy loss of one release, above 0.
+        noise: the kind of noise: a `PowerTail`, a `StudentTail` or a `LaplaceTail`.
+        step: the grid of the answers; a fine one is chosen if left out.
+        smoothing: the part of epsilon for the smoothness of the bound.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = mechanisms.SmoothQuantile(q=0.5, low=0, high=120, epsilon=1)
+        >>> mechanism.epsilon
+        1.0
 
     Guarantee: that of `SmoothSensitivity`. With the row of rank m asked for, rows before the first at low and after the
     last at high, k changes of rows can make any of x[m+t], t from -k to k, the one asked for, so the local

@@ -41,6 +41,10 @@ class Above:
     """A query that came out above the threshold: its noisy distance to the noisy threshold, and its value if measured.
 
     The answer to a query that came out below is `None`, so that `if answer:` asks the natural question.
+
+    Example:
+        >>> mechanisms.Above(gap=12.5).value is None
+        True
     """
 
     gap: float
@@ -56,6 +60,11 @@ class Crossings:
 
     `gaps` are noisy distances to the noisy threshold, free beside the crossings. `values` are separate measurements,
     and `estimates` the values improved by the gaps; both are empty where nothing was measured.
+
+    Example:
+        >>> crossings = mechanisms.Crossings(answered=3, halted=True, indices=(2,), gaps=(10.5,))
+        >>> crossings.indices, crossings.halted
+        ((2,), True)
     """
 
     answered: int
@@ -146,6 +155,24 @@ class Sparse(Mechanism):
     threshold's noise gets; left out, it is the best one. With a `delta`, the threshold may be drawn afresh after each
     crossing and the crossings composed optimally; whichever way compares more accurately is taken. `grid="whole"`
     draws integer noise for whole-number queries; by default noise is drawn on a fine grid, for queries of any kind.
+
+    Args:
+        threshold: the public threshold.
+        limit: how many crossings are reported.
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+        share: the part of epsilon for the noise of the threshold.
+        grid: "whole" for whole-number noise, "fine" for a grid far below the noise.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.Sparse(threshold=500, limit=2, sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: with one threshold noise of scale b1 and query noises of scale b2, for a sensitivity s and c crossings,
     (s/b1 + 2 c s/b2)-DP, or (s/b1 + c s/b2) where monotone, gaps included (proof at `Run`). Where the threshold is
@@ -360,6 +387,22 @@ class Sparse(Mechanism):
 @dataclass(frozen=True, init=False, repr=False)
 class AboveThreshold(Sparse):
     """Find the first query that lies above a threshold: a sparse vector that halts at its first crossing.
+
+    Args:
+        threshold: the public threshold.
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+        share: the part of epsilon for the noise of the threshold.
+        grid: "whole" for whole-number noise, "fine" for a grid far below the noise.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.AboveThreshold(threshold=500, sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: (s/b1 + 2 s/b2)-DP for a sensitivity s, threshold noise of scale b1 and query noise of scale b2, or
     (s/b1 + s/b2) where monotone; the gap included.

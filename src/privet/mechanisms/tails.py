@@ -52,6 +52,13 @@ class Tail(Protocol):
 class PowerTail:
     """Noise with density proportional to 1 / (1 + |z|**power): Cauchy noise for 2, lighter tails for more.
 
+    Args:
+        power: the power of the tail, at least 2.
+
+    Example:
+        >>> mechanisms.PowerTail(4).power
+        4
+
     Guarantee: pure epsilon-DP where c alpha + (p - 1) beta <= epsilon, for p = power and c = (p - 1)^(1 - 1/p). The
     logarithm of the density has the slope p z^(p-1) / (1 + z^p), which is largest, namely (p - 1)^(1 - 1/p), at
     z^p = p - 1: sliding by alpha costs c alpha. As the scale grows by e^t the logarithm changes at the rate
@@ -89,6 +96,13 @@ class PowerTail:
 class StudentTail:
     """Student's t with so many degrees of freedom, over their root: density proportional to (1 + z^2)^(-(d + 1)/2).
 
+    Args:
+        degrees: the degrees of freedom, at least 1.
+
+    Example:
+        >>> mechanisms.StudentTail(3).degrees
+        3
+
     Guarantee: pure epsilon-DP where (d + 1)/2 alpha + d beta <= epsilon. The logarithm of the density has the slope
     (d + 1) z / (1 + z^2), at most (d + 1)/2; as the scale grows by e^t it changes at the rate
     1 - (d + 1) z^2 / (1 + z^2), between -d and 1.
@@ -123,6 +137,13 @@ class StudentTail:
 @dataclass(frozen=True, init=False)
 class LaplaceTail:
     """Laplace noise: the lightest tail, at the price of a delta.
+
+    Args:
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> mechanisms.LaplaceTail(1e-6).delta < 1e-5
+        True
 
     Guarantee: (alpha + L, delta)-DP where beta <= L and (e^beta - 1) ln(1/delta) <= L + beta. Stretch first, around the
     same centre: where the scale grows by e^t, t <= beta, the loss is at most t; where it shrinks by e^t, the loss of a

@@ -39,6 +39,21 @@ _REAL = Numbers(None, None, False)
 class TopK(SelectionMechanism):
     """Choose the best `k` of finitely many options, in order, by one shot of Gumbel noise on all scores.
 
+    Args:
+        k: how many options are chosen.
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        delta: the probability with which the loss may exceed epsilon.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.TopK(k=2, sensitivity=1, epsilon=1)
+        >>> mechanism.k, mechanism.event.pure()
+        (2, Fraction(1, 1))
+
     Guarantee: the law is that of k exponential mechanisms, each among the options that are left, so the event is
     theirs: k choices of bounded range. With epsilon alone each gets epsilon / k; with a delta, as much as the exact
     composition of k such choices allows.
@@ -101,7 +116,12 @@ class TopK(SelectionMechanism):
 
 @dataclass(frozen=True)
 class Ranking:
-    """The best options of a list in order, and the noisy distance of each to the next one."""
+    """The best options of a list in order, and the noisy distance of each to the next one.
+
+    Example:
+        >>> mechanisms.Ranking(indices=(2, 0), gaps=(3.5, 1.0)).indices
+        (2, 0)
+    """
 
     indices: tuple[int, ...]
     gaps: tuple[float, ...]
@@ -115,6 +135,20 @@ class TopKWithGaps(SelectionMechanism):
     """Choose the best `k` options by Laplace noise, and show how far each was ahead of the next, at no further cost.
 
     With k = 1 it is report-noisy-max with its gap to the runner-up. There must be more than k options.
+
+    Args:
+        k: how many options are chosen.
+        sensitivity: how far one unit can move a score: a number, or a `Sensitivity`.
+        epsilon: the privacy loss of one release, above 0.
+        monotone: whether one unit moves all scores in the same direction, which costs less.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> mechanism = privet.TopKWithGaps(k=2, sensitivity=1, epsilon=1)
+        >>> mechanism.event.pure()
+        Fraction(1, 1)
 
     Guarantee: epsilon-DP, with Laplace noise of scale 2 k sensitivity / epsilon, or half of that where monotone. Fix
     the noise of all options that were not chosen, and let m be the best noisy score among them. Pair the noise n of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, BadValue
 from privet.core.given import listed, unwrapped
-from privet.core.numbers import rational
+from privet.core.numbers import Number, rational
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .exponential import Exponential
@@ -28,18 +28,38 @@ Chooser = type[Exponential] | type[PermuteAndFlip] | type[NoisyMax]
 
 
 def revenues(bids: Any, prices: Iterable[Any]) -> list[Fraction]:
-    """Return what each price would earn: the price, times how many bids reach it. As private as the bids."""
+    """Return what each price would earn: the price, times how many bids reach it. As private as the bids.
+
+    Args:
+        bids: what each bidder would pay, private.
+        prices: the public prices to choose from.
+
+    Example:
+        >>> mechanisms.revenues([1, 2, 3], [1, 2])
+        [Fraction(3, 1), Fraction(4, 1)]
+    """
     exact = sorted(_column(bids, "bids").tolist())
     return [price * (len(exact) - bisect_left(exact, price)) for price in _options(prices, "prices", least=Fraction(0))]
 
 
 def best_price(
-    bids: Any, prices: Iterable[Any], epsilon: Any, *, neighbors: Neighbors = "change-one", by: Chooser = Exponential
+    bids: Any, prices: Iterable[Any], epsilon: Number, *, neighbors: Neighbors = "change-one", by: Chooser = Exponential
 ) -> Any:
     """Return a price chosen for its revenue, with unlimited supply: each bidder at or above it pays it.
 
     One bidder moves the revenue of a price by that price at most, so the sensitivity is the largest price. Under
     add-remove neighbours a bidder who comes raises all revenues, and the same epsilon buys twice the accuracy.
+
+    Args:
+        bids: what each bidder would pay, private.
+        prices: the public prices to choose from.
+        epsilon: the privacy loss of one release, above 0.
+        neighbors: "add-remove" or "change-one".
+        by: the mechanism that chooses.
+
+    Example:
+        >>> mechanisms.best_price([1, 2, 3], [1, 2], 1) in (1, 2)
+        True
 
     Guarantee: epsilon-DP towards each bidder; under `"change-one"`, the default, it holds for both relations.
     Cites: [MT07, Thm 6], [DR14, Sec. 3.4].
@@ -52,7 +72,17 @@ def best_price(
 
 
 def correct_counts(values: Any, labels: Any, thresholds: Iterable[Any]) -> list[int]:
-    """Return for each threshold how many labels the rule "value >= threshold" gets right. As private as the data."""
+    """Return for each threshold how many labels the rule "value >= threshold" gets right. As private as the data.
+
+    Args:
+        values: private numbers, one for each row.
+        labels: True or False for each row, private.
+        thresholds: the public thresholds to choose from.
+
+    Example:
+        >>> mechanisms.correct_counts([1, 2, 3], [False, True, True], [1, 2])
+        [2, 3]
+    """
     rows = _column(values, "values").tolist()
     truths = _labels(labels, len(rows))
     return [
@@ -65,7 +95,7 @@ def best_threshold(
     values: Any,
     labels: Any,
     thresholds: Iterable[Any],
-    epsilon: Any,
+    epsilon: Number,
     *,
     neighbors: Neighbors = "change-one",
     by: Chooser = Exponential,
@@ -73,6 +103,18 @@ def best_threshold(
     """Return a threshold for a decision stump, chosen for how many labels "value >= threshold" gets right.
 
     The score is a count and not a share: one person moves it by 1 under both relations, whatever the number of rows.
+
+    Args:
+        values: private numbers, one for each row.
+        labels: True or False for each row, private.
+        thresholds: the public thresholds to choose from.
+        epsilon: the privacy loss of one release, above 0.
+        neighbors: "add-remove" or "change-one".
+        by: the mechanism that chooses.
+
+    Example:
+        >>> mechanisms.best_threshold([1, 2, 3], [False, True, True], [1, 2], 1) in (1, 2)
+        True
 
     Guarantee: epsilon-DP towards each row; under `"change-one"`, the default, it holds for both relations.
     Cites: [MT07, Thm 6].

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError
-from privet.core.numbers import read_amount
+from privet.core.numbers import Number, read_amount
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
@@ -39,7 +39,7 @@ def plan_within(
     tables: Mapping[str, Schema],
     *,
     spend: Spend,
-    at_most: object,
+    at_most: Number | None,
     target: Target,
     bound: Rule = "norm",
     contribution: Contribution | None = None,

@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
-from privet.core.numbers import open_probability, positive, read_rational, written_decimal
+from privet.core.numbers import Number, open_probability, positive, read_rational, written_decimal
 from privet.core.records import Receipt
+from privet.query.terms import Width
 
 from .derive import columns_of, linear_in, meanings
 from .plan import Known, Limit, Plan, Reading, Target
@@ -40,7 +41,7 @@ class Reached:
         return f"{self.column} ±{float(self.half_width):,.4g}"
 
 
-def read_target(within: object, confidence: object) -> Target:
+def read_target(within: Width | Limit, confidence: Number | None) -> Target:
     """Return what a caller wants: one half-width for all columns, or one for each column that is named."""
     level = CONFIDENCE if confidence is None else open_probability(confidence, "confidence")
     if not 0 < float(level) < 1:
@@ -55,7 +56,7 @@ def read_target(within: object, confidence: object) -> Target:
     return Target(_limit(within, "within"), (), level)
 
 
-def _limit(width: object, parameter: str) -> Limit:
+def _limit(width: Number | str | Limit, parameter: str) -> Limit:
     """Return how wide a column may be: a number, or a text such as '2%'."""
     if isinstance(width, Limit):
         return width

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.numbers import positive
+from privet.core.numbers import Number, positive
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
@@ -72,7 +72,7 @@ def batch_within(
     *,
     spend: Spend,
     targets: Sequence[Target | None],
-    at_most: object = None,
+    at_most: Number | None = None,
     bound: Rule = "norm",
     contribution: Contribution | None = None,
 ) -> Batch:

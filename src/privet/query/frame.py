@@ -29,6 +29,7 @@ from .several import Level, crossed, cubed, rolled_up, spread_out
 from .terms import (
     Descending,
     Term,
+    Width,
     bounds,
     col,
     constant,
@@ -264,7 +265,7 @@ class Result:
         """Return the rows without repeats."""
         return self._with(distinct=True)
 
-    def within(self, width: Number | str | Mapping[str, Number | str], *, confidence: Number | None = None) -> Result:
+    def within(self, width: Width, *, confidence: Number | None = None) -> Result:
         """Return the same with how wide its intervals may be, instead of what it may cost: a number, a part such as
         "2%", or either by column.
         """
@@ -316,7 +317,7 @@ def _condition(one: Term, parameter: str = "conditions") -> Expression:
     return one.expression
 
 
-def _width(width: Number | str | Mapping[str, Number | str]) -> Any:
+def _width(width: Width) -> Any:
     """Return how wide something may be: a number, a part such as "2%", or either by column."""
     if isinstance(width, Mapping):
         if not width:

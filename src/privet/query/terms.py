@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -29,6 +30,9 @@ from .several import grouping as marked_grouping
 from .several import top_k as marked_top_k
 
 _INT64 = 2**63
+
+Width = Number | str | Mapping[str, Number | str]
+"""How wide an interval may be: a half-width, a share such as "2%", or either by column."""
 
 Constant = Union["Term", str, Number, bool, datetime.date, None]
 """What stands beside a term: another one, or a constant."""
@@ -224,12 +228,34 @@ class Descending:
 
 
 def col(name: str) -> Term:
-    """Return a column by its name."""
+    """Return a column by its name.
+
+    Args:
+        name: the name of the column.
+
+    Example:
+        >>> question = session.table("visits").where(privet.col("cost") > 3).agg(n=privet.count())
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(ColumnRef(plain_text(name, "name", "the name of a column", least=1)))
 
 
 def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant = None) -> Term:
-    """Return CASE: the value of the first condition that holds, given as condition, value, condition, value, ..."""
+    """Return CASE: the value of the first condition that holds, given as condition, value, condition, value, ...
+
+    Args:
+        condition: the first condition.
+        value: what it is where the condition holds: a constant or a term.
+        more: further conditions and values, in pairs.
+        otherwise: the value where no condition holds; NULL if left out.
+
+    Example:
+        >>> band = privet.when(privet.col("age") < 40, "young", otherwise="old")
+        >>> question = session.table("visits").group_by(band=band).agg(n=privet.count())
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     if len(more) % 2:
         raise BadParameter("more", len(more), "conditions and values in pairs")
     if not isinstance(condition, Term):
@@ -307,39 +333,104 @@ def aggregate(name: str, of: str | Term, other: str | Term | None = None, *, whe
 
 
 def count(of: str | Term | None = None, *, where: Term | None = None) -> Term:
-    """Return the number of rows, or of rows in which something is not NULL."""
+    """Return the number of rows, or of rows in which something is not NULL.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.count(where=privet.col("cost") > 3))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     if of is None:
         return Term(marked_aggregate("count_rows", None, kept(where)))
     return Term(marked_aggregate("count", read(of), kept(where)))
 
 
 def count_units(*, where: Term | None = None) -> Term:
-    """Return the number of people."""
+    """Return the number of people.
+
+    Args:
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.count_units())
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_aggregate("count_units", None, kept(where)))
 
 
 def count_distinct(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the number of different values."""
+    """Return the number of different values.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.count_distinct("ward"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_aggregate("count_distinct", read(of), kept(where)))
 
 
 def grouping(*of: str | Term) -> Term:
-    """Return a bit for each grouping column, 1 where the row is a total over it: for rollup, cube and grouping_sets."""
+    """Return a bit for each grouping column, 1 where the row is a total over it: for rollup, cube and grouping_sets.
+
+    Example:
+        >>> question = session.table("visits").rollup("ward").agg(n=privet.count(), total=privet.grouping("ward"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_grouping(*(read(one) for one in of)))
 
 
 def sum(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the sum."""
+    """Return the sum.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.sum("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return aggregate("sum", of, where=where)
 
 
 def mean(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the mean."""
+    """Return the mean.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.mean("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return aggregate("avg", of, where=where)
 
 
 def var(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the sample variance."""
+    """Return the sample variance.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.var("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return aggregate("var_samp", of, where=where)
 
 
@@ -349,7 +440,17 @@ def var_pop(of: str | Term, *, where: Term | None = None) -> Term:
 
 
 def std(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the sample standard deviation."""
+    """Return the sample standard deviation.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.std("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return aggregate("stddev_samp", of, where=where)
 
 
@@ -359,7 +460,18 @@ def std_pop(of: str | Term, *, where: Term | None = None) -> Term:
 
 
 def covar(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
-    """Return the sample covariance of two columns, over rows in which neither is NULL."""
+    """Return the sample covariance of two columns, over rows in which neither is NULL.
+
+    Args:
+        of: the column, by name or as a term.
+        other: the other column.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.covar("cost", "age"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(aggregate_of_two("covar_samp", read(of), read(other, "other"), kept(where)))
 
 
@@ -369,12 +481,37 @@ def covar_pop(of: str | Term, other: str | Term, *, where: Term | None = None) -
 
 
 def corr(of: str | Term, other: str | Term, *, where: Term | None = None) -> Term:
-    """Return the correlation of two columns, over rows in which neither is NULL."""
+    """Return the correlation of two columns, over rows in which neither is NULL.
+
+    Args:
+        of: the column, by name or as a term.
+        other: the other column.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.corr("cost", "age"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(aggregate_of_two("corr", read(of), read(other, "other"), kept(where)))
 
 
 def quantile(of: str | Term, share: Number, *, where: Term | None = None) -> Term:
-    """Return the value below which a share of the values lies, such as 0.9."""
+    """Return the value below which a share of the values lies, such as 0.9.
+
+    Args:
+        of: the column, by name or as a term.
+        share: from 0 to 1: 0.5 for the median.
+        where: a condition on the rows that count; all rows if left out.
+
+    Raises:
+        BadParameter: if a number is out of range.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.quantile("cost", 0.9))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_quantile(read(of), constant(_share(share), "share"), kept(where)))
 
 
@@ -384,35 +521,107 @@ def _share(share: Number) -> Number:
 
 
 def median(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the median."""
+    """Return the median.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.median("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return quantile(of, Fraction(1, 2), where=where)
 
 
 def mode(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return the most frequent value other than NULL."""
+    """Return the most frequent value other than NULL.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.mode("ward"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_mode(read(of), kept(where)))
 
 
 def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
-    """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given."""
+    """Return the k most frequent values, the most frequent first: columns name_1, name_2, ..., under the name given.
+
+    Args:
+        of: the column, by name or as a term.
+        k: how many values.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.top_k("ward", 2))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_top_k(read(of), Literal(whole(k, "k", least=1, most=10**6)), kept(where)))
 
 
 def bounds(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return a range that holds most values, where none is declared: columns name_low and name_high."""
+    """Return a range that holds most values, where none is declared: columns name_low and name_high.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.bounds("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_bounds(read(of), kept(where)))
 
 
 def smallest(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return a value that hardly any lie below: MIN, as an extreme quantile."""
+    """Return a value that hardly any lie below: MIN, as an extreme quantile.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.smallest("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return quantile(of, 0, where=where)
 
 
 def largest(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return a value that hardly any lie above: MAX, as an extreme quantile."""
+    """Return a value that hardly any lie above: MAX, as an extreme quantile.
+
+    Args:
+        of: the column, by name or as a term.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(answer=privet.largest("cost"))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return quantile(of, 1, where=where)
 
 
 def histogram(of: str | Term, bins: int, *, where: Term | None = None) -> Term:
-    """Return a histogram of equal bins over public bounds: columns bin_low, bin_high and count."""
+    """Return a histogram of equal bins over public bounds: columns bin_low, bin_high and count.
+
+    Args:
+        of: the column, by name or as a term.
+        bins: the number of bins, all of the same width.
+        where: a condition on the rows that count; all rows if left out.
+
+    Example:
+        >>> question = session.table("visits").agg(privet.histogram("cost", 5))
+        >>> session.plan(question, epsilon=0.5).price["epsilon"]
+        0.5
+    """
     return Term(marked_histogram(read(of), Literal(whole(bins, "bins", least=1, most=10**6)), kept(where)))

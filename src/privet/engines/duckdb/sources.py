@@ -163,7 +163,17 @@ _TEXT = {"VARCHAR", "ENUM", "UUID"}
 
 @dataclass(frozen=True)
 class DatabaseTable:
-    """A table in a DuckDB database file, opened for reading only."""
+    """A table in a DuckDB database file, opened for reading only.
+
+    Args:
+        path: the database file.
+        table: the name of the table.
+        schema: the schema that it is in.
+
+    Example:
+        >>> privet.DatabaseTable("hospital.duckdb", "visits").table
+        'visits'
+    """
 
     path: str | os.PathLike[str]
     table: str

@@ -18,7 +18,7 @@ from privet.core.budget import Budget
 from privet.core.errors import LedgerError
 from privet.core.given import function
 from privet.core.given import path as given_path
-from privet.core.numbers import read_seconds
+from privet.core.numbers import Number, read_seconds
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.chain import read_head
 from privet.ledger.entries import Time
@@ -233,6 +233,26 @@ class SqliteLedger(Bookkeeping):
     they differ. `analysts` get accounts with caps of their own under the budget, `per_query` bounds what one
     question may cost, and after `expires` nothing can be spent. `head`, as `head()` returned it earlier, shows whether
     an old copy of the file was put back.
+
+    Args:
+        path: the file.
+        budget: what may be spent in all; needed to make a file.
+        analysts: the caps of single accounts, by name.
+        per_query: the largest charge of one question.
+        expires: the time after which nothing can be spent.
+        keys_share: the share of delta that may be spent on finding groups.
+        head: what `head()` returned earlier, to detect a rollback to an older copy.
+        timeout: seconds to wait for another process.
+        clock: returns the time; for tests.
+
+    Raises:
+        BadParameter: if the file has other rules.
+
+    Example:
+        >>> import tempfile
+        >>> with privet.SqliteLedger(tempfile.mkdtemp() + "/ledger", privet.Pure(epsilon=1)) as ledger:
+        ...     ledger.remaining().largest_epsilon
+        1.0
     """
 
     def __init__(
@@ -243,9 +263,9 @@ class SqliteLedger(Bookkeeping):
         analysts: Mapping[str, Budget] | None = None,
         per_query: Budget | None = None,
         expires: Time | None = None,
-        keys_share: object = None,
+        keys_share: Number | None = None,
         head: str | None = None,
-        timeout: object = 10,
+        timeout: Number = 10,
         clock: Clock = utc_now,
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
