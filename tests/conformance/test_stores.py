@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -12,8 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+import privet
 from privet.accounting.events import PureEvent
+from privet.cli import main
+from privet.config import ledgers
+from privet.config.ledgers import LedgerKind
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError, Unsupported
 from privet.core.ports import Ledger, LedgerAdmin
@@ -203,3 +209,45 @@ def test_every_ledger_is_one_for_sessions_and_for_custodians(kind: str, tmp_path
 def test_a_store_that_cannot_be_copied_is_refused_by_name(kind: str, tmp_path: Path) -> None:
     with make(kind, tmp_path) as ledger, pytest.raises(Unsupported, match="export"):
         ledger.backup(tmp_path / "copy")
+
+
+def test_only_one_table_of_openers_names_a_store() -> None:
+    """Adding a store is its own package and one line of `config.ledgers.LEDGERS`."""
+    package = Path(privet.__file__).parent
+    above = [*(package / "cli").rglob("*.py"), *(package / "config").rglob("*.py"), package / "session.py"]
+    names = {str(file.relative_to(package)) for file in above if re.search(r"sqlite|Sqlite", file.read_text())}
+    assert names == {"config/ledgers.py", "session.py"}  # a message of the session shows how a ledger is opened
+
+
+def test_a_kind_of_ledger_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another opener in the table, sessions and commands use the other store, and nothing else changes."""
+    kind = LedgerKind(JsonLinesLedger, JsonLinesLedger, lambda path: path.exists())
+    monkeypatch.setattr(ledgers, "LEDGERS", {**ledgers.LEDGERS, "jsonlines": kind})
+    monkeypatch.setattr(ledgers, "USUAL", "jsonlines")
+    (tmp_path / "visits.csv").write_text("patient,cost\n1,10\n2,20\n")
+    (tmp_path / "privet.toml").write_text(TOML)
+    with privet.open(tmp_path / "privet.toml") as session:
+        session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+    assert len((tmp_path / "privet.ledger").read_text().splitlines()) == 3
+    commands = (["ledger", "list"], ["ledger", "verify"], ["budget"], ["certificate", "2"], ["ledger", "show", "3"])
+    for command in commands:
+        result = CliRunner().invoke(main, [*command, "--config", str(tmp_path / "privet.toml")])
+        assert result.exit_code == 0, result.output
+    refused = CliRunner().invoke(main, ["ledger", "backup", "copy", "--config", str(tmp_path / "privet.toml")])
+    assert refused.exit_code == 2
+    assert "cannot be copied" in refused.stderr
+
+
+TOML = """
+[budget]
+epsilon = 1
+[ledger]
+path = "privet.ledger"
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+contribution = { rows = 2 }
+[tables.visits.columns]
+patient = "integer"
+cost = { kind = "number", low = 0, high = 50 }
+"""

@@ -27,10 +27,22 @@ MUTANTS: list[Mutant] = [
         ("1 <= number <= last", "number <= last"),
     ),
     *of(
-        "cli:_Door.invoke",
-        "unit/cli/test_door.py",
+        "cli:CommandGroup.invoke",
+        "unit/cli/test_entry_point.py",
         ("type(error).__name__", "error"),
         ("ctx.exit(wrong.exit_status)", "pass"),
+    ),
+    *of(
+        "cli:registered",
+        "unit/cli/test_entry_point.py",
+        ("one.name not in COMMANDS and _NAME.fullmatch(one.name)", "one.name not in COMMANDS"),
+        ("one.name not in COMMANDS and _NAME.fullmatch(one.name)", "_NAME.fullmatch(one.name)"),
+    ),
+    *of(
+        "cli:load_registered",
+        "unit/cli/test_entry_point.py",
+        ("len(places) != 1", "False"),
+        ("type(error).__name__", "error"),
     ),
     *of(
         "cli.screen:_up",

@@ -1,7 +1,8 @@
-"""The command line: `privet`. A front door only: it reads arguments, calls the library and prints.
+"""The command line: `privet`. An entry point only: it reads arguments, calls the library and prints.
 
-A command lives in a file of its own and is imported when it is asked for. To add one, write the file, with a click
-command named `command`, and add a line to `COMMANDS`.
+A command is imported when it is used. To add one here, write a click command and add a line to `COMMANDS`. Packages
+that stand above this one register theirs as entry points of the group `privet.commands`, so that nothing here imports
+them: `serve = "privet.server.command:serve"` in `[project.entry-points."privet.commands"]` of their pyproject.toml.
 """
 
 from __future__ import annotations
@@ -10,32 +11,35 @@ import errno
 import importlib
 import json
 import os
+import re
 import sys
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 
 import click
 
 from privet import PrivetError, __version__
-from privet.core.errors import without_passwords
+from privet.core.errors import InvariantError, RequestError, raise_alone, without_passwords
 
 COMMANDS = {
     "ask": "Ask a question, charged to the ledger first.",
-    "audit": "Try to refute the guarantees, and show the attacks that break careless programs.",
-    "budget": "Tell what is left of each budget.",
-    "calibrate": "Tell the least noise with which releases fit a budget.",
-    "certificate": "Give the certificate of a release.",
-    "check": "Check a privet.toml and its sources, and tell what they protect.",
-    "clipping": "Estimate what clamping and bounding take away from an answer.",
-    "demo": "Ask a made-up hospital questions, and see the truth beside the answers.",
-    "epsilon": "Tell what releases cost together.",
+    "audit": "Try to refute the guarantees, and run the attacks that break careless programs.",
+    "budget": "Show what is left of each budget.",
+    "calibrate": "Compute the least noise with which releases fit a budget.",
+    "certificate": "Print the certificate of a release.",
+    "check": "Check a privet.toml and its sources, and explain what they protect.",
+    "clipping": "Estimate what clamping and contribution bounding remove from an answer.",
+    "demo": "Ask a made-up hospital questions, and compare the answers with the truth.",
+    "epsilon": "Compute the total privacy loss of releases.",
     "init": "Write a first privet.toml for some files.",
-    "ledger": "See, prove, copy and mend the ledger.",
-    "plan": "Tell what a question would cost and how wide its answer would be.",
-    "practice": "Ask made-up rows that fit a privet.toml, at no cost.",
+    "ledger": "Inspect, verify, copy and repair the ledger.",
+    "plan": "Show what a question would cost and how wide its intervals would be.",
+    "practice": "Ask questions of made-up rows that fit a privet.toml, at no cost.",
 }
 """Each command's name and its line in `privet --help`."""
 
-_HOMES = {
+_PLACES = {
     "ask": "asking:ask_command",
     "budget": "budgets:command",
     "calibrate": "costs:calibrate_command",
@@ -47,8 +51,38 @@ _HOMES = {
 }
 """Where a command is, unless it is `command` in the file of its name."""
 
+GROUP = "privet.commands"
+"""The group of entry points under which other packages register commands."""
 
-class _Door(click.Group):
+_NAME = re.compile("[a-z][a-z0-9-]{0,30}")
+
+
+def registered() -> dict[str, list[EntryPoint]]:
+    """Return the commands that installed packages register, by name; none replaces one of `COMMANDS`."""
+    found: dict[str, list[EntryPoint]] = {}
+    for one in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
+        if one.name not in COMMANDS and _NAME.fullmatch(one.name):
+            same = found.setdefault(one.name, [])
+            if one.value not in [other.value for other in same]:
+                same.append(one)
+    return found
+
+
+def load_registered(name: str, places: Sequence[EntryPoint]) -> click.Command:
+    """Return a registered command, or raise `RequestError` where it cannot be loaded or two packages register it."""
+    values = " and ".join(one.value for one in places)
+    if len(places) != 1:
+        raise RequestError(f"two installed packages register the command {name!r}: {values}; uninstall one of them")
+    try:
+        command = places[0].load()
+    except (Exception, SystemExit) as error:  # a foreign package may raise anything
+        raise_alone(RequestError(f"the command {name!r} ({values}) cannot be loaded: {type(error).__name__}"))
+    if not isinstance(command, click.Command):
+        raise RequestError(f"the command {name!r} ({values}) is not a click command")
+    return command
+
+
+class CommandGroup(click.Group):
     """A group that imports a command when it is used and turns errors into messages and exit statuses."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -56,59 +90,63 @@ class _Door(click.Group):
             try:
                 os.fsencode(word)
             except UnicodeEncodeError:
-                raise click.UsageError(f"{word[:60]!a} is no text that can be written down", ctx) from None
+                raise click.UsageError(f"{word[:60]!a} is not valid text", ctx) from None
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *registered()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
-        module, _, name = _HOMES.get(cmd_name, f"{cmd_name}:command").partition(":")
+            places = registered().get(cmd_name)
+            return None if places is None else load_registered(cmd_name, places)
+        module, _, name = _PLACES.get(cmd_name, f"{cmd_name}:command").partition(":")
         command: click.Command = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = list(COMMANDS.items())
+        for name, places in registered().items():
+            try:
+                lines.append((name, load_registered(name, places).get_short_help_str(limit=80)))
+            except PrivetError as error:
+                lines.append((name, f"Not available: {error}"))
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(lines)
 
     def invoke(self, ctx: click.Context) -> object:
         as_json = "--json" in ctx.args
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a terminal that knows no ± still gets its numbers
+                stream.reconfigure(errors="replace")  # a terminal without ± still shows the numbers
         try:
             return super().invoke(ctx)
         except PrivetError as error:
             from .screen import wants_json
 
-            self._tell(error, as_json=as_json or wants_json(ctx))
+            self._report(error, as_json=as_json or wants_json(ctx))
             ctx.exit(error.exit_status)
         except click.UsageError as error:
             message = without_passwords(error.format_message())
             if not as_json:
                 raise click.UsageError(message, ctx=error.ctx) from None
-            told = {"code": "request.usage", "message": message}
-            click.echo(json.dumps({"error": told}), err=True)
+            click.echo(json.dumps({"error": {"code": "request.usage", "message": message}}), err=True)
             ctx.exit(error.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # who reads has left, as `head` does
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # the reader has left, as `head` does
                 raise
-            from privet.core.errors import InvariantError
-
             # no traceback and no text of the exception: either could quote a private value
-            wrong = InvariantError(f"Privet met an error that it did not expect ({type(error).__name__}); report it")
-            self._tell(wrong, as_json=as_json)
+            wrong = InvariantError(f"unexpected error in Privet ({type(error).__name__}); please report it")
+            self._report(wrong, as_json=as_json)
             ctx.exit(wrong.exit_status)
 
-    def _tell(self, error: PrivetError, *, as_json: bool) -> None:
+    def _report(self, error: PrivetError, *, as_json: bool) -> None:
         click.echo(json.dumps({"error": error.to_dict()}, default=str) if as_json else f"Error: {error}", err=True)
 
 
-@click.command(cls=_Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="privet", message="%(prog)s %(version)s")
 def main() -> None:
     """Ask private data questions, with differential privacy."""

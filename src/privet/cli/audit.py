@@ -8,18 +8,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .screen import json_option, number, print_facts, print_json, print_text, printable, whole_number, working
+from .screen import (
+    json_option,
+    number,
+    print_facts,
+    print_json,
+    print_table,
+    print_text,
+    printable,
+    whole_number,
+    working,
+)
 from .targets import config_option, is_target, load_target, read_input, takes_a_count
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from privet.audit.entry import AuditEntry, Verdict
-    from privet.audit.registry.end_to_end import DoublesCheck
     from privet.audit.report import Report
 
 
@@ -316,50 +323,41 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
         ]
         print_json([*(verdict.to_dict() for verdict in verdicts), *leaks])
     else:
-        Console(soft_wrap=True).print(verdict_table(verdicts))
+        print_verdicts(verdicts)
         if bits:
-            Console(soft_wrap=True).print("", bits_table(bits))
+            click.echo()
+            rows = [
+                (road.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", "BITS LEAK" if found.refuted else "stands")
+                for road, found in bits
+            ]
+            print_table(("low bits of", "claim", "found", "verdict"), rows, right=(1, 2))
     return all(verdict.stands for verdict in verdicts) and not any(found.refuted for _, found in bits)
 
 
-def bits_table(bits: list[tuple[DoublesCheck, Report]]) -> Table:
-    """Return the table of what the low bits of doubles tell on each road."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("low bits of", "claim", "found", "verdict"):
-        table.add_column(heading, justify="right" if heading in ("claim", "found") else "left", no_wrap=True)
-    for road, found in bits:
-        verdict = "BITS LEAK" if found.refuted else "stands"
-        table.add_row(road.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", verdict)
-    return table
-
-
-def verdict_table(verdicts: list[Verdict]) -> Table:
-    """Return the table of verdicts: claimed, found, power, and whether the planted fault was caught."""
-    from rich.table import Table
-
-    caption = (
-        "claim: what the tested pair may leak, exactly, where that is less than stated\n"
-        "power: the chance to catch a claim understated by 10%; caught: a planted fault of at least 10%"
-    )
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), caption=caption, caption_justify="left")
-    for heading in ("mechanism", "stated", "claim", "delta", "found", "power", "caught", "verdict"):
-        side: Literal["left", "right"] = "left" if heading in ("mechanism", "verdict") else "right"
-        table.add_column(heading, justify=side, no_wrap=True)
+def print_verdicts(verdicts: list[Verdict]) -> None:
+    """Print the verdicts: claimed, found, power, and whether the planted fault was caught."""
+    rows = []
     for verdict in verdicts:
         report, planted = verdict.report, verdict.planted
-        table.add_row(
-            verdict.entry.name,
-            f"{report.epsilon if verdict.entry.stated is None else verdict.entry.stated:.3g}",
-            f"{report.epsilon:.3g}",
-            f"{report.delta:g}",
-            f"{report.found:.3g}",
-            f"{report.power:.3f}",
-            f"{planted.found:.3g} > {planted.epsilon:.3g}" if planted.refuted else "missed",
-            _words(verdict),
+        rows.append(
+            (
+                verdict.entry.name,
+                f"{report.epsilon if verdict.entry.stated is None else verdict.entry.stated:.3g}",
+                f"{report.epsilon:.3g}",
+                f"{report.delta:g}",
+                f"{report.found:.3g}",
+                f"{report.power:.3f}",
+                f"{planted.found:.3g} > {planted.epsilon:.3g}" if planted.refuted else "missed",
+                _words(verdict),
+            )
         )
-    return table
+    heads = ("mechanism", "stated", "claim", "delta", "found", "power", "caught", "verdict")
+    print_table(heads, rows, right=range(1, 7))
+    print_text(
+        "claim: what the tested pair may leak, exactly, where that is less than stated\n"
+        "power: the probability to catch a claim understated by 10%; caught: a planted fault of at least 10%",
+        style="dim",
+    )
 
 
 def _words(verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -21,6 +21,7 @@ from privet.core.rounding import float_up
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
     from privet.answer import Answer, Series
 
@@ -53,18 +54,12 @@ def print_json(value: object) -> None:
 
 def print_theorems(title: str, quantity: str, figures: Mapping[str, float], least: float) -> None:
     """Print each theorem's figure in a table, least first, with the tightest marked."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
-    table.add_column("theorem")
-    table.add_column(quantity, justify="right")
-    table.add_column("")
-    for place, (name, figure) in enumerate(sorted(figures.items(), key=lambda item: item[1])):
-        table.add_row(name, show_cost(figure, 6), "<- tightest" if place == 0 else "")
-    if not figures:
-        table.add_row("no theorem applies", show_cost(least, 6), "")
-    Console(soft_wrap=True).print(table)
+    ordered = sorted(figures.items(), key=lambda item: item[1])
+    rows = [
+        (name, show_cost(figure, 6), "" if place else "<- tightest") for place, (name, figure) in enumerate(ordered)
+    ]
+    click.echo(title)
+    print_table(("theorem", quantity, ""), rows or [("no theorem applies", show_cost(least, 6), "")], right=(1,))
 
 
 # Numbers on the command line: read exactly (`1e-6` is one millionth, `1/3` a third), and costs shown rounded up.
@@ -164,34 +159,54 @@ def screen() -> Console:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
-    """Print rows under heads, columns in line; the last column takes the room that is left and wraps within it."""
-    from rich.text import Text
-
-    console = screen()
-    widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(len(heads))]
-    used = sum(widths[:-1]) + _GAP * (len(widths) - 1)
-    room = max(_NARROWEST, console.width - used)
-    for index, row in enumerate([heads, *rows]):
-        cells = [
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        front = (" " * _GAP).join([*cells[:-1], ""])
-        for line, part in enumerate(wrap(row[-1], room)):
-            text = (front if line == 0 else " " * len(front)) + part
-            console.print(Text(text.rstrip(), style="dim" if index == 0 else ""), soft_wrap=True)
+    """Print rows under heads; the last column takes the width that is left and wraps within it."""
+    cells = zip(*rows, strict=True) if rows else [()] * len(heads)
+    columns = zip(heads, cells, strict=True)
+    print_grid([Figures(head, tuple(each), place in right) for place, (head, each) in enumerate(columns)], wraps=True)
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Print what goes by each name, the names in line, long texts wrapped beside them."""
+    """Print names with their texts, the names in line, long texts wrapped beside them."""
+    names, texts = zip(*facts, strict=True)
+    print_grid([Figures("", names, right=False, faint=True), Figures("", texts, right=False)], heads=False, wraps=True)
+
+
+def print_grid(columns: Sequence[Figures], *, heads: bool = True, wraps: bool = False, indent: str = "") -> None:
+    """Print columns side by side. With `wraps`, the last one wraps between words within the width that is left.
+
+    A line is wider than the screen only where a word is, or where the other columns leave less than `_NARROWEST`.
+    """
+    from rich.segment import Segments
+    from rich.table import Table
     from rich.text import Text
 
     console = screen()
-    width = max(len(name) for name, _ in facts) + _GAP
-    for name, told in facts:
-        for line, part in enumerate(wrap(told, max(_NARROWEST, console.width - width))):
-            text = Text((name if line == 0 else "").ljust(width), style="dim")
-            console.print(text.append(part, style="not dim"), soft_wrap=True)
+    table = Table(box=None, show_header=heads, header_style="dim", pad_edge=False, padding=(0, _GAP, 0, 0))
+    *front, last = columns
+    used = len(indent) + sum(column.width + _GAP for column in front)
+    if wraps:
+        room = max(_NARROWEST, console.width - used)
+        last = replace(last, cells=tuple("\n".join(wrap(cell, room)) for cell in last.cells))
+    columns = [*front, last]
+    for column in columns:
+        side: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(Text(column.head), justify=side, width=column.width, style="dim" if column.faint else "")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(Text, row))
+    lines = console.render_lines(table, console.options.update(width=used + last.width), pad=False)
+    trimmed = [piece for line in lines for piece in _trimmed(indent, line)]
+    console.print(Segments(trimmed), soft_wrap=True, end="")
+
+
+def _trimmed(indent: str, line: Sequence[Segment]) -> list[Segment]:
+    """Return a line after its indent, without the blanks that only fill its last column."""
+    from rich.segment import Segment
+
+    line = [Segment(indent), *line]
+    while line and not line[-1].text.strip():
+        line.pop()
+    last = [Segment(line[-1].text.rstrip(), line[-1].style)] if line else []
+    return [*line[:-1], *last, Segment.line()]
 
 
 def print_text(text: str, *, style: str = "", indent: str = "") -> None:
@@ -226,7 +241,7 @@ _MOST_DECIMALS = 12
 
 @dataclass(frozen=True)
 class Figures:
-    """One column as it is shown: its head, its cells, and whether they are numbers or labels."""
+    """One column of a table as it is printed: its head, its cells, and whether they are numbers or labels."""
 
     head: str
     cells: tuple[str, ...]
@@ -235,8 +250,10 @@ class Figures:
 
     @property
     def width(self) -> int:
-        """How many signs the widest cell has."""
-        return max(len(text) for text in (self.head, *self.cells))
+        """How many places of a terminal the widest line takes."""
+        from rich.cells import cell_len
+
+        return max(cell_len(line) for text in (self.head, *self.cells) for line in text.splitlines() or [""])
 
     def first(self, rows: int) -> Figures:
         """Return the column up to some row."""
@@ -244,7 +261,7 @@ class Figures:
 
 
 def print_answer(answer: Answer, *, beside: Sequence[Figures] = (), most: int | None = None, indent: str = "") -> None:
-    """Print an answer's rows, at most so many; `beside` has a further column for each noisy one."""
+    """Print an answer's rows, at most `most` of them; `beside` has a further column for each noisy one."""
     labels = [_labels(series) for series in answer.series if not series.noisy]
     groups: list[list[Figures]] = []
     others = iter(beside)
@@ -266,8 +283,6 @@ def print_columns(
     labels: list[Figures], groups: list[list[Figures]], *, rows: int, most: int | None = None, indent: str = ""
 ) -> None:
     """Print columns side by side, those of a group together, in as many blocks as the width asks for."""
-    from rich.text import Text
-
     console = screen()
     shown = rows if most is None else min(rows, most)
     labels = [column.first(shown) for column in labels]
@@ -275,18 +290,9 @@ def print_columns(
     for number, block in enumerate(_blocks(labels, groups, console.width - len(indent))):
         if number:
             console.print()
-        for index in range(-1, shown):
-            line = Text(indent)
-            for place, column in enumerate(block):
-                text = column.head if index < 0 else column.cells[index]
-                text = text.rjust(column.width) if column.right else text.ljust(column.width)
-                if place == len(block) - 1:
-                    text = text.rstrip()
-                line.append(text + " " * _GAP, style="dim" if index < 0 or column.faint else "")
-            line.rstrip()
-            console.print(line, soft_wrap=True)
+        print_grid(block, indent=indent)
     if shown < rows:
-        console.print(Text(f"{indent}... and {rows - shown:,} more", style="dim"), soft_wrap=True)
+        print_text(f"... and {rows - shown:,} more", style="dim", indent=indent)
 
 
 def figures(series: Series, confidence: float) -> list[Figures]:

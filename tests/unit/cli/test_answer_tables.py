@@ -150,3 +150,30 @@ def test_what_is_left_is_rounded_down(value: float) -> None:
 )
 def test_sql_is_shown_as_people_write_it(sql: str, plain: str) -> None:
     assert plain_sql(sql) == plain
+
+
+# Every table is printed by one function
+
+
+def test_the_last_column_wraps_between_words_and_no_line_ends_in_blanks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    print_table(("n", "account", "what"), [("1", "ana", "word " * 20), ("20", "ben", "x" * 70)], right=(0,))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == " n  account  what"
+    assert lines[1].startswith(" 1  ana      word word")
+    assert lines[2].startswith(" " * 13 + "word")
+    assert all(len(line) <= 60 for line in lines[:-1])
+    assert lines[-1] == "20  ben      " + "x" * 70  # a word is never broken
+    assert lines == [line.rstrip() for line in lines]
+
+
+def test_names_of_facts_stay_in_line_with_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts([("病棟", "first"), ("ward", "[bold]second[/bold] :smile:")])
+    assert capsys.readouterr().out == "病棟  first\nward  [bold]second[/bold] :smile:\n"
+
+
+def test_a_table_without_rows_shows_its_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("entry", "why"), [])
+    assert capsys.readouterr().out == "entry  why\n"
