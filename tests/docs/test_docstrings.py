@@ -9,7 +9,7 @@ import doctest
 import importlib
 import inspect
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,10 @@ import pytest
 
 import privet
 
-PACKAGES = ("privet", "privet.mechanisms")
+OTHERS = ("accounting", "audit", "config", "mechanisms", "noise", "plots")
+PACKAGES = ("privet", *(f"privet.{name}" for name in OTHERS))
 """Where every public name has an example."""
 
-OTHERS = ("accounting", "audit", "config", "mechanisms", "noise", "plots")
 ROWS = 100
 
 
@@ -48,7 +48,9 @@ def examples(value: Any) -> list[doctest.Example]:
     return doctest.DocTestParser().get_examples(inspect.getdoc(value) or "")
 
 
-def known() -> dict[str, Any]:
+@cache
+def visits() -> privet.Table:
+    """Return a hundred visits of as many patients."""
     numbers = list(range(ROWS))
     wards, costs = ["A", "B"] * (ROWS // 2), list(map(float, numbers))
     columns = {
@@ -58,10 +60,14 @@ def known() -> dict[str, Any]:
         "age": privet.integer(0, 110),
     }
     data = pa.table({"patient": numbers, "ward": wards, "cost": costs, "age": numbers})
-    visits = privet.Table(data, unit=privet.Person("patient"), columns=columns)
+    return privet.Table(data, unit=privet.Person("patient"), columns=columns)
+
+
+def known() -> dict[str, Any]:
+    """Return what an example can use."""
     modules = {name: importlib.import_module(f"privet.{name}") for name in OTHERS}
-    session = privet.Session({"visits": visits}, budget=privet.Pure(epsilon=1))
-    return {"privet": privet, **modules, "visits": visits, "session": session}
+    session = privet.Session({"visits": visits()}, budget=privet.Pure(epsilon=1))
+    return {"privet": privet, **modules, "visits": visits(), "session": session}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -73,7 +79,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
 def documented() -> dict[str, Any]:
     """Return everything with an example: public names of every package, and methods and properties of classes."""
     found: dict[str, Any] = {}
-    for package in ("privet", *(f"privet.{name}" for name in OTHERS)):
+    for package in PACKAGES:
         for name, value in public(package).items():
             found.setdefault(name, value)
             if inspect.isclass(value):

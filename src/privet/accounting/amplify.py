@@ -29,6 +29,15 @@ _LARGEST_ORDER = 1024
 class Sampled(Atom):
     """An event on a secret Poisson sample: every unit takes part independently, with probability `rate`.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        rate: the probability with which each unit takes part.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.Sampled(laplace, 0.25).pure() < laplace.pure()
+        True
+
     Guarantee: holds if `event` does under add-remove neighbours. Under change-one neighbours both data sets contain a
     unit where the other has none: account for a removal followed by an addition, that is for two such events.
     Cites: [BBG18, Thm 8], [MTZ19, the sampled Gaussian], [ZW19, Poisson samples].

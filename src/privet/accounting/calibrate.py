@@ -37,6 +37,15 @@ Made = TypeVar("Made", bound=Event | HasEvent)
 def fits(event: Event, budget: Budget) -> bool:
     """Return whether an event, fixed in advance, keeps a budget's promise.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        budget: a `Pure`, an `Approximate` or a `Zcdp`.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.fits(laplace, privet.Pure(epsilon=1)), accounting.fits(laplace, privet.Pure(epsilon=0.25))
+        (True, False)
+
     Guarantee: yes means that the event is epsilon-DP, (epsilon, delta)-DP or rho-zCDP, as the budget says.
     """
     read_event(event)
@@ -63,6 +72,22 @@ def calibrate(
     `make` takes the number and returns a mechanism or an event, and a larger number means more noise, or more cost
     with `more="cost"`. The search doubles or halves from `start` until the budget lies between two neighbours, then
     bisects to the relative tolerance and returns the end that fits.
+
+    Args:
+        make: returns a mechanism or an event for a number.
+        budget: a `Pure`, an `Approximate` or a `Zcdp`.
+        times: how often the event is repeated.
+        more: whether a larger number means more "noise" or more "cost".
+        start: the number that the search starts from.
+        relative: the relative tolerance of the search.
+
+    Raises:
+        Unsupported: if no noise fits the budget.
+
+    Example:
+        >>> budget = privet.Pure(epsilon=1)
+        >>> accounting.calibrate(lambda scale: privet.Laplace(sensitivity=1, scale=scale), budget, times=4)
+        4.0
 
     Guarantee: `Repeated(make(number).event, times)` fits the budget. If cost is monotone in the number, no number
     that is better by more than the tolerance does.

@@ -99,6 +99,15 @@ def survival_log(every: tuple[ApproximatePart, ...]) -> float:
 class Parallel(Atom):
     """Events on disjoint blocks: the costliest under add-remove, the two costliest together under change-one.
 
+    Args:
+        events: the events.
+        neighbors: "add-remove" or "change-one".
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.Parallel((laplace, laplace), "add-remove").pure()
+        Fraction(1, 2)
+
     Guarantee: under add-remove a unit lies in one block, and every answer is the largest over the blocks. Under
     change-one it may move from one block to another, and every answer is the sum of the two largest; each event's
     cost must then hold for a unit of its block that is added, removed or changed.
@@ -135,6 +144,15 @@ class Parallel(Atom):
 def parallel(events: Iterable[Event], *, neighbors: Neighbors) -> Event:
     """Return the event of computations on disjoint blocks; equal events on all blocks need no new one.
 
+    Args:
+        events: the events.
+        neighbors: "add-remove" or "change-one".
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.parallel([laplace, laplace], neighbors="add-remove").pure()
+        Fraction(1, 2)
+
     Guarantee: as `Parallel`.
     Cites: [McS09, Thm 4].
     """
@@ -160,6 +178,15 @@ _LEAST_WEIGHT = 2.0**-1022
 def optimal(event: Event, delta: Number) -> float:
     """Return the least epsilon that holds for every composition of mechanisms with the parts' parameters, rounded up.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> many = accounting.Repeated(accounting.PureEvent(0.01), 1000)
+        >>> round(accounting.optimal(many, 1e-6), 3)
+        1.365
+
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance, and no
     smaller epsilon holds for all such mechanisms. Exact where the distinct losses can be enumerated, and otherwise the
     upper end of `optimal_bounds`.
@@ -169,7 +196,18 @@ def optimal(event: Event, delta: Number) -> float:
 
 
 def optimal_bounds(event: Event, delta: Number) -> tuple[float, float]:
-    """Return the optimal epsilon between bounds: equal where losses can be enumerated, else within about 0.05%."""
+    """Return the optimal epsilon between bounds: equal where losses can be enumerated, else within about 0.05%.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> many = accounting.Repeated(accounting.PureEvent(0.01), 1000)
+        >>> low, high = accounting.optimal_bounds(many, 1e-6)
+        >>> low <= high
+        True
+    """
     allowed, every = failure_probability(delta), parts(event)
     if every is None:
         return math.inf, math.inf
@@ -190,6 +228,15 @@ def optimal_bounds(event: Event, delta: Number) -> tuple[float, float]:
 
 def optimal_delta(event: Event, epsilon: Number) -> float:
     """Return the least delta that holds for every composition of mechanisms with the parts' parameters, rounded up.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> many = accounting.Repeated(accounting.PureEvent(0.1), 10)
+        >>> round(accounting.optimal_delta(many, 0.5), 6)
+        0.00993
 
     Guarantee: with k parts of equal (e, d), delta is 1 - (1 - d)^k (1 - sum over l of
     C(k, l) [exp(l e) - exp(epsilon + (k - l) e)]_+ / (1 + exp(e))^k); with unequal parts, the same over their sums.
@@ -272,6 +319,15 @@ def _binomial(epsilon: Fraction, times: int) -> tuple[Floats, Floats]:
 def basic(event: Event, delta: Number = 0) -> float:
     """Return the sum of the parts' epsilons; infinite where their deltas add up to more than delta.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.basic(accounting.Repeated(laplace, 3))
+        1.5
+
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively.
     Cites: [DR14, Thm 3.16].
     """
@@ -283,6 +339,15 @@ def basic(event: Event, delta: Number = 0) -> float:
 
 def advanced(event: Event, delta: Number) -> float:
     """Return sqrt(2 ln(1/d) sum e^2) + sum e (exp(e) - 1), where d is what the parts' deltas leave of delta.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> many = accounting.Repeated(accounting.PureEvent(0.01), 1000)
+        >>> round(accounting.advanced(many, 1e-6), 3)
+        1.763
 
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance.
     Cites: [DRV10, Thm III.3]; with unequal parts, since it is above [KOV15, closed forms].
@@ -299,6 +364,15 @@ def advanced(event: Event, delta: Number) -> float:
 
 def advanced_kov(event: Event, delta: Number) -> float:
     """Return the least of the three closed forms: the sum, the logarithmic and the root form.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> many = accounting.Repeated(accounting.PureEvent(0.01), 1000)
+        >>> round(accounting.advanced_kov(many, 1e-6), 3)
+        1.641
 
     Guarantee: the event is (epsilon, delta)-DP, its parts chosen adaptively with costs fixed in advance.
     Cites: [KOV15, closed forms].

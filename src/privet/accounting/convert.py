@@ -36,6 +36,14 @@ _LEAST_ABOVE, _MOST_ABOVE = -30.0, 60.0
 def rho_epsilon(rho: Number, delta: Number) -> float:
     """Return the least epsilon that rho-zCDP is known to give at delta, rounded up; infinite at delta 0.
 
+    Args:
+        rho: the zCDP parameter.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> round(accounting.rho_epsilon(0.1, 1e-6), 3)
+        2.142
+
     Guarantee: rho-zCDP implies (epsilon, delta)-DP.
     Cites: [CKS20, Prop. 12].
     """
@@ -55,6 +63,14 @@ def rho_epsilon(rho: Number, delta: Number) -> float:
 def rho_delta(rho: Number, epsilon: Number) -> float:
     """Return the least delta that rho-zCDP is known to give at epsilon, rounded up.
 
+    Args:
+        rho: the zCDP parameter.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> round(accounting.rho_delta(0.1, 1), 4)
+        0.0089
+
     Guarantee: rho-zCDP implies (epsilon, delta)-DP.
     Cites: [CKS20, Cor. 13].
     """
@@ -66,6 +82,14 @@ def rho_delta(rho: Number, epsilon: Number) -> float:
 
 def rho_from(epsilon: Number, delta: Number) -> float:
     """Return the largest rho for which rho-zCDP is known to give (epsilon, delta)-DP, rounded down.
+
+    Args:
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> round(accounting.rho_from(1, 1e-6), 5)
+        0.02436
 
     Guarantee: rho-zCDP implies (epsilon, delta)-DP.
     Cites: [CKS20, Cor. 13].
@@ -83,6 +107,14 @@ def rho_from(epsilon: Number, delta: Number) -> float:
 
 def rdp_epsilon(curve: Curve, delta: Number) -> float:
     """Return the least epsilon found for a Renyi curve at delta, rounded up; infinite at delta 0.
+
+    Args:
+        curve: returns the Renyi divergence of an order.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> round(accounting.rdp_epsilon(lambda order: order / 8, 1e-6), 3)
+        2.419
 
     Guarantee: a release with this curve is (epsilon, delta)-DP, whatever orders the search looked at.
     Cites: [CKS20, Prop. 12].
@@ -107,6 +139,14 @@ def best_order(curve: Curve, delta: Number) -> tuple[float, float]:
 
 def rdp_delta(curve: Curve, epsilon: Number) -> float:
     """Return the least delta found for a Renyi curve at epsilon, rounded up.
+
+    Args:
+        curve: returns the Renyi divergence of an order.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> round(accounting.rdp_delta(lambda order: order / 8, 1), 5)
+        0.01799
 
     Guarantee: a release with this curve is (epsilon, delta)-DP, whatever orders the search looked at.
     Cites: [CKS20, Prop. 12].

@@ -27,6 +27,15 @@ _FEW = 64
 def epsilon(event: Event, delta: Number) -> float:
     """Return the least epsilon known for which the event is (epsilon, delta)-DP, rounded up.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> gaussian = privet.Gaussian(sensitivity=1, rho=0.125).event
+        >>> round(accounting.epsilon(gaussian, 1e-6), 3)
+        2.254
+
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance. Infinite where no
     bound applies, among them every delta below the event's slack.
     Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, composition], [ZDW22, dominating pairs compose].
@@ -38,6 +47,15 @@ def epsilon(event: Event, delta: Number) -> float:
 def delta(event: Event, epsilon: Number) -> float:
     """Return the least delta known for which the event is (epsilon, delta)-DP, rounded up.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> gaussian = privet.Gaussian(sensitivity=1, rho=0.125).event
+        >>> round(accounting.delta(gaussian, 1), 6)
+        0.00683
+
     Guarantee: the event is (epsilon, delta)-DP, for parts whose costs were fixed in advance.
     Cites: [DR14, Thm 3.16], [CKS20, Prop. 12], [DRS22, composition], [ZDW22, dominating pairs compose].
     """
@@ -46,7 +64,17 @@ def delta(event: Event, epsilon: Number) -> float:
 
 
 def rdp(event: Event, order: Number) -> float:
-    """Return the event's Renyi divergence of an order above 1, rounded up; slack is not in it."""
+    """Return the event's Renyi divergence of an order above 1, rounded up; slack is not in it.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        order: the Renyi order, above 1.
+
+    Example:
+        >>> gaussian = privet.Gaussian(sensitivity=1, rho=0.125).event
+        >>> accounting.rdp(gaussian, 2)
+        0.25
+    """
     return read_event(event).rdp(read_order(order))
 
 

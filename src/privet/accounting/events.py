@@ -25,6 +25,14 @@ from .pairs import ApproximatePair, FailedPair, FinitePair, ProfilePair, Respons
 class PureEvent(Atom):
     """Any epsilon-differentially private release.
 
+    Args:
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> event = accounting.PureEvent(0.5)
+        >>> event.pure(), event.slack()
+        (Fraction(1, 2), Fraction(0, 1))
+
     Guarantee: binary randomised response dominates it, so its curves are those of randomised response.
     Cites: [KOV15, the worst pair].
     """
@@ -55,6 +63,15 @@ class PureEvent(Atom):
 class ApproximateEvent(Atom):
     """Any (epsilon, delta)-differentially private release.
 
+    Args:
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> event = accounting.ApproximateEvent(1, 0.25)
+        >>> event.pure(), event.slack()
+        (Fraction(1, 1), Fraction(1, 4))
+
     Guarantee: dominated by randomised response that gives itself away with probability delta; delta is the slack.
     Cites: [KOV15, the worst pair].
     """
@@ -84,6 +101,13 @@ class ApproximateEvent(Atom):
 @dataclass(frozen=True, init=False)
 class ZcdpEvent(Atom):
     """Any rho-zCDP release.
+
+    Args:
+        rho: the zCDP parameter.
+
+    Example:
+        >>> accounting.ZcdpEvent(0.125).rho()
+        Fraction(1, 8)
 
     Guarantee: its Renyi divergence of every order is at most rho times the order.
     Cites: [BS16, Def. 1.1].
@@ -120,6 +144,17 @@ class FinitePairEvent(Atom):
     Which of the two data sets has the unit is left open. In a composition every such event is about the same two data
     sets, `p` from one of them and `q` from the other; where releases may go opposite ways, use a `FiniteEvent`.
 
+    Args:
+        p: the probability of each outcome on one data set, exact and summing to 1.
+        q: the same on the other data set.
+
+    Raises:
+        BadParameter: if the probabilities do not sum to 1 exactly.
+
+    Example:
+        >>> accounting.FinitePairEvent((0.5, 0.5), (0.25, 0.75)).slack()
+        Fraction(0, 1)
+
     Guarantee: as exact as the pair, in both orders; where one excludes what the other allows, pure epsilon and curves
     are infinite and only the privacy loss distribution can tell more.
     """
@@ -155,6 +190,15 @@ class FinitePairEvent(Atom):
 @dataclass(frozen=True, init=False)
 class ThresholdEvent:
     """A release that shows only what passes a noisy threshold: the noise's event, and delta for what may slip through.
+
+    Args:
+        event: the event of the noise.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> event = accounting.ThresholdEvent(accounting.PureEvent(1), 0.25)
+        >>> event.slack()
+        Fraction(1, 4)
 
     Guarantee: outside an event of probability delta, nothing that one unit alone holds is shown, and the rest is
     the noise's release.

@@ -29,7 +29,12 @@ _LARGEST_DENOMINATOR = 4096
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of a budget, in the filter's own measure, and the largest pure epsilon that still fits."""
+    """What is left of a budget, in the filter's own measure, and the largest pure epsilon that still fits.
+
+    Example:
+        >>> accounting.open_filter(privet.Pure(epsilon=1)).remaining().largest_epsilon
+        1.0
+    """
 
     measure: str
     amount: Exact
@@ -41,7 +46,13 @@ class Remaining:
 
 
 class Filter(Protocol):
-    """An account's gate: admits an event, or not, by what was spent before it."""
+    """An account's gate: admits an event, or not, by what was spent before it.
+
+    Example:
+        >>> gate = accounting.open_filter(privet.Pure(epsilon=1))
+        >>> gate.spend(accounting.PureEvent(0.75)).remaining().largest_epsilon
+        0.25
+    """
 
     def admits(self, event: Event) -> bool:
         """Return whether the event fits."""
@@ -193,6 +204,16 @@ def open_filter(budget: Budget, *, keys_share: Number = Fraction(1, 100), order:
     For (epsilon, delta) the order is fixed here, from the budget alone: unless given, the one at which the most
     Gaussian noise fits. `keys_share` is the part of delta that pays for thresholds, and nothing else can.
 
+    Args:
+        budget: a `Pure`, an `Approximate` or a `Zcdp`.
+        keys_share: the part of delta that may be spent on finding groups.
+        order: the Renyi order to count in; chosen if left out.
+
+    Example:
+        >>> gate = accounting.open_filter(privet.Pure(epsilon=1))
+        >>> gate.remaining().largest_epsilon
+        1.0
+
     Guarantee: whatever the filter admits keeps the budget's promise.
     """
     share = open_probability(keys_share, "keys_share")
@@ -265,6 +286,11 @@ class Odometer:
     the loss ever exceeds the sum plus ln(m / delta)/(a - 1) with probability at most delta / m; with m orders, the
     least over them holds except with probability delta, at all times at once. The sum of pure epsilons always holds.
 
+    Example:
+        >>> meter = accounting.open_odometer(1e-6).spend(accounting.PureEvent(0.5))
+        >>> meter.epsilon()
+        0.5
+
     Guarantee: outside an event of probability delta plus the slack so far, the loss is at no time above `epsilon()`.
     Cites: [WRRW23], [RRUV16].
     """
@@ -308,7 +334,16 @@ class Odometer:
 
 
 def open_odometer(delta: Number, *, orders: tuple[float, ...] = DEFAULT_ORDERS) -> Odometer:
-    """Return an odometer at zero, its delta and Renyi orders fixed here; at delta 0 it counts pure epsilon only."""
+    """Return an odometer at zero, its delta and Renyi orders fixed here; at delta 0 it counts pure epsilon only.
+
+    Args:
+        delta: the probability with which the loss may exceed epsilon.
+        orders: the Renyi orders to count in.
+
+    Example:
+        >>> accounting.open_odometer(1e-6).epsilon()
+        0.0
+    """
     allowed = failure_probability(delta)
     chosen = tuple(read_order(order) for order in listed(orders, "orders", "a list of Renyi orders", most=1000))
     if allowed > 0 and not chosen:

@@ -44,6 +44,14 @@ _NODES = (
 def gaussian_delta(epsilon: Number, mu: Number) -> float:
     """Return the least delta for which mu-Gaussian DP is (epsilon, delta)-DP, rounded up.
 
+    Args:
+        epsilon: the privacy loss, at least 0.
+        mu: the parameter of Gaussian DP.
+
+    Example:
+        >>> round(accounting.gaussian_delta(1, 0.5), 6)
+        0.00683
+
     Guarantee: exact for the Gaussian mechanism with sensitivity/sigma = mu, up to rounding.
     Cites: [BW18, Thm 8], [DRS22, duality].
     """
@@ -55,6 +63,14 @@ def gaussian_delta(epsilon: Number, mu: Number) -> float:
 
 def gaussian_epsilon(delta: Number, mu: Number) -> float:
     """Return the least epsilon for which mu-Gaussian DP is (epsilon, delta)-DP, rounded up; infinite at delta 0.
+
+    Args:
+        delta: the probability with which the loss may exceed epsilon.
+        mu: the parameter of Gaussian DP.
+
+    Example:
+        >>> round(accounting.gaussian_epsilon(1e-6, 0.5), 4)
+        2.2541
 
     Guarantee: exact for the Gaussian mechanism with sensitivity/sigma = mu, up to rounding.
     Cites: [BW18, Thm 8], [DRS22, duality].
@@ -74,6 +90,14 @@ def gaussian_epsilon(delta: Number, mu: Number) -> float:
 
 def gaussian_mu(epsilon: Number, delta: Number) -> float:
     """Return the largest mu for which mu-Gaussian DP is (epsilon, delta)-DP, rounded down.
+
+    Args:
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> round(accounting.gaussian_mu(1, 1e-6), 4)
+        0.2367
 
     Guarantee: exact up to rounding. delta must be above 0: no Gaussian noise is pure.
     Cites: [BW18, Thm 8].
@@ -116,6 +140,13 @@ def analytic_gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number 
 
 def compose_mu(mus: Iterable[Number]) -> float:
     """Return the mu of several Gaussian DP releases together: the root of the sum of squares, rounded up.
+
+    Args:
+        mus: the parameters of the releases.
+
+    Example:
+        >>> round(accounting.compose_mu([0.3, 0.4]), 6)
+        0.5
 
     Guarantee: exact for Gaussian mechanisms whose parameters are fixed in advance; an upper bound for any others.
     Cites: [DRS22, composition].

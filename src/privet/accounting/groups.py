@@ -95,6 +95,15 @@ def renyi(curve: Callable[[float], float], size: int, order: float) -> float:
 class Group:
     """An event as a group of `size` units sees it, all of whom may change together.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        size: how many units change together.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.Group(laplace, 2).pure()
+        Fraction(1, 1)
+
     Guarantee: each part's pure epsilon grows by the size, its rho by the square, and its slack by
     (e^{k e} - 1) / (e^e - 1). A part with slack has only its pure epsilon to stand on; without one it is refused.
     Cites: [DR14, Thm 2.2], [BS16, Prop. 1.9], [Vad17, Lemma 2.2].

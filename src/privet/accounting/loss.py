@@ -70,6 +70,15 @@ def privacy_loss(event: Event, *, backward: bool = False) -> PrivacyLoss:
     """Return the privacy loss random variable of an event's dominating pairs.
 
     `backward` exchanges the two data sets: the loss of an output drawn without the unit.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        backward: whether the loss is that of the other order of the neighbours.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> round(accounting.privacy_loss(laplace).delta(0.25), 4)
+        0.1377
     """
     gathered = gather(event)
     bracket = loss_distribution(event)

@@ -108,6 +108,15 @@ def by_theorem(event: Event, delta: Number) -> dict[str, float]:
     Keys: "basic", "advanced" (Dwork, Rothblum, Vadhan), "advanced-kov" (Kairouz, Oh, Viswanath, closed form),
     "optimal", "zcdp", "renyi", "gaussian" (all parts Gaussian) and "pld". Infinite figures are left out.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.by_theorem(accounting.Repeated(laplace, 2), 1e-6)["basic"]
+        1.0
+
     Guarantee: every figure holds, for parts whose costs were fixed in advance.
     """
     allowed = failure_probability(delta)
@@ -130,6 +139,18 @@ def calibrate_by_theorem(
 
     `make` takes a number of which more means more noise. A theorem that proves nothing at 2**40 times `start` is left
     out.
+
+    Args:
+        make: returns a mechanism for a number.
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+        times: how often the event is repeated.
+        start: the number that the search starts from.
+
+    Example:
+        >>> make = lambda scale: privet.Laplace(sensitivity=1, scale=scale)
+        >>> round(accounting.calibrate_by_theorem(make, 1, 1e-6)["basic"], 3)
+        1.0
 
     Guarantee: at each figure, its theorem bounds the cost of `times` releases by epsilon at delta.
     """

@@ -107,7 +107,17 @@ class Tradeoff:
 
 
 def region(epsilon: Number, delta: Number = 0) -> Region:
-    """Return what (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence."""
+    """Return what (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence.
+
+    Args:
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> region = accounting.region(1)
+        >>> type(region).__name__
+        'Region'
+    """
     return Region(nonnegative(epsilon, "epsilon"), failure_probability(delta))
 
 
@@ -115,6 +125,14 @@ def tradeoff(event: Event) -> Tradeoff:
     """Return the trade-off of an event between false positives and false negatives, for both orders of neighbours.
 
     A single pair is evaluated from its own curve, a composition from the upper bound on its loss distribution.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> round(accounting.tradeoff(laplace)(0.5), 4)
+        0.3033
 
     Guarantee: see `Tradeoff`.
     """
@@ -143,6 +161,15 @@ def best_accuracy(event: Event | Number, delta: Number = 0, *, prior: Number = F
 
     Give an event, or an epsilon and a delta. With prior p of presence, p <= 1/2 after exchanging the two cases, the
     best test is right with probability 1 - p + p H(ln((1 - p)/p)).
+
+    Args:
+        event: an `Event`, or an epsilon.
+        delta: the probability with which the loss may exceed epsilon.
+        prior: the probability that the attacker started with.
+
+    Example:
+        >>> round(accounting.best_accuracy(1), 4)
+        0.7311
 
     Guarantee: no rule that sees the release does better, whatever else it knows apart from the prior.
     Cites: [KOV15, tests], [DRS22, trade-offs].
@@ -180,6 +207,14 @@ def posterior(prior: Number, epsilon: Number) -> float:
 
     Odds grow by at most e**epsilon: prior/(prior + (1 - prior) e**-epsilon), rounded up.
 
+    Args:
+        prior: the probability that the attacker started with.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> round(accounting.posterior(0.5, 1), 4)
+        0.7311
+
     Guarantee: holds for every output of an epsilon-DP release. With a delta it can fail for improbable outputs.
     Cites: [KS14], [WZ10, Thm 2.4].
     """
@@ -189,7 +224,17 @@ def posterior(prior: Number, epsilon: Number) -> float:
 
 
 def in_words(epsilon: Number, delta: Number = 0, *, prior: Number = Fraction(1, 2)) -> str:
-    """Return the promise of (epsilon, delta)-DP as one sentence about an attacker."""
+    """Return the promise of (epsilon, delta)-DP as one sentence about an attacker.
+
+    Args:
+        epsilon: the privacy loss, at least 0.
+        delta: the probability with which the loss may exceed epsilon.
+        prior: the probability that the attacker started with.
+
+    Example:
+        >>> accounting.in_words(1)
+        'an attacker who is 50% sure you are in the data can become at most 73% sure'
+    """
     before, after = float(open_probability(prior, "prior")), posterior(prior, epsilon)
     sentence = f"an attacker who is {before:.0%} sure you are in the data can become at most {after:.0%} sure"
     chance = float(failure_probability(delta))

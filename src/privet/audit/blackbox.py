@@ -61,6 +61,19 @@ def audit(
     that raises counts as an output of its own, unless every call does.
     `claimed` is an epsilon, a pair (epsilon, delta), a budget, or an event, which claims a whole curve.
 
+    Args:
+        mechanism: a mechanism, or a function of one input.
+        neighbours: two neighbouring inputs.
+        claimed: an epsilon, (epsilon, delta), a budget, an event or a `Curve`.
+        samples: how many releases of each.
+        batched: whether the function takes an input and a count.
+        alarm: the probability with which a true claim is refuted.
+
+    Example:
+        >>> report = audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
+        >>> report.refuted
+        False
+
     Guarantee: a claim that holds is refuted with probability at most `alarm`: the event is chosen on some of the
     releases, and its chances are bounded on the others.
     Cites: [JUO20, bounds from samples], [DWWZK18].
@@ -164,6 +177,13 @@ def low_bits(released: ArrayLike) -> NDArray[np.int64]:
     A double that was made by adding noise to a value can only end where the value or the noise ends, so a leaking
     sampler gives some labels under one value and never under another.
 
+    Args:
+        released: doubles.
+
+    Example:
+        >>> len(audit.low_bits([0.5, 0.75]))
+        2
+
     Cites: [Mir12, the attack].
     """
     numbers = _doubles(released).reshape(-1)
@@ -187,6 +207,18 @@ def audit_bits(
 
     `draw` takes a value and a count. The false alarms are split over the pairs of values, each of which must be
     neighbours under the claim.
+
+    Args:
+        draw: returns that many doubles for an input.
+        claimed: an epsilon, (epsilon, delta), a budget, an event or a `Curve`.
+        samples: how many releases of each.
+        pairs: pairs of neighbouring inputs.
+
+    Example:
+        >>> import numpy as np
+        >>> naive = lambda value, count: value + np.random.default_rng(0).laplace(size=count)
+        >>> audit.audit_bits(naive, 1, 2000, pairs=((0.0, 1.0),)).found >= 0
+        True
     """
 
     sampler = function(draw, "draw", "a function of a value and a count")

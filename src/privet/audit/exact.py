@@ -29,7 +29,12 @@ Law = Mapping[Any, Any] | Iterable[Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """A claim that was computed from two laws: points (epsilon, delta), each of which holds with nothing to spare."""
+    """A claim that was computed from two laws: points (epsilon, delta), each of which holds with nothing to spare.
+
+    Example:
+        >>> audit.Curve(((1.0, 0.0),)).points
+        ((1.0, 0.0),)
+    """
 
     points: tuple[tuple[float, float], ...]
 
@@ -43,6 +48,15 @@ def exact_epsilon(p: Law, q: Law, delta: Number = 0) -> float:
     Where p_i / q_i falls with i, delta(e^x) = sum over p_i > e^x q_i of (p_i - e^x q_i); so for the right number of
     outputs k, e^x = (p_1 + ... + p_k - delta) / (q_1 + ... + q_k), which is the largest of these ratios over all k.
 
+    Args:
+        p: the probability of each output on one data set.
+        q: the same on the other.
+        delta: the probability with which it may be exceeded.
+
+    Example:
+        >>> round(audit.exact_epsilon([0.75, 0.25], [0.25, 0.75]), 4)
+        1.0986
+
     Guarantee: exact for rational laws but for the last rounding, up; floats are taken as the rationals that they are.
     Cites: [BBG18, privacy profiles].
     """
@@ -54,6 +68,15 @@ def exact_epsilon(p: Law, q: Law, delta: Number = 0) -> float:
 def exact_delta(p: Law, q: Law, epsilon: Number) -> float:
     """Return the least delta with which two laws are (epsilon, delta)-close, in both directions, rounded up.
 
+    Args:
+        p: the probability of each output on one data set.
+        q: the same on the other.
+        epsilon: the privacy loss.
+
+    Example:
+        >>> round(audit.exact_delta([0.75, 0.25], [0.25, 0.75], 0.5), 4)
+        0.3378
+
     Guarantee: the hockey-stick divergence, sum over outputs of max(0, p - e^epsilon q), rounded up.
     Cites: [BBG18, privacy profiles].
     """
@@ -64,7 +87,17 @@ def exact_delta(p: Law, q: Law, epsilon: Number) -> float:
 
 
 def exact_curve(p: Law, q: Law, deltas: Iterable[float]) -> Curve:
-    """Return the claim that two laws make at each of these deltas; those at which epsilon is infinite are left out."""
+    """Return the claim that two laws make at each of these deltas; those at which epsilon is infinite are left out.
+
+    Args:
+        p: the probability of each output on one data set.
+        q: the same on the other.
+        deltas: the deltas of the points.
+
+    Example:
+        >>> audit.exact_curve([0.75, 0.25], [0.25, 0.75], [0.5]).points
+        ((0.0, 0.5),)
+    """
     given = [failure_probability(delta, "deltas") for delta in listed(deltas, "deltas", "a list of deltas")]
     pairs = _aligned(p, q)
     found = [(max(_epsilon(pairs, delta), _epsilon(_turned(pairs), delta)), float_up(delta)) for delta in given]

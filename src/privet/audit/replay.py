@@ -41,7 +41,12 @@ _FOUND = 100
 
 @dataclass(frozen=True)
 class Moved:
-    """How far one thing that a plan releases moved at most, of what its noise is made for, and by whom. Private."""
+    """How far one thing that a plan releases moved at most, of what its noise is made for, and by whom. Private.
+
+    Example:
+        >>> audit.Moved("the sum", "L1", claimed=2.0, moved=1.0, unit=7, holds=True).share
+        0.5
+    """
 
     what: str
     norm: Norm
@@ -66,7 +71,13 @@ class Moved:
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of a plan's claims on these very data, unit by unit. Private: not for release."""
+    """What became of a plan's claims on these very data, unit by unit. Private: not for release.
+
+    Example:
+        >>> plan = session.plan("SELECT COUNT(*) FROM visits", epsilon=0.5)
+        >>> audit.replay({"visits": visits}, plan, most=3).holds
+        True
+    """
 
     moves: tuple[Moved, ...]
     units: int
@@ -97,6 +108,16 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     a window of time from each moment at which somebody has a row, whole and in part. All that the plan's events rest on
     is compared with what its noise is made for: integer sums, the ranks of quantiles, the counts of frequent values,
     the keys that are found. A plan of rounds or levels, and a batch of several plans, is replayed whole.
+
+    Args:
+        tables: the tables of the plan, by name.
+        plan: what `Session.plan` or `plan_all` returned.
+        most: how many units are tried.
+
+    Example:
+        >>> plan = session.plan("SELECT COUNT(*) FROM visits", epsilon=0.5)
+        >>> audit.replay({"visits": visits}, plan, most=3).holds
+        True
 
     Guarantee: none. What comes back is a function of private rows, without noise: for practice tables, or for the
     custodian who may see the rows anyway. A claim that fails here is refuted; one that holds was seen on these data.

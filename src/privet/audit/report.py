@@ -33,6 +33,15 @@ _POINTS = 200
 def rate_low(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     """Return a bound below the chance of an event, wrong with probability at most `alarm`.
 
+    Args:
+        hits: how often the event was seen.
+        trials: of how many releases.
+        alarm: the probability with which a true claim is refuted.
+
+    Example:
+        >>> round(float(audit.rate_low(3, 10, 0.05)), 4)
+        0.0873
+
     Guarantee: one-sided Clopper-Pearson: the true chance is smaller with probability at most `alarm`, whatever it is.
     Cites: [CP34].
     """
@@ -43,6 +52,15 @@ def rate_low(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
 
 def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     """Return a bound above the chance of an event, wrong with probability at most `alarm`.
+
+    Args:
+        hits: how often the event was seen.
+        trials: of how many releases.
+        alarm: the probability with which a true claim is refuted.
+
+    Example:
+        >>> round(float(audit.rate_high(3, 10, 0.05)), 4)
+        0.6066
 
     Guarantee: one-sided Clopper-Pearson: the true chance is larger with probability at most `alarm`, whatever it is.
     Cites: [CP34].
@@ -79,7 +97,13 @@ def epsilon_low(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> Floats:
 
 @dataclass(frozen=True)
 class Counts:
-    """How often an event was seen in `trials` releases of each of two neighbours."""
+    """How often an event was seen in `trials` releases of each of two neighbours.
+
+    Example:
+        >>> counts = audit.Counts(one=90, other=10, trials=100)
+        >>> counts.epsilon(0.0, 0.05) > 0
+        True
+    """
 
     one: int
     other: int
@@ -109,6 +133,18 @@ def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: f
 
     The event keeps its chance under one neighbour, and its loss log((P - delta) / Q) grows by the part. Where the
     event shows all that is claimed, this is the chance to catch an epsilon that is understated by the part.
+
+    Args:
+        counts: what was seen.
+        epsilon: the privacy loss.
+        delta: the probability with which it may be exceeded.
+        alarm: the probability with which a true claim is refuted.
+        more: the part that it leaks more.
+
+    Example:
+        >>> counts = audit.Counts(one=90, other=10, trials=100)
+        >>> 0 <= audit.power(counts, 1.0, 0.0, 0.05) <= 1
+        True
     """
     trials = instance(counts, Counts, "counts", "Counts of an event").trials
     infinite = isinstance(epsilon, float) and epsilon == math.inf
@@ -139,7 +175,13 @@ def _most_below(limit: Floats, trials: int, alarm: float) -> Floats:
 
 @dataclass(frozen=True)
 class Report:
-    """What an audit found: a lower bound on epsilon, the event that shows it, and what it would have caught."""
+    """What an audit found: a lower bound on epsilon, the event that shows it, and what it would have caught.
+
+    Example:
+        >>> report = audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
+        >>> report.refuted
+        False
+    """
 
     epsilon: float
     delta: float

@@ -113,7 +113,12 @@ def _plain_path(value: object, parameter: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The data set's budget, the most that one query may cost, when spending ends, and the part of delta for keys."""
+    """The data set's budget, the most that one query may cost, when spending ends, and the part of delta for keys.
+
+    Example:
+        >>> config.Rules(budget=privet.Pure(epsilon=1)).keys_share
+        Fraction(1, 2)
+    """
 
     budget: Budget
     per_query: Budget | None = None
@@ -127,7 +132,12 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class Analyst:
-    """Who may ask: up to which budget (None: up to the data set's) and about which private tables."""
+    """Who may ask: up to which budget (None: up to the data set's) and about which private tables.
+
+    Example:
+        >>> config.Analyst(budget=None, tables=("visits",)).tables
+        ('visits',)
+    """
 
     budget: Budget | None
     tables: tuple[str, ...]
@@ -142,6 +152,10 @@ class EngineLimits:
 
     `scans` is the number of scans that run at once; None: as many as the machine has processors.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
+
+    Example:
+        >>> config.EngineLimits(memory_limit="1GB").timeout
+        Fraction(600, 1)
     """
 
     memory_limit: str = MEMORY_LIMIT
@@ -160,7 +174,13 @@ class EngineLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPlace:
-    """Where the ledger's file is, and the head that it must still hold, if one is pinned."""
+    """Where the ledger's file is, and the head that it must still hold, if one is pinned.
+
+    Example:
+        >>> import pathlib
+        >>> config.LedgerPlace(path=pathlib.Path("ledger")).head is None
+        True
+    """
 
     path: Path
     head: str | None = None
@@ -174,6 +194,11 @@ class Config:
     """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it.
 
     `tables` holds private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
+
+    Example:
+        >>> from dataclasses import fields
+        >>> [field.name for field in fields(config.Config)][:4]
+        ['path', 'tables', 'rules', 'ledger']
     """
 
     path: Path

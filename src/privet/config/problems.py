@@ -187,7 +187,12 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing to change in the file: its line, the key that it is about, and what to do."""
+    """One thing to change in the file: its line, the key that it is about, and what to do.
+
+    Example:
+        >>> config.Problem(3, "budget", "name a budget").line
+        3
+    """
 
     line: int
     key: str
@@ -202,7 +207,13 @@ class Problem:
 
 
 class BadConfig(RequestError):
-    """A privet.toml that cannot be used as it is; `problems` has all that is wrong with it."""
+    """A privet.toml that cannot be used as it is; `problems` has all that is wrong with it.
+
+    Example:
+        >>> wrong = config.BadConfig("privet.toml", [config.Problem(3, "budget", "name a budget")])
+        >>> wrong.problems[0]["line"]
+        3
+    """
 
     code = "request.config"
 

@@ -133,7 +133,21 @@ _PLACE = re.compile(r"\s*\(at (?:line (?P<line>\d+), column \d+|end of document)
 
 
 def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
-    """Return what a privet.toml says, or raise `BadConfig` with all that is wrong with it, each with its line."""
+    """Return what a privet.toml says, or raise `BadConfig` with all that is wrong with it, each with its line.
+
+    Args:
+        path: the file.
+
+    Raises:
+        BadConfig: if the file has problems, which it lists.
+
+    Example:
+        >>> try:
+        ...     config.read_config("absent.toml")
+        ... except privet.RequestError as refused:
+        ...     print(refused.code)
+        request
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise BadParameter("path", path, "the path of a privet.toml")
     file = Path(os.path.abspath(path))

@@ -29,6 +29,11 @@ class Event(Protocol):
     Every answer is an upper bound that holds for both orders of every pair of neighbours. The event is
     indistinguishable within the curve `rdp` except with probability `slack`; `pure` and `rho` bound that same
     curve, so an event with slack is (pure, slack)-DP and slack-approximate rho-zCDP.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> isinstance(laplace, accounting.Event), laplace.pure()
+        (True, Fraction(1, 2))
     """
 
     def pure(self) -> Exact:
@@ -68,6 +73,14 @@ class Atom:
 class Composed:
     """Several events on the same data, each possibly chosen after seeing the answers before it.
 
+    Args:
+        events: the events.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.Composed((laplace, laplace)).pure()
+        Fraction(1, 1)
+
     Guarantee: pure epsilons, zCDP parameters, Renyi curves of one order and slacks add.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [Mir17, Prop. 1].
     """
@@ -104,6 +117,15 @@ class Composed:
 @dataclass(frozen=True)
 class Repeated:
     """The same event, a number of times, on the same data, adaptively.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        times: how often the event is repeated.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> accounting.Repeated(laplace, 10).pure()
+        Fraction(5, 1)
 
     Guarantee: as `Composed` of that many copies.
     """

@@ -178,7 +178,7 @@ class SmoothSensitivity(Mechanism):
         return f"SmoothSensitivity({bounds}, epsilon={shown(self.total)}, noise={self.noise!r})"
 
 
-def smooth_bound(at_distance: Sequence[float], beta: Fraction, *, most: float) -> float:
+def smooth_bound(at_distance: Sequence[Number], beta: Number, *, most: Number) -> float:
     """Return max over k of exp(-beta k) at_distance[k], `most` beyond the list, rounded up by less than 2**-38.
 
     Args:

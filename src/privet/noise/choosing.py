@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadValue, InvariantError
-from privet.core.numbers import positive
+from privet.core.numbers import Number, positive
 
 from .coins import Below
 from .logs import MASK, ULP, UNIFORM_BITS
@@ -38,15 +38,26 @@ FAR = 2**40
 
 
 @overload
-def choose(widths: Integers64, gaps: Integers64, rate: Fraction) -> int: ...
+def choose(widths: Integers64, gaps: Integers64, rate: Number) -> int: ...
 @overload
-def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int) -> Integers64: ...
-def choose(widths: Integers64, gaps: Integers64, rate: Fraction, size: int | None = None) -> int | Integers64:
+def choose(widths: Integers64, gaps: Integers64, rate: Number, size: int) -> Integers64: ...
+def choose(widths: Integers64, gaps: Integers64, rate: Number, size: int | None = None) -> int | Integers64:
     """Return index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
 
     With a size, so many independent choices.
 
     Widths and gaps are int64 and not negative, below 2**62; some width is above zero.
+
+    Args:
+        widths: a weight for each option.
+        gaps: how far each option is behind.
+        rate: how much a gap counts.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> import numpy as np
+        >>> noise.choose(np.array([1, 0]), np.array([0, 3]), 1)
+        0
 
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
@@ -201,11 +212,22 @@ _NOTHING = np.iinfo(np.int64).max
 _LAST_WORD = np.uint64(2**64 - 1)
 
 
-def choose_each(widths: Integers64, gaps: Integers64, sizes: Integers64, rate: Fraction) -> Integers64:
+def choose_each(widths: Integers64, gaps: Integers64, sizes: Integers64, rate: Number) -> Integers64:
     """Return for each group an index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
 
     The first sizes[0] options are those of the first group, and so on; indices count through all of them. Widths and
     gaps are as for `choose`, and each group has a width above zero.
+
+    Args:
+        widths: a weight for each option.
+        gaps: how far each option is behind.
+        sizes: how many options each group has.
+        rate: how much a gap counts.
+
+    Example:
+        >>> import numpy as np
+        >>> noise.choose_each(np.array([1, 0, 1]), np.array([0, 3, 0]), np.array([2, 1]), 1).tolist()
+        [0, 2]
 
     Guarantee: choices are independent and have exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Dev86, Sec. II.3] for rejection.
@@ -265,6 +287,14 @@ def envelopes(
 
 def below_each(bounds: Integers64) -> Integers64:
     """Return for each bound, which is above 0, a uniform integer from 0 to below it.
+
+    Args:
+        bounds: an int64 array.
+
+    Example:
+        >>> import numpy as np
+        >>> (noise.below_each(np.array([1, 1])) == 0).all()
+        np.True_
 
     Guarantee: draws are independent and exactly uniform, given uniform words: those beyond the last multiple of a bound
     are drawn again.

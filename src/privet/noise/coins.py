@@ -148,6 +148,13 @@ class Below:
 def fair_heads(tosses: int) -> int:
     """Return how many of so many fair coins show heads, by tossing them all.
 
+    Args:
+        tosses: the number of coins.
+
+    Example:
+        >>> 0 <= noise.fair_heads(10) <= 10
+        True
+
     Guarantee: exactly binomial with probability one half, given uniform words.
     """
     return heads_from(SYSTEM, whole(tosses, "tosses", most=MOST_TOSSES))

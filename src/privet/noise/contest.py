@@ -41,6 +41,16 @@ _AWAY = 2.0**-16
 def noisy_max(scores: Scores, rate: Number, *, law: Law, size: Size = None) -> int | NDArray[np.int64]:
     """Return the index of the largest rate * score + noise. With a size, independent contests over the same scores.
 
+    Args:
+        scores: one score for each candidate.
+        rate: how much a score counts.
+        law: the noise: "gumbel", "exponential" or "laplace".
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.noisy_max([0, 1000], 1, law="gumbel")
+        1
+
     Guarantee: the index has exactly the distribution of the largest of these reals, given a uniform operating system
     source. By exponential noise that is permute-and-flip, by Gumbel noise the exponential mechanism.
     Cites: [DKSSWXZ21] for permute-and-flip, [Yel77] for Gumbel noise.
@@ -50,6 +60,17 @@ def noisy_max(scores: Scores, rate: Number, *, law: Law, size: Size = None) -> i
 
 def noisy_top(scores: Scores, rate: Number, *, law: Law, winners: int, size: int | None = None) -> NDArray[np.int64]:
     """Return the indices of the largest rate * score + noise, in order. With a size, rows of so many contests.
+
+    Args:
+        scores: one score for each candidate.
+        rate: how much a score counts.
+        law: the noise: "gumbel", "exponential" or "laplace".
+        winners: how many leaders are returned.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.noisy_top([0, 1000, 2000], 1, law="gumbel", winners=2).tolist()
+        [2, 1]
 
     Guarantee: as for `noisy_max`. By Gumbel noise the law is that of choosing by the exponential mechanism again and
     again among those that are left.
@@ -63,11 +84,24 @@ def noisy_top(scores: Scores, rate: Number, *, law: Law, winners: int, size: int
 
 
 def noisy_top_with_gaps(
-    scores: Scores, rate: Number, *, law: Law, winners: int, step: Fraction, size: int | None = None
+    scores: Scores, rate: Number, *, law: Law, winners: int, step: Number, size: int | None = None
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the leaders in order, and the distance of each to the next one, in score units, as a number of steps.
 
     With a size, a row of leaders and a list of distances for each of so many contests.
+
+    Args:
+        scores: one score for each candidate.
+        rate: how much a score counts.
+        law: the noise: "gumbel", "exponential" or "laplace".
+        winners: how many leaders are returned.
+        step: the unit of the distances.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> leaders, gaps = noise.noisy_top_with_gaps([0, 1000, 2000], 1, law="laplace", winners=2, step=1)
+        >>> leaders.tolist(), len(gaps)
+        ([2, 1], 2)
 
     Guarantee: as for `noisy_top`; each distance is that of the real noisy scores, rounded down to whole steps.
     """

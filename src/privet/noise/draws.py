@@ -134,6 +134,14 @@ def geometric(scale: Number, size: Size = None) -> int | Integers:
 
     Without a size, a Python integer; with one, an int64 array (of Python integers above a scale of 2**52).
 
+    Args:
+        scale: the scale of the noise.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.geometric(2, 100).min() >= 0
+        np.True_
+
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
     """
     return sample(_geometric(scale), size)
@@ -149,6 +157,14 @@ def discrete_laplace(scale: Number, size: Size = None) -> int | Integers:
     """Return draws from the integers with probability proportional to exp(-|k| / scale).
 
     Without a size, a Python integer; with one, an int64 array (of Python integers above a scale of 2**52).
+
+    Args:
+        scale: the scale of the noise.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.discrete_laplace(2.5, (2, 3)).shape
+        (2, 3)
 
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
     Cites: [GRS12, the geometric mechanism], [CKS20, Alg. 2].
@@ -167,6 +183,14 @@ def discrete_gaussian(sigma_squared: Number, size: Size = None) -> int | Integer
 
     Without a size, a Python integer; with one, an int64 array (of Python integers from a sigma of 2**52 on).
 
+    Args:
+        sigma_squared: the parameter of the law, about its variance.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.discrete_gaussian(4, 3).shape
+        (3,)
+
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
     Cites: [CKS20, Alg. 3].
     """
@@ -182,6 +206,14 @@ def bernoulli_exp(x: Number, size: Size) -> bool | Booleans: ...
 def bernoulli_exp(x: Number, size: Size = None) -> bool | Booleans:
     """Return tosses that are True with probability exp(-x), for any x of at least 0.
 
+    Args:
+        x: at least 0.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.bernoulli_exp(0)
+        True
+
     Guarantee: tosses are independent and have exactly this probability, given a uniform operating system source.
     """
     return sample(_exponential_coin(x), size)
@@ -196,6 +228,14 @@ def bernoulli(p: Number, size: Size) -> bool | Booleans: ...
 def bernoulli(p: Number, size: Size = None) -> bool | Booleans:
     """Return tosses that are True with probability p.
 
+    Args:
+        p: the probability of True.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.bernoulli(1), noise.bernoulli(0)
+        (True, False)
+
     Guarantee: tosses are independent and have exactly this probability, given a uniform operating system source.
     """
     return sample(_coin(p), size)
@@ -209,6 +249,14 @@ def uniform_below(n: int, size: Shape) -> Integers: ...
 def uniform_below(n: int, size: Size) -> int | Integers: ...
 def uniform_below(n: int, size: Size = None) -> int | Integers:
     """Return draws from 0, ..., n - 1, each equally likely; Python integers where n exceeds 2**63.
+
+    Args:
+        n: the number of outcomes.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> 0 <= noise.uniform_below(6) < 6
+        True
 
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
     """

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import InvariantError
-from privet.core.numbers import positive, whole
+from privet.core.numbers import Number, positive, whole
 
 from .coins import ExponentialCoin
 from .logs import BLOCK
@@ -50,13 +50,22 @@ class DrawRegion:
 
 
 @overload
-def rounded_power(scale: Fraction, power: int, size: None = None) -> int: ...
+def rounded_power(scale: Number, power: int, size: None = None) -> int: ...
 @overload
-def rounded_power(scale: Fraction, power: int, size: int) -> NDArray[Any]: ...
-def rounded_power(scale: Fraction, power: int, size: int | None = None) -> int | NDArray[Any]:
+def rounded_power(scale: Number, power: int, size: int) -> NDArray[Any]: ...
+def rounded_power(scale: Number, power: int, size: int | None = None) -> int | NDArray[Any]:
     """Return round(scale * Z) for the density of Z proportional to 1 / (1 + |z|**power); 2 makes it Cauchy.
 
     The region is u**power + v**power <= u**(power - 2). With a size, so many independent draws.
+
+    Args:
+        scale: the scale of the noise.
+        power: the power of the tail.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.rounded_power(0.5, 2, 3).shape
+        (3,)
 
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
@@ -88,14 +97,23 @@ def power_region(power: int) -> DrawRegion:
 
 
 @overload
-def rounded_student(scale: Fraction, degrees: int, size: None = None) -> int: ...
+def rounded_student(scale: Number, degrees: int, size: None = None) -> int: ...
 @overload
-def rounded_student(scale: Fraction, degrees: int, size: int) -> NDArray[Any]: ...
-def rounded_student(scale: Fraction, degrees: int, size: int | None = None) -> int | NDArray[Any]:
+def rounded_student(scale: Number, degrees: int, size: int) -> NDArray[Any]: ...
+def rounded_student(scale: Number, degrees: int, size: int | None = None) -> int | NDArray[Any]:
     """Return round(scale * Z) for the density of Z proportional to (1 + z**2)**(-(degrees + 1) / 2).
 
     That is Student's t over the square root of its degrees; 1 makes it Cauchy. The region is
     (u**2 + v**2)**(degrees + 1) <= u**(2 degrees - 2). With a size, so many independent draws.
+
+    Args:
+        scale: the scale of the noise.
+        degrees: the degrees of freedom.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.rounded_student(0.5, 3, 2).shape
+        (2,)
 
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [KM77] for the ratio of uniform numbers.
@@ -129,14 +147,22 @@ def student_region(degrees: int) -> DrawRegion:
 
 
 @overload
-def rounded_laplace(scale: Fraction, size: None = None) -> int: ...
+def rounded_laplace(scale: Number, size: None = None) -> int: ...
 @overload
-def rounded_laplace(scale: Fraction, size: int) -> NDArray[Any]: ...
-def rounded_laplace(scale: Fraction, size: int | None = None) -> int | NDArray[Any]:
+def rounded_laplace(scale: Number, size: int) -> NDArray[Any]: ...
+def rounded_laplace(scale: Number, size: int | None = None) -> int | NDArray[Any]:
     """Return round(scale * Z) for Laplace noise Z: 0 where |z| < 1/2, and otherwise 1 and a geometric number more.
 
     It differs from a discrete Laplace draw, which is what the noise itself is there; this is noise that was rounded.
     With a size, so many independent draws.
+
+    Args:
+        scale: the scale of the noise.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.rounded_laplace(0.5, 3).shape
+        (3,)
 
     Guarantee: exactly this distribution, given a uniform operating system source.
     """

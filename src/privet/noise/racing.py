@@ -54,6 +54,15 @@ def race(scores: Scores, rate: Number, *, size: Size = None) -> int | NDArray[np
     Scores may be of any size: floats and integers are taken exactly, as are the Python integers and Fractions of
     an object array. With a size, independent races over the same scores.
 
+    Args:
+        scores: one score for each candidate.
+        rate: how much a score counts.
+        size: how many draws, as an array of that shape; one number if left out.
+
+    Example:
+        >>> noise.race([0, 1000], 1)
+        1
+
     Guarantee: the index has exactly this distribution, given a uniform operating system source.
     Cites: [MT07, Def. 2] for the distribution, [Yel77] for the race that draws it.
     """

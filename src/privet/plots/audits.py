@@ -57,6 +57,17 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -
     A test says "the second input" wherever the witness's score is high; its false alarms and its misses are a point,
     with bars that hold all true rates together but for once in a hundred pictures. Points that lie below the curve
     with all of their bars are marked: no test may do as well if the claim holds.
+
+    Args:
+        report: what an audit returned.
+        title: a title.
+        path: the file to write, too; none if left out.
+
+    Example:
+        >>> report = audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
+        >>> figure = plots.plot_audit(report)
+        >>> len(figure.axes)
+        1
     """
     if not is_a(report, Measured):
         raise BadParameter("report", type(report).__name__, "what an audit returned")

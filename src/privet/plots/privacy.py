@@ -32,7 +32,19 @@ Events = Event | Mapping[str, Event]
 
 
 def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None) -> Figure:
-    """Return delta as a function of epsilon, up to `most`, for one event or several by name."""
+    """Return delta as a function of epsilon, up to `most`, for one event or several by name.
+
+    Args:
+        events: one event, or several by name.
+        most: the largest epsilon.
+        path: the file to write, too; none if left out.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> figure = plots.plot_delta({"Laplace": laplace}, most=2)
+        >>> len(figure.axes)
+        1
+    """
     top = float_up(positive(most, "most"))
     if top > _LARGEST:
         raise BadParameter("most", most, f"at most {_LARGEST:g}")
@@ -47,7 +59,18 @@ def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None) ->
 
 
 def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
-    """Return the least miss rate of any attacker at each false-alarm rate, against guessing at random."""
+    """Return the least miss rate of any attacker at each false-alarm rate, against guessing at random.
+
+    Args:
+        events: one event, or several by name.
+        path: the file to write, too; none if left out.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> figure = plots.plot_tradeoff(laplace)
+        >>> len(figure.axes)
+        1
+    """
     figure, axes = canvas("What the best attacker can do", "false alarms", "misses, at least", width=4.8, height=4.6)
     grid = [(k / 80) ** 2 for k in range(81)]
     axes.plot([0, 1], [1, 0], color="#9a9a9a", lw=1.2, ls="--", label="random guess")
@@ -62,7 +85,19 @@ def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
 
 
 def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None) -> Figure:
-    """Return the distribution of the privacy loss, with the part beyond epsilon shaded."""
+    """Return the distribution of the privacy loss, with the part beyond epsilon shaded.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        epsilon: where the shaded part begins.
+        path: the file to write, too; none if left out.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> figure = plots.plot_loss(laplace)
+        >>> len(figure.axes)
+        1
+    """
     at = float_up(positive(epsilon, "epsilon"))
     if at > _LARGEST:
         raise BadParameter("epsilon", epsilon, f"at most {_LARGEST:g}")
@@ -83,7 +118,20 @@ def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None) ->
 
 
 def plot_composition(event: Event, *, times: int = 100, delta: Number = 1e-6, path: Path | None = None) -> Figure:
-    """Return epsilon against the number of repetitions, by every theorem that applies, on one picture."""
+    """Return epsilon against the number of repetitions, by every theorem that applies, on one picture.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        times: how often the event is repeated.
+        delta: the probability with which the loss may exceed epsilon.
+        path: the file to write, too; none if left out.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> figure = plots.plot_composition(laplace, times=4)
+        >>> len(figure.axes)
+        1
+    """
     most, allowed = whole(times, "times", least=2, most=10**6), open_probability(delta, "delta")
     counts = sorted({max(1, round(most * k / 24)) for k in range(25)})
     curves: dict[str, list[tuple[int, float]]] = {}

@@ -212,6 +212,16 @@ class LossBracket:
 def epsilon_bounds(event: Event, delta: Number) -> Bounds:
     """Return the least epsilon at which the event is (epsilon, delta)-DP, between bounds that are usually within 0.05%.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        delta: the probability with which the loss may exceed epsilon.
+
+    Example:
+        >>> gaussian = privet.Gaussian(sensitivity=1, rho=0.125).event
+        >>> bounds = accounting.epsilon_bounds(gaussian, 1e-6)
+        >>> bounds.lower <= bounds.upper
+        True
+
     Guarantee: the event is (upper, delta)-DP, for both orders of neighbours. `upper` never exceeds the sum of pure
     epsilons. No bound below `lower` can be derived from the same dominating pairs.
     Cites: [SMM19, losses convolve], [KJPH21, error bounds], [DGKKM22, connect the dots],
@@ -233,6 +243,16 @@ def pld_epsilon(event: Event, delta: Number, *, tolerance: float = TOLERANCE) ->
 def delta_bounds(event: Event, epsilon: Number) -> Bounds:
     """Return the least delta at which the event is (epsilon, delta)-DP, between bounds.
 
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        epsilon: the privacy loss, at least 0.
+
+    Example:
+        >>> gaussian = privet.Gaussian(sensitivity=1, rho=0.125).event
+        >>> bounds = accounting.delta_bounds(gaussian, 1)
+        >>> bounds.lower <= bounds.upper
+        True
+
     Guarantee: the event is (epsilon, upper)-DP, for both orders of neighbours.
     Cites: as `epsilon_bounds`.
     """
@@ -251,6 +271,15 @@ def loss_distribution(event: Event, *, step: Number | None = None) -> LossBracke
     """Return the whole privacy loss distribution of an event, bracketed, with its error terms beside the masses.
 
     For one number, `epsilon_bounds` and `delta_bounds` are sharper: they aim the computation at the tail in question.
+
+    Args:
+        event: what was done: an `Event`, such as `mechanism.event`.
+        step: the width of the grid of losses; chosen if left out.
+
+    Example:
+        >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
+        >>> round(accounting.loss_distribution(laplace).delta(0.25).upper, 4)
+        0.1377
 
     Guarantee: see `LossDistribution` and `OptimisticLoss`.
     """
