@@ -14,6 +14,7 @@ from privet.core.errors import EngineError, RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, SealedSums, Sum
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.sources import DatabaseTable
 from privet.engines.scan_sql.statement import statement
@@ -139,7 +140,7 @@ def test_constants_and_names_are_only_ever_data():
             where = Call("equal", (name, Literal(text)))
             scan = Scan("t", asked.schema, where, (), (COUNT,), Once())
             assert engine.scan(scan)._groups == {(): (1,)}
-            assert "quoted" not in statement(scan, "table0", 1).sql
+            assert "quoted" not in statement(scan, "table0", 1, DUCKDB).sql
 
 
 def test_a_lone_surrogate_is_refused_before_the_engine(people):

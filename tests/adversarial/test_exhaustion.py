@@ -9,8 +9,9 @@ import privet
 from privet.core import schema
 from privet.core.errors import Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
+from privet.engines.dialects.duckdb import DUCKDB
+from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.engines.scan_sql.rendered import RowSource
 from privet.query.functions import LONGEST
 from privet.results.evaluation import evaluate_row
 
@@ -53,7 +54,8 @@ def test_engines_cut_alike(lengths):
     texts = ["ä" * lengths[0], "b" * lengths[1]]
     expression = Call("concat", (ColumnRef("x"), ColumnRef("y"), Literal("!")))
     facts = {name: schema.text() for name in "xy"}
-    rendered = Renderer({name: RowSource(name, column) for name, column in facts.items()}).render(expression).sql
+    columns = {name: RowSource(name, column) for name, column in facts.items()}
+    rendered = Renderer(columns, DUCKDB).render(expression).sql
     found = duckdb.connect().execute(f"SELECT {rendered} FROM (SELECT ? AS x, ? AS y)", texts).fetchone()[0]
     assert found == ("".join(texts) + "!")[:LONGEST]
     assert found == evaluate_row(expression, dict(zip("xy", texts, strict=True)), facts)

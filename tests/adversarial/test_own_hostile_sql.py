@@ -18,6 +18,7 @@ import pytest
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import RequestError
 from privet.core.scan import Scan
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
@@ -74,7 +75,7 @@ def test_what_is_refused_is_refused_by_name_uncharged_and_the_same_on_neighbours
 def exact(session: Session, scan: Scan) -> dict[Any, Any]:
     """Return what a scan gives, with the choices of rows and keys held fixed."""
     engine: Any = session._executor.engine
-    relation = relation_sql(scan.table, engine._tables, engine._relations, 1)
+    relation = relation_sql(scan.table, engine._tables, engine._relations, 1, DUCKDB)
     asked = (statement if scan.places is None else counting)(replace(scan, near=None), relation, SECRET)
     rows = engine._fetch(asked.sql, asked.parameters)
     if scan.places is None:

@@ -338,6 +338,7 @@ def test_which_rows_and_keys_are_kept_changes_from_query_to_query():
 
 
 def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
+    from privet.engines.dialects.duckdb import DUCKDB
     from privet.engines.scan_sql.statement import statement
 
     rows = [
@@ -350,7 +351,7 @@ def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
         with DuckDB({"t": table}) as engine:
             for bounding, discovery in ((Truncate(3, 2), None), (Norm(2, 5, SHIFT), Discovery(3, 2, SHIFT))):
                 scan = Scan("t", table.schema, None, (SHOP,), (AGES, THIRDS), bounding, discovery)
-                found.append(sorted(engine._fetch(statement(scan, "table0", 12345).sql)))
+                found.append(sorted(engine._fetch(statement(scan, "table0", 12345, DUCKDB).sql)))
     assert found[0] == found[2]
     assert found[1] == found[3]
 

@@ -29,6 +29,7 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.links import followed
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate, asks
 from privet.core.unit import Person, Rows, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.expressions import Renderer
 from privet.engines.scan_sql.row_values import clamped, sources
 from privet.engines.scan_sql.write import write_scan
@@ -44,7 +45,7 @@ SECRET = 0x0123456789ABCDEF_FEDCBA9876543210
 
 def rendered(scan: Scan, known: dict[str, schema.Schema]) -> dict[str, Any]:
     """Return the text of a scan, and the lists that are bound to it."""
-    made = write_scan(scan, known, {name: f"table{index}" for index, name in enumerate(known)}, SECRET)
+    made = write_scan(scan, known, {name: f"table{index}" for index, name in enumerate(known)}, SECRET, DUCKDB)
     bound = {name: [str(value) for value in values] for name, values in made.parameters.items()}
     return {"sql": made.sql, **({"bound": bound} if bound else {})}
 
@@ -204,12 +205,12 @@ def of_functions() -> Iterator[tuple[str, dict[str, Any]]]:
             except RequestError:
                 continue
             shown = ", ".join(one.name if isinstance(one, ColumnRef) else str(one) for one in arguments)
-            yield f"{name}({shown})", {"sql": Renderer(sources(facts)).render(call).sql}
+            yield f"{name}({shown})", {"sql": Renderer(sources(facts), DUCKDB).render(call).sql}
     for name, column in COLUMNS.items():
-        yield f"clamped {name}", {"sql": clamped("r.c", column)}
+        yield f"clamped {name}", {"sql": clamped("r.c", column, DUCKDB)}
     for value in (-(2**63), 2**63 - 1, Fraction(10) ** 400, Fraction(2) ** 1023, Fraction(-1, 3), True, "O'Hara",
                   datetime.date(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)):  # fmt: skip
-        yield f"constant {str(value)[:30]}", {"sql": Renderer({}).render(Literal(value)).sql}
+        yield f"constant {str(value)[:30]}", {"sql": Renderer({}, DUCKDB).render(Literal(value)).sql}
 
 
 @cache

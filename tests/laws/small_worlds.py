@@ -13,6 +13,7 @@ import duckdb
 
 from privet.core.schema import Contribution, Schema, category, date, integer, text
 from privet.core.unit import Person, Rows, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
 from privet.planner.make import make_plan
 from privet.planner.plan import Pass, Plan, Spend
@@ -125,7 +126,7 @@ class Bench:
         columns = [list(column) for column in zip(*listed, strict=True)]
         unnested = ", ".join(f"unnest(${i}::{kind}[])" for i, kind in enumerate(("BIGINT", *KINDS), start=1))
         self.connection.execute(f"INSERT INTO d SELECT {unnested}", columns)
-        asked = statement(one.scan, "(SELECT * FROM d WHERE world = $world)", SECRET)
+        asked = statement(one.scan, "(SELECT * FROM d WHERE world = $world)", SECRET, DUCKDB)
         self.connection.execute(f"PREPARE scan AS {asked.sql}")
         found = []
         for world in range(len(worlds)):

@@ -19,6 +19,7 @@ from privet.core.relation import Derive
 from privet.core.scan import Discovery, GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Schema, category, integer, number
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql import expressions
 from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.relations import relation_sql
@@ -140,7 +141,7 @@ def lies(monkeypatch):
 def test_sums_stay_within_their_bounds_whatever_is_believed(one, lies):
     with connection() as made:
         for scan in scans(one):
-            asked = statement(scan, "t", SECRET)
+            asked = statement(scan, "t", SECRET, DUCKDB)
             for row in made.execute(asked.sql, asked.parameters or None).fetchall():
                 for total, value in zip(scan.sums, row[asked.keys :], strict=False):
                     assert abs(value) <= largest(scan, total), (scan, asked.sql)
@@ -152,7 +153,7 @@ def test_places_stay_on_their_grid_whatever_is_believed(one, bounding, lies):
     facts = schema(people=not isinstance(bounding, Once))
     with connection() as made:
         for place in PLACES:
-            asked = counting(Scan("t", facts, None, (), (), bounding, places=place(one)), "t", SECRET)
+            asked = counting(Scan("t", facts, None, (), (), bounding, places=place(one)), "t", SECRET, DUCKDB)
             for places, _ in made.execute(asked.sql, asked.parameters or None).fetchall():
                 assert all(0 <= found <= place(one).high for found in places)
 
@@ -163,7 +164,7 @@ def test_groups_are_those_that_were_asked_for_whatever_is_believed(one, lies):
         for bounding in BOUNDINGS:
             facts = schema(people=not isinstance(bounding, Once))
             keys = (GroupKey(one, (0, 1, 2), False),)
-            asked = statement(Scan("t", facts, None, keys, (Sum(None, 1, 1),), bounding), "t", SECRET)
+            asked = statement(Scan("t", facts, None, keys, (Sum(None, 1, 1),), bounding), "t", SECRET, DUCKDB)
             found = {row[0] for row in made.execute(asked.sql, asked.parameters or None).fetchall()}
             assert found <= {0, 1, 2}
 
@@ -174,7 +175,7 @@ OVERFLOWING = call("add", call("floor", call("multiply", X, Fraction(500))), 2**
 def test_arithmetic_on_what_is_made_whole_is_checked_whatever_is_believed(lies):
     with connection() as made:
         scan = Scan("t", schema(people=False), None, (), (Sum(OVERFLOWING, 0, 1),), Once())
-        ((found,),) = made.execute(statement(scan, "t", SECRET).sql).fetchall()
+        ((found,),) = made.execute(statement(scan, "t", SECRET, DUCKDB).sql).fetchall()
         assert 0 <= found <= len(ROWS)
 
 
@@ -183,7 +184,7 @@ def test_computed_columns_are_held_to_their_facts_whatever_is_believed(one, lies
     relation = Derive("t", (("p", ColumnRef("p")), ("d", one)), None)
     with connection() as made:
         found = made.execute(
-            f"SELECT c1 FROM {relation_sql(relation, {'t': schema(people=True)}, {'t': 't'}, 1)}"
+            f"SELECT c1 FROM {relation_sql(relation, {'t': schema(people=True)}, {'t': 't'}, 1, DUCKDB)}"
         ).fetchall()
     assert all(value is None or 0 <= value <= 1 for (value,) in found)
 
@@ -241,7 +242,7 @@ def is_clamped(node: exp.Expression, names: dict[str, list[exp.Expression]], dep
 @pytest.mark.parametrize("one", WIDE, ids=str)
 def test_no_number_reaches_a_sum_without_its_clamp(one):
     for scan in scans(one):
-        tree = sqlglot.parse_one(statement(scan, "t", SECRET).sql, dialect="duckdb")
+        tree = sqlglot.parse_one(statement(scan, "t", SECRET, DUCKDB).sql, dialect="duckdb")
         names = defined(tree)
         summed = list(tree.find_all(exp.Sum))
         assert summed or all(total.expression is None for total in scan.sums)
@@ -252,5 +253,5 @@ def test_no_number_reaches_a_sum_without_its_clamp(one):
 @pytest.mark.parametrize("pairs", [Pairs(A, 2), Pairs(call("floor", X), 1)], ids=str)
 def test_different_values_are_counted_and_not_summed(pairs):
     scan = Scan("t", schema(people=True), None, (), (Sum(None, 1, 1),), pairs)
-    tree = sqlglot.parse_one(statement(scan, "t", SECRET).sql, dialect="duckdb")
+    tree = sqlglot.parse_one(statement(scan, "t", SECRET, DUCKDB).sql, dialect="duckdb")
     assert not list(tree.find_all(exp.Sum))

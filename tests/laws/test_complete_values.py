@@ -27,6 +27,7 @@ from privet.core.links import followed
 from privet.core.scan import Discovery, Largest, Norm, Once, Pairs, Truncate, asks
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Link, Nobody, Person, Rows, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb import engine as engine_module
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.write import write_scan
@@ -406,7 +407,7 @@ def test_a_plan_with_anything_in_any_field_is_refused_or_moves_no_more_than_it_c
             verify(changed, schemas)
             for one in changed.passes:
                 if asks(one.scan):
-                    write_scan(one.scan, schemas, {name: name for name in schemas}, 0)
+                    write_scan(one.scan, schemas, {name: name for name in schemas}, 0, DUCKDB)
         except PrivetError:
             continue
         if changed.digest not in seen:

@@ -16,6 +16,7 @@ from privet import Approximate, Person, Session, Table
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, date, integer, number
 from privet.core.unit import Nobody, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.expressions import Renderer
 from privet.query import normal
 from privet.query.frame import count, table
@@ -104,7 +105,7 @@ def test_random_constants_are_the_fractions_that_they_mean_rounded_once(start: i
             assert found == Literal(int(exact) if whole else exact), written
             assert read(normal.text(found)) == found
             # the engine sees one constant, and it is the nearest double
-            (told,) = database.execute(f"SELECT {Renderer({}).render(found).sql}").fetchone() or ()
+            (told,) = database.execute(f"SELECT {Renderer({}, DUCKDB).render(found).sql}").fetchone() or ()
             assert told == (int(exact) if whole else float(exact)), written
             assert evaluate_row(found, {}, {}) == told
             tried += 1
@@ -170,7 +171,7 @@ def test_what_has_no_exact_constant_is_left_to_the_engine_and_means_what_it_did(
     assert isinstance(found, Call)
     assert read(normal.text(found)) == found
     with duckdb.connect() as database:
-        (told,) = database.execute(f"SELECT {Renderer({}).render(found).sql}").fetchone() or ()
+        (told,) = database.execute(f"SELECT {Renderer({}, DUCKDB).render(found).sql}").fetchone() or ()
     plain = evaluate_row(found, {}, {})
     assert told is plain or told == pytest.approx(plain, rel=1e-15)
 

@@ -20,6 +20,7 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema, category, integer, text
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
@@ -123,7 +124,7 @@ class Bench:
         kinds = ("BIGINT", "BIGINT", "BIGINT", "VARCHAR", "VARCHAR")
         unnested = ", ".join(f"unnest(${i}::{kind}[])" for i, kind in enumerate(kinds, start=1))
         self.connection.execute(f"INSERT INTO d SELECT {unnested}", columns)
-        asked = statement(scan, "(SELECT * FROM d WHERE world = $world)", SECRET)
+        asked = statement(scan, "(SELECT * FROM d WHERE world = $world)", SECRET, DUCKDB)
         self.connection.execute(f"PREPARE scan AS {asked.sql}")
         found = []
         for world in range(len(worlds)):

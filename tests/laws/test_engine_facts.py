@@ -19,9 +19,9 @@ from privet.core.expression import Expression
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Rows
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.expressions import Renderer
 from privet.engines.scan_sql.row_values import clamped, physical, sources
-from privet.engines.scan_sql.text import TYPES
 from privet.query import intervals
 from privet.query import typed as typed_module
 from privet.query.functions import typed
@@ -45,12 +45,12 @@ class Table:
         marks = ", ".join("?" for _ in COLUMNS)
         self.connection.executemany(f"INSERT INTO t VALUES ({marks})", rows(draw, many))
         names = physical(SCHEMA)
-        held = ", ".join(f"{clamped(f'r.{name}', COLUMNS[column])} AS {name}" for column, name in names.items())
+        held = ", ".join(f"{clamped(f'r.{name}', COLUMNS[column], DUCKDB)} AS {name}" for column, name in names.items())
         self.rows = f"SELECT {held} FROM t AS r"
 
     def ends(self, expressions: list[Expression]) -> list[tuple[object, object, int, bool]]:
         """Return the least and the greatest value of each, how many are NULL, and whether one is not a number."""
-        renderer = Renderer(sources(SCHEMA))
+        renderer = Renderer(sources(SCHEMA), DUCKDB)
         made = [renderer.render(one) for one in expressions]
         columns = ", ".join(f"{one.sql} AS e{place}" for place, one in enumerate(made))
         found = []
@@ -70,7 +70,7 @@ def expressions(draw: random.Random, many: int) -> list[Expression]:
         one = writer.numeric(draw.randint(1, 4))
         try:
             typed(one, COLUMNS)
-            Renderer(sources(SCHEMA)).render(one)
+            Renderer(sources(SCHEMA), DUCKDB).render(one)
         except RequestError:
             continue
         found.append(one)

@@ -21,6 +21,7 @@ from privet.core.expression import Call
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Contribution, Schema, category, integer, number, text
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.keys import other_way
@@ -154,7 +155,7 @@ class Bench:
         self.connection.execute(f"INSERT INTO d SELECT {unnested}", columns)
 
     def prepare(self, scan: Scan) -> None:
-        asked = statement(scan, "(SELECT * FROM d WHERE world = $world)", SECRET)
+        asked = statement(scan, "(SELECT * FROM d WHERE world = $world)", SECRET, DUCKDB)
         assert not asked.parameters  # few keys are written into the text
         self.keys = asked.keys
         self.sql = asked.sql

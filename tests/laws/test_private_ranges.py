@@ -18,9 +18,10 @@ from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.engines.scan_sql.rendered import RowSource
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
@@ -89,7 +90,7 @@ def test_every_number_is_in_the_one_range_that_holds_it(kind: str) -> None:
     assert ends[len(ends) // 2] == (0, 0)
     powers = [sign * 2**power + more for sign in (-1, 1) for power in range(62) for more in (-1, 0, 1)]
     some = [0, *powers] if kind == "integer" else [0.0, *map(float, powers), 2.0**-32, -(2.0**-31), 0.3, -1e-3, 1e-12]
-    sql = Renderer({"x": RowSource("x", columns["x"])}).render(span.ranges.expression).sql
+    sql = Renderer({"x": RowSource("x", columns["x"])}, DUCKDB).render(span.ranges.expression).sql
     column = "BIGINT" if kind == "integer" else "DOUBLE"
     placed = duckdb.execute(f"SELECT x, {sql} FROM (SELECT unnest($1::{column}[]) AS x)", [some]).fetchall()
     assert len(placed) == len(some)

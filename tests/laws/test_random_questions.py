@@ -28,6 +28,7 @@ from privet.core.errors import RequestError
 from privet.core.scan import Scan, asks
 from privet.core.schema import Contribution, PublicTable, Table
 from privet.core.wire import canonical
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
@@ -99,7 +100,7 @@ class Bench:
         return self.run(replace(scan, near=None), as_sums if scan.places is None else as_counts)
 
     def run(self, scan: Scan, read: Callable[[list[Any], int], Any]) -> list[Any]:
-        relation = relation_sql(scan.table, self.setting.tables, self.names, SECRET)
+        relation = relation_sql(scan.table, self.setting.tables, self.names, SECRET, DUCKDB)
         asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
         if asked.parameters:
             given = [{"world": one, **asked.parameters} for one in range(self.worlds)]

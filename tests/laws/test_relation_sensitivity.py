@@ -23,6 +23,7 @@ from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, 
 from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, integer, number, text
 from privet.core.unit import Link, Nobody, Person
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
@@ -288,7 +289,7 @@ class Bench:
             shown = ", ".join(f"c{index}" for index in range(len(KINDS[name])))
             own = f"SELECT {shown} FROM {name} WHERE world = $world"
             names[name] = f"({linked_view(own, name, tables, names)})"
-        asked = statement(scan, relation_sql(scan.table, tables, names, SECRET), SECRET)
+        asked = statement(scan, relation_sql(scan.table, tables, names, SECRET, DUCKDB), SECRET, DUCKDB)
         assert not asked.parameters
         self.connection.execute("PRAGMA disable_optimizer")  # which takes most of the time and changes no result
         self.connection.execute(f"PREPARE scan AS {asked.sql}")

@@ -18,6 +18,7 @@ from privet.core import schema
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, GroupKey, Norm, Once, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.statement import statement
 
@@ -198,7 +199,7 @@ def test_a_row_moves_no_sum_beyond_its_bound(keys):
 
 def ask(engine: DuckDB, scan: Scan, index: int) -> Answer:
     """The answer over one of several tables, with the key of the hash held fixed, so that units keep what they kept."""
-    asked = statement(scan, f"table{index}", 77)
+    asked = statement(scan, f"table{index}", 77, DUCKDB)
     return {row[: asked.keys]: row[asked.keys :] for row in engine._fetch(asked.sql, asked.parameters)}
 
 

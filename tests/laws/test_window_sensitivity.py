@@ -23,6 +23,7 @@ from privet.core.errors import RequestError
 from privet.core.links import followed
 from privet.core.schema import Contribution, Schema, Table, category, date, integer, number, text, timestamp
 from privet.core.unit import Link, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
@@ -106,7 +107,7 @@ class Bench:
         for name in facts:
             shown = ", ".join(f"c{index}" for index in range(len(KINDS[name])))
             names[name] = f"({linked_view(f'SELECT {shown} FROM {name} WHERE world = $world', name, facts, names)})"
-        asked = statement(one, relation_sql(one.table, facts, names, SECRET), SECRET)
+        asked = statement(one, relation_sql(one.table, facts, names, SECRET, DUCKDB), SECRET, DUCKDB)
         found = []
         for world in range(worlds):
             rows = self.connection.execute(asked.sql, {"world": world, **asked.parameters}).fetchall()

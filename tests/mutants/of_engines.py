@@ -9,16 +9,16 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.row_values:_double_grid",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
-            '{bottom} THEN {low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
-            'f"CASE WHEN {y} >= {bottom} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < {bottom} THEN '
-            '{low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            '{bottom} THEN {low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} THEN {dialect.cast_whole(y)} WHEN {y} < {bottom} THEN '
+            '{low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
         ),
         (
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
-            '{bottom} THEN {low} " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < '
-            '{bottom} THEN TRY_CAST({y} AS BIGINT) " f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            '{bottom} THEN {low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            '{bottom} THEN {dialect.cast_whole(y)} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
         ),
     ),
     *of(
@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:_Writer._derive",
         "laws/test_clamps.py",
-        ("clamped(f'c{index}', made.columns[name])", "f'c{index}'"),
+        ("clamped(f'c{index}', made.columns[name], self.dialect)", "f'c{index}'"),
     ),
     *of(
         "engines.scan_sql.row_values:grid_of",
@@ -79,13 +79,13 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.row_values:_with_root",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
-            'f"SELECT * EXCLUDE (e, {of}), e - {low} + {high} AS {name} FROM ({guess})"',
-            'f"SELECT * EXCLUDE (e, {of}), e + 1 AS {name} FROM ({guess})"',
+            "f\"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.nested(guess)}\"",
+            "f\"SELECT {dialect.all_but('e', of)}, e + 1 AS {name} FROM {dialect.nested(guess)}\"",
         ),
     ),
     *of(
         "engines.scan_sql.row_values:with_share",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
-        ('f"least(c, {whole(discovery.most)})"', '"1"'),
+        ('dialect.least("c", whole(discovery.most))', '"1"'),
     ),
 ]

@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "engines.scan_sql.strings:_concat",
+        "engines.dialects.duckdb:_concat",
         "adversarial/test_exhaustion.py",
         (
             '_cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))',
@@ -73,7 +73,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.write:write_scan",
         "golden/test_generated_sql.py",
-        ("relation_sql(scan.table, tables, names, secret)", "relation_sql(scan.table, tables, names, 0)"),
+        (
+            "relation_sql(scan.table, tables, names, secret, dialect)",
+            "relation_sql(scan.table, tables, names, 0, dialect)",
+        ),
         ("statement if scan.places is None else counting", "statement"),
     ),
     *of(
@@ -85,7 +88,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "testing.oracle:Memory.check",
         "unit/engines/test_check.py",
-        ("write_scan(scan, self._tables, {name: name for name in self._tables}, 0)", "pass"),
+        ("write_scan(scan, self._tables, {name: name for name in self._tables}, 0, DUCKDB)", "pass"),
     ),
     *of(
         "execution.executor:Executor.release",
@@ -233,7 +236,7 @@ MUTANTS: list[Mutant] = [
         ("held and not rule(expression.function, full).nullable", "True"),
     ),
     *of(
-        "engines.scan_sql.expressions:",
+        "engines.scan_sql.forms:",
         "unit/engines/test_expression_contracts.py",
         ('_chain("AND")', '_chain("OR")'),
     ),
@@ -243,32 +246,32 @@ MUTANTS: list[Mutant] = [
         ("all(rendered.held for rendered in several)", "True"),
     ),
     *of(
-        "engines.scan_sql.arithmetic:_arithmetic.method",
+        "engines.dialects.duckdb:_arithmetic.method",
         "unit/engines/test_expression_contracts.py",
         ('fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")', 'f"({x} {operator} {y})"'),
     ),
     *of(
-        "engines.scan_sql.arithmetic:_divide",
+        "engines.dialects.duckdb:_divide",
         "unit/engines/test_expression_contracts.py",
         ('f"({x} / {y})" if safe else finite(bind, f"({x} / {y})")', 'f"({x} / {y})"'),
     ),
     *of(
-        "engines.scan_sql.rendered:finite",
+        "engines.dialects.duckdb:finite",
         "unit/engines/test_expression_contracts.py",
         ('bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")', "sql"),
     ),
     *of(
-        "engines.scan_sql.rendered:fit",
+        "engines.dialects.duckdb:fit",
         "unit/engines/test_expression_contracts.py",
         ("'TRY_CAST('", "'CAST('"),
     ),
     *of(
-        "engines.scan_sql.strings:_to_integer",
+        "engines.dialects.duckdb:_to_integer",
         "unit/engines/test_expression_contracts.py",
         ('fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")', 'f"CAST({x} AS BIGINT)"'),
     ),
     *of(
-        "engines.scan_sql.strings:_to_number",
+        "engines.dialects.duckdb:_to_number",
         "unit/engines/test_expression_contracts.py",
         (
             'finite(bind, f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")',
@@ -276,12 +279,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.moments:_shift.method",
+        "engines.dialects.duckdb:_shift.method",
         "unit/engines/test_expression_contracts.py",
         ('f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved.format(x=x)} END"', "moved.format(x=x)"),
     ),
     *of(
-        "engines.scan_sql.moments:_to_date",
+        "engines.dialects.duckdb:_to_date",
         "unit/engines/test_expression_contracts.py",
         ("f\"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}$')}) AS DATE)\"", 'f"CAST({sql} AS DATE)"'),
     ),
@@ -303,7 +306,7 @@ MUTANTS: list[Mutant] = [
         ("raise_alone(EngineError())", "raise"),
     ),
     *of(
-        "engines.scan_sql.text:quoted",
+        "engines.scan_sql.dialect:quoted",
         "adversarial/test_engine_safety.py",
         ('text.replace("\'", "\'\'")', "text"),
         ("text.encode()", "pass"),

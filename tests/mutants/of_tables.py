@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
             'fetch(f"SELECT count(*) FROM {relation}")[0][0] > schema.rows',
             'fetch(f"SELECT count(*) FROM {relation}")[0][0] < 0',
         ),
-        ("clamped(physical(schema)[schema.key], schema.columns[schema.key])", "physical(schema)[schema.key]"),
+        ("clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)", "physical(schema)[schema.key]"),
     ),
     *of(
         "query.shape:_Shape._join",
@@ -128,7 +128,7 @@ MUTANTS: list[Mutant] = [
             "f\"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r WHERE {known}\"",
             "f\"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r\"",
         ),
-        ("clamped(f'r.{c}', schema.columns[n])", "f'r.{c}'"),
+        ("clamped(f'r.{c}', schema.columns[n], self.dialect)", "f'r.{c}'"),
     ),
     *of(
         "engines.scan_sql.relations:group_sql",
@@ -144,10 +144,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:_Part._sum",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
-        (
-            'f"sum({found.value}){kept} AS t{index}, count({found.value}){kept} AS n{index}"',
-            'f"sum({found.value}) AS t{index}, count({found.value}){kept} AS n{index}"',
-        ),
+        ('dialect.total(f"sum({found.value})", kept)', 'dialect.total(f"sum({found.value})", None)'),
     ),
     *of(
         "engines.scan_sql.owners:owner_of",
@@ -157,7 +154,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.owners:owner_of",
         "laws/test_window_sensitivity.py",
-        ('f"struct_pack(p := {owner}, b := {bucket})"', 'f"{bucket}"'),
+        ('dialect.record({"p": owner, "b": bucket})', 'f"{bucket}"'),
     ),
     *of(
         "engines.scan_sql.owners:_bucket",
@@ -223,11 +220,11 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:join_sql",
         "unit/engines/test_relations.py",
-        ("') WHERE t < '", "') WHERE t <= '"),
+        ("' WHERE t < '", "' WHERE t <= '"),
         ("f'i <= {most} - t'", "'true'"),
         (
-            'f"PARTITION BY {u} ORDER BY {left.order(secret)} ROWS UNBOUNDED PRECEDING"',
-            'f"ORDER BY {left.order(secret)} ROWS UNBOUNDED PRECEDING"',
+            'f"PARTITION BY {u} ORDER BY {left.order(secret, dialect)} ROWS UNBOUNDED PRECEDING"',
+            'f"ORDER BY {left.order(secret, dialect)} ROWS UNBOUNDED PRECEDING"',
         ),
         ("' OR m = 0' if kind == 'left' else ''", "''"),
     ),
@@ -235,16 +232,16 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.relations:_large",
         "unit/engines/test_relations.py",
         (
-            'f"{met} GROUP BY {unit} HAVING count(*) > {most} // min(m)"',
-            'f"{met} GROUP BY {unit} HAVING count(*) > {most}"',
+            "dialect.divide_whole(str(most), 'min(m)')",
+            "most",
         ),
     ),
     *of(
         "engines.scan_sql.relations:Side.order",
         "unit/engines/test_relations.py",
         (
-            "[keyed_hash([*owner, *self.columns], secret), *self.columns, *signs]",
-            "[keyed_hash([*owner, *self.columns], secret), ]",
+            "[dialect.keyed_hash([*owner, *self.columns], secret), *self.columns, *signs]",
+            "[dialect.keyed_hash([*owner, *self.columns], secret), ]",
         ),
         ("[*owner, *self.columns]", "[*owner]"),
     ),
@@ -252,12 +249,12 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.relations:join_sql",
         "adversarial/test_one_person_slows_nothing.py::test_a_person_with_a_thousand_rows_in_a_join_of_three_takes_no_longer_than_others_do",
         (
-            'f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN (SELECT {u} AS x FROM s) ON {u} = x"',
-            'f"SELECT a.*, {u} AS w FROM a LEFT JOIN (SELECT {u} AS x FROM s) ON {u} = x"',
+            'f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN {gone} ON {u} = x"',
+            'f"SELECT a.*, {u} AS w FROM a LEFT JOIN {gone} ON {u} = x"',
         ),
     ),
     *of(
-        "engines.scan_sql.row_values:clamped",
+        "engines.dialects.duckdb:DuckDBDialect.cut",
         "unit/engines/test_relations.py",
         (
             'f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"',
@@ -265,22 +262,25 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.owners:owner_of",
+        "engines.dialects.duckdb:DuckDBDialect.known_by",
         "unit/engines/test_relations.py",
         (
-            'f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"',
-            'f"CASE WHEN strlen({owner}) > {LONGEST} THEN substring({owner}, 1, {LONGEST}) ELSE {owner} END"',
+            'f"CASE WHEN strlen({sql}) > {most} THEN {mark} ELSE {sql} END"',
+            'f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"',
         ),
     ),
     *of(
-        "engines.scan_sql.owners:owner_of",
+        "engines.dialects.duckdb:DuckDBDialect.known_by",
         "adversarial/test_person_columns.py",
-        ("f\"rpad(sha256({owner}), {LONGEST + 1}, '.')\"", 'f"sha256({owner})"'),
+        ("f\"rpad(sha256({sql}), {most + 1}, '.')\"", 'f"sha256({sql})"'),
     ),
     *of(
         "engines.scan_sql.owners:owner_of",
         "laws/test_window_sensitivity.py",
-        ("between(time, constant(first), constant(last))", "clamped(time, schema.columns[unit.time])"),
+        (
+            "between(time, dialect.constant(first), dialect.constant(last))",
+            "clamped(time, schema.columns[unit.time], dialect)",
+        ),
     ),
     *of(
         "execution.pace:Pace.asking",

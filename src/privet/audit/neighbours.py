@@ -15,13 +15,14 @@ from typing import Any, Literal
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Table
 from privet.core.unit import Nobody, Person, Rows, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.counts import as_counts, counting
+from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.owners import owner_of
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import physical
 from privet.engines.scan_sql.statement import statement
-from privet.engines.scan_sql.text import quoted
 from privet.mechanisms import Laplace
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
@@ -333,15 +334,15 @@ class Bench(DuckDB):
 
     def read(self, scan: Scan) -> Seen:
         """Return what a scan gives in the world that was entered."""
-        relation = relation_sql(scan.table, self._tables, self._worlds, _SECRET)
+        relation = relation_sql(scan.table, self._tables, self._worlds, _SECRET, DUCKDB)
         if scan.places is not None:
             # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs
-            counted = counting(replace(scan, near=None), relation, _SECRET)
+            counted = counting(replace(scan, near=None), relation, _SECRET, DUCKDB)
             found = as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds)
             return Seen(
                 places={cell: dict(zip(map(int, at), map(int, n), strict=True)) for cell, (at, n) in found.items()}
             )
-        asked = statement(scan, relation, _SECRET)
+        asked = statement(scan, relation, _SECRET, DUCKDB)
         rows = self._fetch(asked.sql, asked.parameters)
         return Seen({row[: asked.keys]: row[asked.keys :] for row in rows})
 
@@ -363,7 +364,7 @@ class Bench(DuckDB):
     def _known(self, name: str) -> str:
         """Return the rows of a table that are somebody's."""
         schema = self._tables[name]
-        return self._relations[name] + (f" WHERE {owner_of(schema)[1]}" if self._owned else "")
+        return self._relations[name] + (f" WHERE {owner_of(schema, DUCKDB)[1]}" if self._owned else "")
 
     def _units(self, names: list[str]) -> list[UnitPart]:
         """Return who owns rows of tables: people, each row, or people from each time on at which they have a row."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from privet.core.errors import Unsupported
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Link, Nobody, person_column
-from privet.engines.scan_sql.text import TYPES, constant, identifier, quoted
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
+from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.ledger.memory import MemoryLedger
 from privet.session import Session
 
@@ -132,7 +133,7 @@ def _drawn(name: str, column: ColumnFacts, number: str) -> str:
     """Return the value of a column that a large number chooses, within what is declared."""
     low, high = column.low, column.high
     if column.values is not None:
-        listed = ", ".join(constant(value) for value in column.values)
+        listed = ", ".join(DUCKDB.constant(value) for value in column.values)
         return f"([{listed}])[1 + ({number} % {len(column.values)})::BIGINT]"
     match column.kind:
         case "integer":
@@ -142,8 +143,8 @@ def _drawn(name: str, column: ColumnFacts, number: str) -> str:
             share = f"(({number} % 1000000) / 1e6)"
             if low is None or high is None:
                 return f"(100 * {share})::DOUBLE"
-            between = f"{constant(low)} * (1 - {share}) + {constant(high)} * {share}"
-            return f"greatest({constant(low)}, least({constant(high)}, {between}))::DOUBLE"
+            between = f"{DUCKDB.constant(low)} * (1 - {share}) + {DUCKDB.constant(high)} * {share}"
+            return f"greatest({DUCKDB.constant(low)}, least({DUCKDB.constant(high)}, {between}))::DOUBLE"
         case "date":
             start = low if isinstance(low, datetime.date) else datetime.date(2000, 1, 1)
             return f"DATE '{start.isoformat()}' + ({number} % {_width(column) if low else 9000})::INTEGER"

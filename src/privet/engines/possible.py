@@ -13,10 +13,10 @@ from typing import Any
 from privet.core.expression import Call, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
+from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import SEES_NULL, Renderer
-from privet.engines.scan_sql.rendered import RowSource
-from privet.engines.scan_sql.text import TYPES
 from privet.query.functions import mentions, typed
 
 _LONGEST = 200_000
@@ -71,7 +71,7 @@ class _Conditions:
         self.columns = {
             name: RowSource(f"x{index}c", replace(facts[name], nullable=True)) for index, name in enumerate(names)
         }
-        self.renderer = Renderer(self.columns)
+        self.renderer = Renderer(self.columns, DUCKDB)
 
     def may_hold(self, condition: Expression) -> str:
         """Return the test that a condition may be true."""

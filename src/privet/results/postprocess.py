@@ -10,12 +10,13 @@ from privet.core.errors import InvariantError
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
+from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.engines.scan_sql.rendered import RowSource
-from privet.engines.scan_sql.text import INT64, TYPES
 from privet.query.functions import typed
 from privet.query.nodes import Step
+from privet.query.typed import INT64
 
 from .evaluation import evaluate_row
 
@@ -117,13 +118,13 @@ def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]]
     if _is_simple(step, rows):
         return _row_by_row(step, rows, kinds)
     columns, bound = _bound(rows, kinds)
-    renderer = Renderer(columns)
+    renderer = Renderer(columns, DUCKDB)
     outputs = {output.name: renderer.render(output.expression) for output in step.outputs}
     made = {name: rendered.kind or "number" for name, rendered in outputs.items()}
     shown = {name: f"o{index}" for index, name in enumerate(outputs)}
     # an ORDER BY term sees the outputs, and behind them the columns that came in
     inputs = {name: source for name, source in columns.items() if name not in shown}
-    sorter = Renderer({**inputs, **{name: RowSource(sql, _facts(made[name])) for name, sql in shown.items()}})
+    sorter = Renderer({**inputs, **{name: RowSource(sql, _facts(made[name])) for name, sql in shown.items()}}, DUCKDB)
     terms = [
         f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} "
         f"NULLS {'FIRST' if term.nulls_first else 'LAST'}"
@@ -177,7 +178,7 @@ def evaluate(expression: Expression, table: Rows, kinds: Kinds) -> NDArray[Any]:
     if plain is not None:
         return plain
     columns, bound = _bound(table, kinds)
-    rendered = Renderer(columns).render(expression)
+    rendered = Renderer(columns, DUCKDB).render(expression)
     numeric = rendered.kind in ("integer", "number", "boolean", None)
     value = f"coalesce(CAST({rendered.sql} AS DOUBLE), 'nan'::DOUBLE)" if numeric else rendered.sql
     sql = f"SELECT {value} AS v FROM ({_FROM.format(bound.sql)}) ORDER BY i"

@@ -21,6 +21,7 @@ from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Unio
 from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sum, Truncate
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.grid import doubles
 from privet.engines.scan_sql.write import write_scan
 from privet.query.functions import longest, typed
@@ -325,7 +326,7 @@ class Memory:
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where the numbers of a scan may not fit what engines compute in. Reads nothing."""
-        write_scan(scan, self._tables, {name: name for name in self._tables}, 0)
+        write_scan(scan, self._tables, {name: name for name in self._tables}, 0, DUCKDB)
 
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""

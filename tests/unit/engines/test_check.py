@@ -69,7 +69,7 @@ def test_a_scan_is_written_once_for_each_question(monkeypatch: pytest.MonkeyPatc
 def test_a_scan_that_is_run_again_has_a_fresh_key_for_its_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     original = engine_module.write_scan
-    monkeypatch.setattr(engine_module, "write_scan", lambda *given: (drawn.append(given[-1]), original(*given))[1])
+    monkeypatch.setattr(engine_module, "write_scan", lambda *given: (drawn.append(given[3]), original(*given))[1])
     with DuckDB(tables()) as engine:
         scan = plain()
         engine.check(scan)

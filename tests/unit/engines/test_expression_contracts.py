@@ -13,10 +13,10 @@ import pytest
 from privet.core import schema
 from privet.core.errors import RequestError
 from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
+from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.engines.scan_sql.rendered import RowSource
 from privet.engines.scan_sql.row_values import clamped
-from privet.engines.scan_sql.text import TYPES
 from privet.query.functions import FUNCTIONS, typed
 from privet.results.evaluation import evaluate_row
 from privet.testing.oracle import read
@@ -188,7 +188,7 @@ COLUMNS = {
     for place in range(3)
 }
 NAMES = {name: f"c{index}" for index, name in enumerate(COLUMNS)}
-RENDERER = Renderer({name: RowSource(NAMES[name], column) for name, column in COLUMNS.items()})
+RENDERER = Renderer({name: RowSource(NAMES[name], column) for name, column in COLUMNS.items()}, DUCKDB)
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def evaluate(engine, call: Call) -> tuple[list[dict[str, object]], list[object]]
     size = "few" if len(used) > 2 else "stored"
     tables = ", ".join(f"{size}_{name.split()[0]} AS t{place}" for place, name in enumerate(used))
     raw = ", ".join(f"t{place}.v AS r{place}" for place in range(len(used)))
-    read_as = [f"{clamped(f'r{place}', COLUMNS[name])} AS {NAMES[name]}" for place, name in enumerate(used)]
+    read_as = [f"{clamped(f'r{place}', COLUMNS[name], DUCKDB)} AS {NAMES[name]}" for place, name in enumerate(used)]
     if not used:
         # nothing but constants
         return [{}], [engine.execute(f"SELECT {rendered.sql}").fetchone()[0]]
@@ -303,7 +303,7 @@ def test_with_constants_what_is_stored_without_bounds_gives_no_number_that_is_no
 def test_a_stored_value_is_read_as_the_oracle_reads_it(engine, kind):
     for form in ("open", "bounded"):
         column = COLUMNS[f"{kind} {form} 0"]
-        stored = f"SELECT v, {clamped('v', column)} FROM stored_{kind}"
+        stored = f"SELECT v, {clamped('v', column, DUCKDB)} FROM stored_{kind}"
         for raw, value in engine.execute(stored).fetchall():
             if isinstance(raw, str) and kind in ("date", "timestamp"):
                 continue  # the engine has dates that Python has not

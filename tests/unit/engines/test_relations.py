@@ -15,6 +15,7 @@ import pytest
 from privet.core.relation import Relation
 from privet.core.schema import PublicTable, Table, date, integer, number, text
 from privet.core.unit import Person
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.relations import relation_sql
 from privet.query.sql.parse import parse_view
@@ -36,8 +37,10 @@ def rows_of(sql: str, rows: list[dict[str, Any]], **options: Any) -> list[tuple[
     with DuckDB({"t": table}, **options) as engine:
         tables = {"t": table.schema}
         relation: Relation = parse_view(sql, tables, {}).table
+        rows = relation_sql(relation, tables, engine._relations, SECRET, DUCKDB)
         return sorted(
-            engine._fetch(f"SELECT * FROM {relation_sql(relation, tables, engine._relations, SECRET)}"), key=repr
+            engine._fetch(f"SELECT * FROM {rows}"),
+            key=repr,
         )
 
 
@@ -118,7 +121,7 @@ def joined(sql: str, rows: list[dict[str, Any]], most: int, secret: int = SECRET
     tables = {"t": table.schema, "p": words.schema}
     with DuckDB({"t": table, "p": words}) as engine:
         made = parse_view(sql, tables, {}).table
-        asked = relation_sql(replace(made, most=most), tables, engine._relations, secret)
+        asked = relation_sql(replace(made, most=most), tables, engine._relations, secret, DUCKDB)
         return sorted(engine._fetch(f"SELECT * FROM {asked}"), key=repr)
 
 

@@ -15,6 +15,7 @@ from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, Sum
 from privet.core.schema import Contribution, Schema, boolean, category, integer, number
 from privet.core.unit import Person, Rows
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
 
 COLUMNS = {
@@ -52,7 +53,7 @@ def summed(sums: tuple[Sum, ...], person: bool) -> dict[Any, tuple[int, ...]]:
     )
     bounding = Norm(2, 9, 10) if person else Once()
     keys = (GroupKey(ColumnRef("g"), ("a", "b"), False),)
-    asked = statement(Scan("d", schema, None, keys, sums, bounding), "d", 2**100 + 7)
+    asked = statement(Scan("d", schema, None, keys, sums, bounding), "d", 2**100 + 7, DUCKDB)
     return {row[0]: row[1:] for row in stored().execute(asked.sql, asked.parameters or None).fetchall()}
 
 

@@ -19,6 +19,7 @@ import pytest
 import privet
 from privet.core.schema import Table, date, integer, text, timestamp
 from privet.core.unit import Person, Rows, Window
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.sources import DatabaseTable
@@ -49,7 +50,8 @@ def read(source: object, kind: Any) -> list[Any]:
         engine._fetch("SELECT count(*), count(c1), min(c1), max(c1) FROM table0 WHERE c1 > TIMESTAMP '1990-01-01'")
         rows = engine._fetch("SELECT c1 FROM table0 WHERE c0 < 4 ORDER BY c0")
         # as scans read it: what is no date of a calendar is NULL
-        held = f"SELECT strftime(c, '%Y'), date_trunc('month', c) FROM (SELECT {clamped('c1', kind)} AS c FROM table0)"
+        read = f"SELECT {clamped('c1', kind, DUCKDB)} AS c FROM table0"
+        held = f"SELECT strftime(c, '%Y'), date_trunc('month', c) FROM ({read})"
         assert len(engine._fetch(held)) == engine._fetch("SELECT count(*) FROM table0")[0][0]
     return [value for (value,) in rows]
 

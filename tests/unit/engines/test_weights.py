@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from privet.core.scan import Norm
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.row_values import with_weight
 
 
@@ -17,7 +18,7 @@ def test_a_weight_is_the_largest_within_the_limit_however_much_a_unit_gives(orde
     sizes = sorted({1, 2, 3, limit, limit + 1, 4 * limit, most // 2, most - 1, most, most + 1, 2 * most, 2**120} - {0})
     units = " UNION ALL ".join(f"SELECT {size}::HUGEINT AS q" for size in sizes)
     with duckdb.connect() as engine:
-        found = dict(engine.sql(f"SELECT q, w FROM ({with_weight(units, norm)})").fetchall())
+        found = dict(engine.sql(f"SELECT q, w FROM ({with_weight(units, norm, DUCKDB)})").fetchall())
     assert sorted(found) == sizes
     for size, weight in found.items():
         assert weight**order * size <= most

@@ -21,11 +21,12 @@ from privet.core.numbers import read_seconds, whole
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
 from privet.core.unit import Nobody
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.counts import as_counts
+from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.owners import broken_links, check_public, linked_view
 from privet.engines.scan_sql.row_values import clamped, physical
 from privet.engines.scan_sql.statement import Statement
-from privet.engines.scan_sql.text import quoted
 from privet.engines.scan_sql.write import write_scan
 
 from .sources import OpenedSource, Streamed, open_source, view_of
@@ -238,14 +239,14 @@ class DuckDB:
 
     def _written(self, scan: Scan) -> Statement:
         """Return the SQL of a scan, with a key of its own for its hashes."""
-        return write_scan(scan, self._tables, self._relations, secrets.randbits(128))
+        return write_scan(scan, self._tables, self._relations, secrets.randbits(128), DUCKDB)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many."""
         schema = self._tables[name]
         if not isinstance(schema.unit, Nobody):
             raise InvariantError("the rows of a private table are read by scans only")
-        columns = [clamped(column, schema.columns[own]) for own, column in physical(schema).items()]
+        columns = [clamped(column, schema.columns[own], DUCKDB) for own, column in physical(schema).items()]
         listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
         rows = self._fetch(listed)
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
@@ -301,7 +302,7 @@ class DuckDB:
         self._fetch(f"CREATE VIEW table{index} AS {linked_view(own, name, owned, self._relations)}")
         self._relations[name] = f"table{index}"
         if isinstance(table.schema.unit, Nobody):
-            check_public(self._fetch, name, table.schema, f"table{index}")
+            check_public(self._fetch, name, table.schema, f"table{index}", DUCKDB)
 
     def _lock_down(self, paths: list[str]) -> None:
         allowed = [*paths, *(f"{path}.wal" for path in paths if not path.endswith((".parquet", ".csv")))]

@@ -13,8 +13,9 @@ from privet.core import given
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import person_column
+from privet.engines.dialects.duckdb import TYPES
+from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.engines.scan_sql.row_values import physical
-from privet.engines.scan_sql.text import TYPES, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,17 +12,15 @@ from privet.core.schema import Schema
 from privet.core.unit import Person, Window, unit_columns
 from privet.query.functions import LONGEST
 
+from .dialect import Dialect
 from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
 from .row_values import between, clamped, physical
-from .text import constant, whole
 
 _DAY = datetime.timedelta(days=1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
-_FIRST = 62_135_596_800_000_000
-"""Microseconds from the first day of the calendar to 1970."""
 
 
-def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
+def owner_of(schema: Schema, dialect: Dialect, prefix: str = "") -> tuple[str, str]:
     """Return the unit of a row, and the condition under which it has one.
 
     The person is as it is stored and neither clamped nor cut: that would make one person of several. For a window of
@@ -39,29 +37,29 @@ def owner_of(schema: Schema, prefix: str = "") -> tuple[str, str]:
     owner = f"{prefix}{names[column]}"
     known = f"{owner} IS NOT NULL"
     if schema.columns[column].kind == "number":
-        known += f" AND NOT isnan({owner})"
+        known += f" AND NOT {dialect.is_nan(owner)}"
     if schema.columns[column].kind == "text":
         # joins copy it: one that is too long stands as its fingerprint, so that people stay apart; and that is longer
         # than any that stands for itself, or one person's id could equal another's fingerprint
-        mark = f"rpad(sha256({owner}), {LONGEST + 1}, '.')"
-        owner = f"CASE WHEN strlen({owner}) > {LONGEST} THEN {mark} ELSE {owner} END"
+        owner = dialect.known_by(owner, LONGEST)
     if isinstance(unit, Person):
         return owner, known
     time, dates = f"{prefix}{names[unit.time]}", schema.columns[unit.time].kind == "date"
     first, last = (FIRST, LAST) if dates else (FIRST_MOMENT, LAST_MOMENT)
-    bucket = _bucket(unit, f"({between(time, constant(first), constant(last))})", dates=dates)
-    known += f" AND ({clamped(time, schema.columns[unit.time])}) IS NOT NULL"
-    return f"struct_pack(p := {owner}, b := {bucket})", known
+    within = f"({between(time, dialect.constant(first), dialect.constant(last))})"
+    bucket = _bucket(unit, within, dialect, dates=dates)
+    known += f" AND ({clamped(time, schema.columns[unit.time], dialect)}) IS NOT NULL"
+    return dialect.record({"p": owner, "b": bucket}), known
 
 
-def _bucket(unit: Window, time: str, *, dates: bool) -> str:
+def _bucket(unit: Window, time: str, dialect: Dialect, *, dates: bool) -> str:
     """Return the number of the bucket that holds a time, counted so that it is never negative."""
     since = datetime.timedelta(days=unit.origin.toordinal() - 1)
     size, start = (
         (unit.length // _DAY, since // _DAY) if dates else (unit.length // _MICROSECOND, since // _MICROSECOND)
     )
-    passed = f"({time} - DATE '0001-01-01')" if dates else f"(epoch_us({time}) + {whole(_FIRST)})"
-    return f"(({passed} + {whole(-start % size)}) // {whole(size)})"
+    passed = dialect.days(time) if dates else dialect.microseconds(time)
+    return f"({dialect.divide_whole(f'({passed} + {dialect.whole(-start % size)})', dialect.whole(size))})"
 
 
 # Tables as their owners see them: linked ones with the column that says whose row it is, public ones checked.
@@ -90,7 +88,7 @@ def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Ma
     return f"SELECT r.*, {owners} FROM ({own}) AS r JOIN {relations[link.to]} AS o ON r.{via} = o.{theirs[link.column]}"
 
 
-def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None:
+def check_public(fetch: Fetch, name: str, schema: Schema, relation: str, dialect: Dialect) -> None:
     """Raise unless a public table has no more rows than declared, and no value twice in its key."""
     if fetch(f"SELECT count(*) FROM {relation}")[0][0] > schema.rows:
         raise RequestError(
@@ -98,7 +96,7 @@ def check_public(fetch: Fetch, name: str, schema: Schema, relation: str) -> None
         )
     if schema.key is not None:
         # joins compare values that are held to their bounds, where several may have become one
-        key = clamped(physical(schema)[schema.key], schema.columns[schema.key])
+        key = clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)
         if _comes_twice(fetch, relation, key):
             raise RequestError(f"public table {name!r} has a value twice in its key {schema.key!r}")
 

@@ -19,11 +19,10 @@ from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.shape import equal_sides, schema_of
 
+from .dialect import Dialect, unified
 from .expressions import Renderer
 from .owners import owner_of
-from .rendered import unified
 from .row_values import Given, clamped, given, physical, sources
-from .text import TYPES, double, keyed_hash
 
 # A join that makes no more pairs of one unit's rows than it may, as SQL. The pairs are counted before they are made.
 #
@@ -48,20 +47,28 @@ class Side:
     stored: bool
     """Whether the rows are a table's own, which is read again faster than its rows are kept."""
 
-    def named(self, name: str) -> str:
+    def named(self, name: str, dialect: Dialect) -> str:
         """Return the rows under a name, each with what must be equal: of side a as a0, a1, ..."""
         keys = "".join(f", {key} AS {name}{index}" for index, key in enumerate(self.keys))
-        return f"{name} AS {'NOT ' if self.stored else ''}MATERIALIZED (SELECT *{keys} FROM ({self.rows}))"
+        return dialect.materialised(name, f"SELECT *{keys} FROM {dialect.nested(self.rows)}", kept=not self.stored)
 
-    def order(self, secret: int) -> str:
+    def order(self, secret: int, dialect: Dialect) -> str:
         """Return the order in which rows are kept: no two rows that differ in anything tie in it."""
         owner = [] if self.owner is None else [self.owner]
-        signs = [f"signbit({column})" for column in self.numbers]
-        return ", ".join([keyed_hash([*owner, *self.columns], secret), *self.columns, *signs])
+        signs = [dialect.sign(column) for column in self.numbers]
+        return ", ".join([dialect.keyed_hash([*owner, *self.columns], secret), *self.columns, *signs])
 
 
 def join_sql(
-    left: Side, right: Side, *, kind: Literal["inner", "left"], on: str, columns: Sequence[str], most: int, secret: int
+    left: Side,
+    right: Side,
+    dialect: Dialect,
+    *,
+    kind: Literal["inner", "left"],
+    on: str,
+    columns: Sequence[str],
+    most: int,
+    secret: int,
 ) -> str:
     """Return the joined rows, with at most `most` pairs of each unit among those that are alike in their keys.
 
@@ -75,7 +82,7 @@ def join_sql(
     """
     if left.owner is None or most < 1 or len(left.keys) != len(right.keys):
         raise InvariantError("pairs are counted for each unit, over the same keys on both sides")
-    u, v = left.owner, right.owner
+    u, v, nested = left.owner, right.owner, dialect.nested
     a, b = ([f"{side}{index}" for index in range(len(left.keys))] for side in "ab")
     alike = [f"{mine} = {other}" for mine, other in zip(a, b, strict=True)]
     owned = [] if v is None else [v]
@@ -84,40 +91,43 @@ def join_sql(
     steps = []
     if v is not None and b:
         # to count by unit is cheaper than by key, too; it leaves few to look at
-        steps.append(f"l AS MATERIALIZED ({_large(f'SELECT {v}, count(*) AS m FROM b GROUP BY {v}', u, same, most)})")
-        some = f" SEMI JOIN l ON b.{v} = l.{u}{some}"
+        rows = f"SELECT {v}, count(*) AS m FROM b GROUP BY {v}"
+        steps.append(dialect.materialised("l", _large(rows, u, same, most, dialect), kept=True))
+        some = dialect.semi_join("l", f"ON b.{v} = l.{u}") + some
     many = f"SELECT {', '.join([*owned, 'count(*) AS m'])} FROM b{some}{_group([*owned, *b])}"
-    widest = f"SELECT {', '.join([*owned, 'max(m) AS m'])} FROM ({many}){_group(owned)}"
-    steps.append(f"s AS MATERIALIZED ({_large(widest, u, same, most)})")
-    theirs = "b" if v is None else f"(SELECT b.* FROM b SEMI JOIN s ON b.{v} = s.{u})"
+    widest = f"SELECT {', '.join([*owned, 'max(m) AS m'])} FROM {nested(many)}{_group(owned)}"
+    steps.append(dialect.materialised("s", _large(widest, u, same, most, dialect), kept=True))
+    theirs = "b" if v is None else nested(f"SELECT b.* FROM b{dialect.semi_join('s', f'ON b.{v} = s.{u}')}")
     counts = f"SELECT {', '.join([*owned, *b, 'count(*) AS m'])} FROM {theirs}{_group([*owned, *b])}"
     counted = [f"a.{u} = g.{v}"] if v is not None else []
     counted += [f"a.{mine} = g.{other}" for mine, other in zip(a, b, strict=True)]
-    mine = f"SELECT a.*, coalesce(g.m, 0) AS m FROM (SELECT a.* FROM a SEMI JOIN s USING ({u})) AS a LEFT JOIN g ON "
-    mine += _all(counted)
-    over = f"PARTITION BY {u} ORDER BY {left.order(secret)} ROWS UNBOUNDED PRECEDING"
-    before = f"SELECT *, sum(m) OVER ({over}) - m AS t FROM ({mine})"
-    kept = f"SELECT * FROM ({before}) WHERE t < {most}{' OR m = 0' if kind == 'left' else ''}"
+    own = f"SELECT a.* FROM a{dialect.semi_join('s', f'USING ({u})')}"
+    mine = f"SELECT a.*, coalesce(g.m, 0) AS m FROM ({own}) AS a LEFT JOIN g ON {_all(counted)}"
+    over = f"PARTITION BY {u} ORDER BY {left.order(secret, dialect)} ROWS UNBOUNDED PRECEDING"
+    before = f"SELECT *, sum(m) OVER ({over}) - m AS t FROM {nested(mine)}"
+    kept = f"SELECT * FROM {nested(before)} WHERE t < {most}{' OR m = 0' if kind == 'left' else ''}"
     within = f"PARTITION BY {', '.join([*owned, *b])} " if owned or b else ""
-    placed = f"SELECT *, row_number() OVER ({within}ORDER BY {right.order(secret)}) AS i FROM {theirs}"
+    placed = f"SELECT *, row_number() OVER ({within}ORDER BY {right.order(secret, dialect)}) AS i FROM {theirs}"
     word = "JOIN" if kind == "inner" else "LEFT JOIN"
     shown = ", ".join(columns)
     # an ANTI JOIN could be put off until all pairs are made, for the engine orders joins as it likes; but not this: who
     # a row joins as is known only after it
-    small = f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN (SELECT {u} AS x FROM s) ON {u} = x"
-    small = f"SELECT * FROM ({small}) WHERE w IS NOT NULL"
+    gone = nested(f"SELECT {u} AS x FROM s")
+    small = f"SELECT a.*, CASE WHEN x IS NULL THEN {u} END AS w FROM a LEFT JOIN {gone} ON {u} = x"
+    small = f"SELECT * FROM {nested(small)} WHERE w IS NOT NULL"
     as_one = [] if v is None else [f"w = {v}"]
     return (
-        f"WITH {', '.join([left.named('a'), right.named('b'), *steps])}, g AS ({counts}) "
-        f"SELECT {shown} FROM ({small}) {word} b ON {_all([*as_one, on])} UNION ALL "
-        f"SELECT {shown} FROM ({kept}) {word} ({placed}) ON {_all([*same, *alike, f'i <= {most} - t', on])}"
+        f"WITH {', '.join([left.named('a', dialect), right.named('b', dialect), *steps])}, g AS ({counts}) "
+        f"SELECT {shown} FROM {nested(small)} {word} b ON {_all([*as_one, on])} UNION ALL "
+        f"SELECT {shown} FROM {nested(kept)} {word} {nested(placed)} ON {_all([*same, *alike, f'i <= {most} - t', on])}"
     )
 
 
-def _large(widest: str, unit: str, same: Sequence[str], most: int) -> str:
+def _large(widest: str, unit: str, same: Sequence[str], most: int, dialect: Dialect) -> str:
     """Return the units whose rows could make more than `most` pairs, if each met as many rows as the widest key has."""
-    met = f"SELECT {unit} FROM a JOIN (SELECT * FROM ({widest}) WHERE m > 1) ON {_all(same)}"
-    return f"{met} GROUP BY {unit} HAVING count(*) > {most} // min(m)"
+    wide = dialect.nested(f"SELECT * FROM {dialect.nested(widest)} WHERE m > 1")
+    met = f"SELECT {unit} FROM a JOIN {wide} ON {_all(same)}"
+    return f"{met} GROUP BY {unit} HAVING count(*) > {dialect.divide_whole(str(most), 'min(m)')}"
 
 
 def _group(columns: Sequence[str]) -> str:
@@ -136,34 +146,36 @@ def _all(conditions: Sequence[str]) -> str:
 
 def _key(renderer: Renderer, expression: Expression) -> str:
     made = renderer.render(expression)
-    return f"({made.sql} + 0e0)" if made.kind == "number" else made.sql  # -0.0 and 0.0 are one value
+    return made.dialect.unsigned_zero(made.sql) if made.kind == "number" else made.sql  # -0.0 and 0.0 are one value
 
 
-def group_sql(relation: GroupWithin, source: Schema, made: Schema, rows: str, *, owner: list[str]) -> str:
+def group_sql(
+    relation: GroupWithin, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]
+) -> str:
     """Return one row for each unit and key, from rows u, c0, ...; `owner` is ["u"], or nothing for public rows."""
-    renderer = Renderer(sources(source))
+    renderer, nested = Renderer(sources(source), dialect), dialect.nested
     keys = [f"k{index}" for index in range(len(relation.keys))]
     several = [_Part(one, index, renderer) for index, one in enumerate(relation.aggregates)]
     first = [*owner, *(f"{_key(renderer, one)} AS {k}" for k, (_, one) in zip(keys, relation.keys, strict=True))]
     first += [layer for part in several for layer in part.first]
     where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
-    sql = f"SELECT {', '.join(first)} FROM ({rows}){where}"
+    sql = f"SELECT {', '.join(first)} FROM {nested(rows)}{where}"
     second = [*owner, *keys, *(layer for part in several for layer in part.second)]
-    sql = f"SELECT {', '.join(second)} FROM ({sql})"
+    sql = f"SELECT {', '.join(second)} FROM {nested(sql)}"
     by = ", ".join([*owner, *keys])
-    sql = f"SELECT {', '.join([by, *(part.total for part in several)])} FROM ({sql}) GROUP BY {by}"
-    sql = f"SELECT {', '.join([by, *(part.value for part in several)])} FROM ({sql})"
+    sql = f"SELECT {', '.join([by, *(part.total for part in several)])} FROM {nested(sql)} GROUP BY {by}"
+    sql = f"SELECT {', '.join([by, *(part.value for part in several)])} FROM {nested(sql)}"
     places = [*keys, *(f"a{index}" for index in range(len(several)))]
     columns = [
-        f"{clamped(place, column)} AS c{index}"
+        f"{clamped(place, column, dialect)} AS c{index}"
         for index, (place, column) in enumerate(zip(places, made.columns.values(), strict=True))
     ]
-    return f"SELECT {', '.join([*owner, *columns])} FROM ({sql})"
+    return f"SELECT {', '.join([*owner, *columns])} FROM {nested(sql)}"
 
 
-def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, *, owner: list[str]) -> str:
+def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]) -> str:
     """Return the rows with one more column, computed among those of the same unit and partition."""
-    renderer = Renderer(sources(source))
+    renderer, nested = Renderer(sources(source), dialect), dialect.nested
     own = [f"c{index}" for index in range(len(source.columns))]
     parts = [f"p{index}" for index in range(len(relation.partition))]
     places = [f"o{index}" for index in range(len(relation.order))]
@@ -171,7 +183,7 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, *, owner: 
     inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
     if relation.argument is not None:
         inner.append(f"{renderer.render(relation.argument).sql} AS a")
-    order = [_term(place, one) for place, one in zip(places, relation.order, strict=True)]
+    order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
     if relation.function in {"row_number", "lag", "lead"}:
         order += own  # rows that tie in all of their columns are the same
     function = {"lag": f"lag(a, {relation.places})", "lead": f"lead(a, {relation.places})"}.get(
@@ -179,10 +191,10 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, *, owner: 
     )
     partition = ", ".join([*owner, *parts])
     over = f"PARTITION BY {partition} ORDER BY {', '.join(order)}" if order else f"PARTITION BY {partition}"
-    sql = f"SELECT {', '.join([*owner, *own, *inner])} FROM ({rows})"
-    sql = f"SELECT {', '.join([*owner, *own])}, {function} OVER ({over}) AS n FROM ({sql})"
-    last = clamped("n", made.columns[relation.name])
-    return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM ({sql})"
+    sql = f"SELECT {', '.join([*owner, *own, *inner])} FROM {nested(rows)}"
+    sql = f"SELECT {', '.join([*owner, *own])}, {function} OVER ({over}) AS n FROM {nested(sql)}"
+    last = clamped("n", made.columns[relation.name], dialect)
+    return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM {nested(sql)}"
 
 
 class _Part:
@@ -193,11 +205,11 @@ class _Part:
         self.given: Given | None = None
         self.first: list[str] = []
         self.second: list[str] = []
-        kept = ""
+        kept = None
         if one.where is not None:
             self.first.append(f"{renderer.render(one.where).sql} AS b{index}")
             self.second.append(f"b{index}")
-            kept = f" FILTER (WHERE b{index})"
+            kept = f"b{index}"
         x = f"x{index}"
         if one.function in {"sum", "avg"}:
             self._sum(one, kept, renderer)
@@ -206,10 +218,11 @@ class _Part:
             self.first.append(f"{_key(renderer, one.argument)} AS {x}")
             self.second.append(x)
         form = {"count_rows": "count(*)", "count": f"count({x})", "count_distinct": f"count(DISTINCT {x})"}
-        self.total = f"{form.get(one.function) or f'{one.function}({x})'}{kept} AS t{index}"
+        total = renderer.dialect.total(form.get(one.function) or f"{one.function}({x})", kept)
+        self.total = f"{total} AS t{index}"
         self.value = f"t{index} AS a{index}"
 
-    def _sum(self, one: Within, kept: str, renderer: Renderer) -> None:
+    def _sum(self, one: Within, kept: str | None, renderer: Renderer) -> None:
         index = self.index
         if one.argument is None or one.step is None:
             raise InvariantError("a sum within a unit has an argument and a step")
@@ -222,25 +235,28 @@ class _Part:
             raise InvariantError("a sum within a unit is over a column")
         self.first.append(f"{found.x} AS x{index}")
         self.second.append(f"{found.y} AS y{index}")
-        self.total = f"sum({found.value}){kept} AS t{index}, count({found.value}){kept} AS n{index}"
+        dialect = renderer.dialect
+        total, count = dialect.total(f"sum({found.value})", kept), dialect.total(f"count({found.value})", kept)
+        self.total = f"{total} AS t{index}, {count} AS n{index}"
         whole = renderer.render(one.argument).kind == "integer"
         if whole and one.function == "sum":
-            self.value = f"TRY_CAST(t{index} AS {TYPES['integer']}) AS a{index}"
+            self.value = f"{dialect.cast_whole(f't{index}')} AS a{index}"
             return
         inverse = 1 / one.step
-        scale = f"/ {double(inverse)}" if inverse.denominator == 1 else f"* {double(one.step)}"
-        number = f"CAST(t{index} AS DOUBLE)"
+        scale = f"/ {dialect.double(inverse)}" if inverse.denominator == 1 else f"* {dialect.double(one.step)}"
+        number = dialect.cast(f"t{index}", "number")
         if one.function == "avg":
-            number = f"({number} / CAST(n{index} AS DOUBLE))"
+            number = f"({number} / {dialect.cast(f'n{index}', 'number')})"
         self.value = f"CASE WHEN n{index} > 0 THEN {number} {scale} END AS a{index}"
 
 
-def _term(place: str, one: By) -> str:
-    nulls = "FIRST" if one.nulls_first else "LAST"
-    return f"{place} {'DESC' if one.descending else 'ASC'} NULLS {nulls}"
+def _term(place: str, one: By, dialect: Dialect) -> str:
+    return dialect.order(place, descending=one.descending, nulls_first=one.nulls_first)
 
 
-def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> str:
+def relation_sql(
+    relation: Relation, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int, dialect: Dialect
+) -> str:
     """Return what stands after FROM: a table's own name, or a sub-query with columns u, c0, c1, ...
 
     `tables` are the stored ones, with their links followed, and `names` what the engine calls them. `secret` is 128
@@ -250,11 +266,12 @@ def relation_sql(relation: Relation, tables: Mapping[str, Schema], names: Mappin
     """
     if isinstance(relation, str):
         return names[relation]
-    return f"({_Writer(tables, names, secret).write(relation)})"
+    return dialect.nested(_Writer(tables, names, secret, dialect).write(relation))
 
 
 class _Writer:
-    def __init__(self, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int) -> None:
+    def __init__(self, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.tables = tables
         self.names = names
         self.secret = secret
@@ -269,10 +286,12 @@ class _Writer:
                 return self._join(relation)
             case GroupWithin():
                 source, made = self.schema(relation.source), self.schema(relation)
-                return group_sql(relation, source, made, self.write(relation.source), owner=_carried(source))
+                rows = self.write(relation.source)
+                return group_sql(relation, source, made, rows, self.dialect, owner=_carried(source))
             case Rank():
                 source, made = self.schema(relation.source), self.schema(relation)
-                return rank_sql(relation, source, made, self.write(relation.source), owner=_carried(source))
+                rows = self.write(relation.source)
+                return rank_sql(relation, source, made, rows, self.dialect, owner=_carried(source))
             case Union():
                 return self._union(relation)
         raise InvariantError("an unknown kind of relation")
@@ -282,41 +301,42 @@ class _Writer:
 
     def _stored(self, name: str) -> str:
         schema = self.tables[name]
-        columns = [f"{clamped(f'r.{c}', schema.columns[n])} AS {c}" for n, c in physical(schema).items()]
+        columns = [f"{clamped(f'r.{c}', schema.columns[n], self.dialect)} AS {c}" for n, c in physical(schema).items()]
         if not _carried(schema):
             return f"SELECT {', '.join(columns)} FROM {self.names[name]} AS r"
-        owner, known = owner_of(schema, "r.")
+        owner, known = owner_of(schema, self.dialect, "r.")
         return f"SELECT {owner} AS u, {', '.join(columns)} FROM {self.names[name]} AS r WHERE {known}"
 
     def _derive(self, relation: Derive) -> str:
         source, made = self.schema(relation.source), self.schema(relation)
-        renderer, unit = Renderer(sources(source)), _carried(source)
+        nested = self.dialect.nested
+        renderer, unit = Renderer(sources(source), self.dialect), _carried(source)
         first, last = list(unit), list(unit)
         for index, (name, one) in enumerate(relation.columns):
             first.append(f"{renderer.render(one).sql} AS c{index}")
             # a column of the source is held to its facts there; what is computed is held to them here
-            last.append(
-                f"c{index}" if isinstance(one, ColumnRef) else f"{clamped(f'c{index}', made.columns[name])} AS c{index}"
-            )
+            held = f"{clamped(f'c{index}', made.columns[name], self.dialect)} AS c{index}"
+            last.append(f"c{index}" if isinstance(one, ColumnRef) else held)
         where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
-        sql = f"SELECT {', '.join(first)} FROM ({self.write(relation.source)}){where}"
-        return f"SELECT {', '.join(last)} FROM ({sql})"
+        sql = f"SELECT {', '.join(first)} FROM {nested(self.write(relation.source))}{where}"
+        return f"SELECT {', '.join(last)} FROM {nested(sql)}"
 
     def _join(self, join: Join) -> str:
         left, right = self.schema(join.left), self.schema(join.right)
-        both = bool(_carried(left) and _carried(right))
+        both, nested = bool(_carried(left) and _carried(right)), self.dialect.nested
         mine, theirs = physical(left), physical(right)
         made = physical(self.schema(join))
         renamed = [f"{theirs[column]} AS {made[name]}" for name, column in join.names]
-        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM ({self.write(join.right)})"
-        renderer = Renderer(sources(self.schema(join)))
+        other = f"SELECT {', '.join((['u AS v'] if both else []) + renamed)} FROM {nested(self.write(join.right))}"
+        renderer = Renderer(sources(self.schema(join)), self.dialect)
         on = "" if join.on is None else renderer.render(join.on).sql
         columns = [*_carried(left), *mine.values(), *(made[name] for name, _ in join.names)]
         rows = self.write(join.left)
         if join.most is None or not _carried(left):
             conditions = [*(["u = v"] if both else []), *([on] if on else [])]
             kind = "JOIN" if join.kind == "inner" else "LEFT JOIN"
-            return f"SELECT {', '.join(columns)} FROM ({rows}) {kind} ({other}) ON {' AND '.join(conditions) or 'true'}"
+            met = " AND ".join(conditions) or "true"
+            return f"SELECT {', '.join(columns)} FROM {nested(rows)} {kind} {nested(other)} ON {met}"
         alike = [_alike(renderer, one, other) for one, other in equal_sides(join, left)]
         first = Side(
             rows, "u", list(mine.values()), _numbers(left, mine), [x for x, _ in alike], isinstance(join.left, str)
@@ -330,7 +350,9 @@ class _Writer:
             [y for _, y in alike],
             isinstance(join.right, str),
         )
-        return join_sql(first, second, kind=join.kind, on=on, columns=columns, most=join.most, secret=self.secret)
+        return join_sql(
+            first, second, self.dialect, kind=join.kind, on=on, columns=columns, most=join.most, secret=self.secret
+        )
 
     def _union(self, relation: Union) -> str:
         made = self.schema(relation)
@@ -339,16 +361,17 @@ class _Writer:
             schema = self.schema(source)
             columns = _carried(schema)
             for index, (own, column) in enumerate(zip(schema.columns.values(), made.columns.values(), strict=True)):
-                wider = f"CAST(c{index} AS {TYPES[column.kind]}) AS c{index}"
+                wider = f"{self.dialect.cast(f'c{index}', column.kind)} AS c{index}"
                 columns.append(f"c{index}" if own.kind == column.kind else wider)
-            parts.append(f"SELECT {', '.join(columns)} FROM ({self.write(source)})")
+            parts.append(f"SELECT {', '.join(columns)} FROM {self.dialect.nested(self.write(source))}")
         return " UNION ALL ".join(parts)
 
 
 def _alike(renderer: Renderer, one: Expression, other: Expression) -> tuple[str, str]:
     """Return two sides of an equality, of one kind; 0 and -0 are equal."""
     kind, (x, y) = unified("equal", [renderer.render(one), renderer.render(other)])
-    return (f"({x} + 0e0)", f"({y} + 0e0)") if kind == "number" else (x, y)
+    one_zero = renderer.dialect.unsigned_zero
+    return (one_zero(x), one_zero(y)) if kind == "number" else (x, y)
 
 
 def _numbers(schema: Schema, names: Mapping[str, str]) -> list[str]:

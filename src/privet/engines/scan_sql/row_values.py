@@ -11,51 +11,47 @@ from privet.core.scan import Discovery, Norm, Sum
 from privet.core.schema import ColumnFacts, Schema
 from privet.engines.grid import doubles, line
 from privet.query.functions import longest
+from privet.query.typed import INT64
 
+from .dialect import Dialect, RowSource
 from .expressions import Renderer
 from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
-from .rendered import RowSource
-from .text import INT64, constant, double, whole
 
 # One whole weight per unit, as SQL over its number of rows or keys. A float square root is only ever a guess.
 
 
-_HEAP = 1_000_000
-
-
-def with_weight(units: str, norm: Norm) -> str:
+def with_weight(units: str, norm: Norm, dialect: Dialect) -> str:
     """Return units with their weight w, from the size q of what they give: the largest that keeps to the limit."""
     one = 2**norm.shift
     limit = norm.limit * one**norm.order
     # beyond the limit the weight is 0 however large q is, so q is cut where 64 bits hold it: they divide far faster
-    q = f"CAST(least(q, {whole(limit + 1)}) AS BIGINT)" if limit < INT64[1] else "q"
+    whole, least, divide = dialect.whole, dialect.least, dialect.divide_whole
+    q = dialect.narrow(least("q", whole(limit + 1))) if limit < INT64[1] else "q"
     if norm.order == 1:
-        return f"SELECT *, CAST(least({whole(one)}, {whole(limit)} // {q}) AS BIGINT) AS w FROM ({units})"
+        weight = dialect.narrow(least(whole(one), divide(whole(limit), q)))
+        return f"SELECT *, {weight} AS w FROM {dialect.nested(units)}"
     # w^2 q <= L is w <= isqrt(floor(L / q))
-    largest = f"CAST(least({whole(limit)} // {q}, {whole(one * one)}) AS BIGINT)"
-    return _with_root(f"SELECT *, {largest} AS p FROM ({units})", "p", "w")
+    largest = dialect.narrow(least(divide(whole(limit), q), whole(one * one)))
+    return _with_root(f"SELECT *, {largest} AS p FROM {dialect.nested(units)}", "p", "w", dialect)
 
 
-def with_share(units: str, discovery: Discovery) -> str:
+def with_share(units: str, discovery: Discovery, dialect: Dialect) -> str:
     """Return units with the weight d that each gives to each of the keys it keeps."""
+    whole, rows = dialect.whole, dialect.nested(units)
     if discovery.order == 0:
-        return f"SELECT *, {whole(2**discovery.shift)} AS d FROM ({units})"
-    share = f"least(c, {whole(discovery.most)})"
+        return f"SELECT *, {whole(2**discovery.shift)} AS d FROM {rows}"
+    share = dialect.least("c", whole(discovery.most))
     if discovery.order == 1:
-        return f"SELECT *, {whole(2**discovery.shift)} // {share} AS d FROM ({units})"
-    return _with_root(f"SELECT *, {whole(4**discovery.shift)} // {share} AS p FROM ({units})", "p", "d")
+        return f"SELECT *, {dialect.divide_whole(whole(2**discovery.shift), share)} AS d FROM {rows}"
+    square = dialect.divide_whole(whole(4**discovery.shift), share)
+    return _with_root(f"SELECT *, {square} AS p FROM {rows}", "p", "d", dialect)
 
 
-def nth_least(sql: str, place: int) -> str:
-    """Return the aggregate for the so-manieth smallest; the engine's own keeps a heap, up to a million."""
-    return f"min({sql}, {place})[{place}]" if place < _HEAP else f"list_sort(list({sql}))[{place}]"
-
-
-def _with_root(rows: str, of: str, name: str) -> str:
+def _with_root(rows: str, of: str, name: str, dialect: Dialect) -> str:
     """Return rows with the whole part of a square root: a guess in doubles, corrected in integers."""
-    guess = f"SELECT *, CAST(floor(sqrt(CAST({of} AS DOUBLE))) AS BIGINT) AS e FROM ({rows})"
-    low, high = f"CAST(e * e > {of} AS BIGINT)", f"CAST((e + 1) * (e + 1) <= {of} AS BIGINT)"
-    return f"SELECT * EXCLUDE (e, {of}), e - {low} + {high} AS {name} FROM ({guess})"
+    guess = f"SELECT *, {dialect.root_guess(of)} AS e FROM {dialect.nested(rows)}"
+    low, high = dialect.from_truth(f"e * e > {of}"), dialect.from_truth(f"(e + 1) * (e + 1) <= {of}")
+    return f"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.nested(guess)}"
 
 
 # What one row gives to each sum, as SQL: clamped, on the grid, clamped again, in integers.
@@ -65,7 +61,6 @@ def _with_root(rows: str, of: str, name: str) -> str:
 
 
 LARGEST = 2**126
-INFINITY = "'inf'::DOUBLE"
 RAW = "raw"
 """What the generated name of a column ends in where it is read as it is stored, not yet clamped."""
 
@@ -84,9 +79,9 @@ def sources(schema: Schema) -> dict[str, RowSource]:
     return {name: RowSource(names[name], column) for name, column in schema.columns.items()}
 
 
-def clamped(sql: str, column: ColumnFacts) -> str:
+def clamped(sql: str, column: ColumnFacts, dialect: Dialect) -> str:
     """Return a stored value held to the declared facts: clamped to its bounds, NULL where it is no value at all."""
-    low, high = column.low, column.high
+    low, high, whole, constant = column.low, column.high, dialect.whole, dialect.constant
     match column.kind:
         case "integer" if column.values is not None:
             listed = [value for value in column.values if isinstance(value, int)]
@@ -94,17 +89,16 @@ def clamped(sql: str, column: ColumnFacts) -> str:
         case "integer" if isinstance(low, Fraction) and isinstance(high, Fraction):
             return between(sql, whole(int(low)), whole(int(high)))
         case "number" if isinstance(low, Fraction) and isinstance(high, Fraction):
-            return between_doubles(sql, float(low), float(high))
+            return between_doubles(sql, float(low), float(high), dialect)
         case "number":
-            return f"CASE WHEN NOT isnan({sql}) THEN {sql} END"
+            return f"CASE WHEN NOT {dialect.is_nan(sql)} THEN {sql} END"
         case "date" | "timestamp":
             if low is not None and high is not None:
                 return between(sql, constant(low), constant(high))
             first, last = (FIRST, LAST) if column.kind == "date" else (FIRST_MOMENT, LAST_MOMENT)
             return f"CASE WHEN {sql} >= {constant(first)} AND {sql} <= {constant(last)} THEN {sql} END"
-        case "text":  # no text has more characters than bytes, and these are known without looking at it
-            most = longest(column)
-            return f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"
+        case "text":
+            return dialect.cut(sql, longest(column))
     return sql
 
 
@@ -113,12 +107,12 @@ def between(sql: str, low: str, high: str) -> str:
     return f"CASE WHEN {sql} < {low} THEN {low} WHEN {sql} > {high} THEN {high} ELSE {sql} END"
 
 
-def between_doubles(sql: str, low: float, high: float) -> str:
+def between_doubles(sql: str, low: float, high: float, dialect: Dialect) -> str:
     """Return a double clamped to two constants; NULL and NaN, which sorts above infinity, become NULL."""
-    bottom, top = double(low), double(high)
+    bottom, top = dialect.double(low), dialect.double(high)
     return (
         f"CASE WHEN {sql} < {bottom} THEN {bottom} WHEN {sql} <= {top} THEN {sql} "
-        f"WHEN {sql} <= {INFINITY} THEN {top} END"
+        f"WHEN {sql} <= {dialect.infinity} THEN {top} END"
     )
 
 
@@ -134,6 +128,7 @@ class Given:
     value: str
     where: str | None
     condition: str | None
+    dialect: Dialect
     one: bool = False
     """Whether each row that meets the condition gives 1, so that counting is enough."""
     raw: str | None = None
@@ -143,14 +138,12 @@ class Given:
     def plain(self) -> str:
         """The value, or 0 where the row does not count."""
         counted = self.value if self.condition is None else f"CASE WHEN {self.condition} THEN {self.value} END"
-        return counted if self.one and self.condition is None else f"coalesce({counted}, {whole(0)})"
+        return counted if self.one and self.condition is None else f"coalesce({counted}, {self.dialect.whole(0)})"
 
     @property
     def total(self) -> str:
         """The sum over rows."""
-        if self.one:
-            return "count(*)" if self.condition is None else f"count(*) FILTER (WHERE {self.condition})"
-        return f"sum({self.value})" if self.condition is None else f"sum({self.value}) FILTER (WHERE {self.condition})"
+        return self.dialect.total("count(*)" if self.one else f"sum({self.value})", self.condition)
 
 
 def grid_of(total: Sum) -> Sum:
@@ -172,42 +165,43 @@ def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, l
     widest = max(abs(corner) for corner in corners)
     if widest >= LARGEST:
         raise Unsupported("what one row may add to this sum does not fit into 128 bits; declare narrower bounds")
+    dialect, whole = renderer.dialect, renderer.dialect.whole
     where = condition = None
     if total.where is not None:
         where, condition = renderer.render(total.where).sql, f"b{index}"
     if total.expression is None:
         gives = min(max(1, total.low), total.high) ** total.power - total.offset
-        return Given(None, None, whole(gives), where, condition, one=gives == 1)
+        return Given(None, None, whole(gives), where, condition, dialect, one=gives == 1)
     rendered = renderer.render(total.expression)
     x, raw, facts = rendered.sql, None, rendered.argument.typed
     if rendered.kind == "integer":
-        y, value = _whole_grid(total, f"x{index}", f"y{index}")
+        y, value = _whole_grid(total, f"x{index}", f"y{index}", dialect)
         if total.null_as is not None:
             value = f"coalesce({value}, {whole(total.null_as)})"
         narrow = facts.values is None and _clamps_whole(total, *facts.bounds)
     elif rendered.kind == "number":
-        y, value = _double_grid(total, f"x{index}", f"y{index}")
+        y, value = _double_grid(total, f"x{index}", f"y{index}", dialect)
         narrow = _clamps_alone(total, *facts.bounds)
     else:
         raise InvariantError("only numbers are summed")
     if stored and isinstance(total.expression, Name) and narrow:
         raw, x = total.expression.name, f"{rendered.sql}{RAW}"
     if widest > INT64[1]:
-        value = f"CAST({value} AS HUGEINT)"
+        value = dialect.wide(value)
     if total.power > 1:
         value = " * ".join([f"({value})"] * total.power)
     if total.offset:
         value = f"({value} - {whole(total.offset)})"
-    return Given(x, y, value, where, condition, raw=raw)
+    return Given(x, y, value, where, condition, dialect, raw=raw)
 
 
-def _whole_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
+def _whole_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str]:
     """Return floor((x - origin) / step + 1/2) in integers, and what it is within [low, high].
 
     Whatever is known of x, it is clamped here: before it moves by whole steps, where that is all that happens to it;
     otherwise first so that nothing overflows, and then on the grid.
     """
-    form = line(total)
+    form, whole = line(total), dialect.whole
     if form.most > LARGEST:
         raise Unsupported("the grid of this sum does not fit into 128 bits; declare a larger step")
     wide = form.most > INT64[1]
@@ -216,40 +210,42 @@ def _whole_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
         held = between(x, whole(bottom), whole(top))
         if not form.shift:
             return held, y
-        return f"CAST({held} AS HUGEINT)" if wide else held, f"({y} + {whole(form.shift)})"
+        return dialect.wide(held) if wide else held, f"({y} + {whole(form.shift)})"
     # a 64-bit x lies between these in any case, where they are beyond 64 bits
     ends = (whole(min(max(end, INT64[0]), INT64[1])) for end in (form.low, form.high))
     moved = f"({between(x, *ends)})"
-    moved = f"CAST({moved} AS HUGEINT)" if wide else moved
+    moved = dialect.wide(moved) if wide else moved
     moved = moved if form.factor == 1 else f"{moved} * {whole(form.factor)}"
     moved = moved if form.shift == 0 else f"({moved} + {whole(form.shift)})"
     if form.divisor != 1:
-        # // cuts towards zero, so everything is first moved up by a multiple of the divisor
+        # whole division cuts towards zero, so everything is first moved up by a multiple of the divisor
         up = -(-form.most // form.divisor)
-        moved = f"((CAST({moved} AS HUGEINT) + {whole(up * form.divisor)}) // {whole(form.divisor)} - {whole(up)})"
+        raised = f"({dialect.wide(moved)} + {whole(up * form.divisor)})"
+        moved = f"({dialect.divide_whole(raised, whole(form.divisor))} - {whole(up)})"
     return moved, between(y, whole(total.low), whole(total.high))
 
 
-def _double_grid(total: Sum, x: str, y: str) -> tuple[str, str]:
+def _double_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str]:
     """Return floor((x - origin) / step + 1/2) in doubles, and the integer that is made of it within [low, high].
 
     Every operation of the grid is monotone, so where x at the ends comes to lie at them too, clamping on the grid is
     clamping x: what is cast was just seen to lie between two doubles that are whole, and is whole itself. Otherwise x
     is clamped first and the integer again. NULL and NaN, which sorts above infinity, are neither below nor above.
     """
+    whole, double = dialect.whole, dialect.double
     scale, low, high = doubles(total), whole(total.low), whole(total.high)
     alone = _clamps_alone(total, Fraction(scale.low), Fraction(scale.high))
-    x = x if alone else f"({between_doubles(x, scale.low, scale.high)})"
+    x = x if alone else f"({between_doubles(x, scale.low, scale.high, dialect)})"
     moved = f"({x} - {double(scale.origin)})" if scale.origin else x
-    placed = f"floor({moved} {'/' if scale.divides else '*'} {double(scale.factor)} + 0.5e0)"
+    placed = dialect.floor(f"{moved} {'/' if scale.divides else '*'} {double(scale.factor)} + {double(0.5)}")
     missing = "" if total.null_as is None else f" ELSE {whole(total.null_as)}"
     if not alone:
-        cast = f"TRY_CAST({y} AS BIGINT)"
+        cast = dialect.cast_whole(y)
         return placed, f"CASE WHEN {cast} IS NOT NULL THEN {between(cast, low, high)}{missing} END"
     bottom, top = double(float(total.low)), double(float(total.high))
     return placed, (
-        f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN TRY_CAST({y} AS BIGINT) WHEN {y} < {bottom} THEN {low} "
-        f"WHEN {y} <= {INFINITY} THEN {high}{missing} END"
+        f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < {bottom} THEN {low} "
+        f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"
     )
 
 

@@ -17,12 +17,12 @@ from privet.core.scan import GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Tr
 from privet.core.schema import Key, Kind
 from privet.core.unit import Rows
 from privet.query.functions import mentions
+from privet.query.typed import INT64
 
+from .dialect import Dialect, Rendered
 from .expressions import Renderer
 from .owners import owner_of
-from .rendered import Rendered
-from .row_values import LARGEST, RAW, clamped, given, grid_of, nth_least, physical, sources, with_share, with_weight
-from .text import INT64, TYPES, constant, keyed_hash, whole
+from .row_values import LARGEST, RAW, clamped, given, grid_of, physical, sources, with_share, with_weight
 
 _INLINE = 16
 """As many public keys are written into the text; more are bound as a list, which is parsed faster."""
@@ -47,7 +47,7 @@ class Statement:
     """What the keys are, where the result has them as arrays."""
 
 
-def statement(scan: Scan, relation: str, secret: int) -> Statement:
+def statement(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Statement:
     """Return the SQL of a scan over a relation whose columns are called c0, c1, ... in the order of its schema.
 
     `secret` is 128 fresh random bits, by which rows and keys are chosen where a unit has too many.
@@ -58,18 +58,19 @@ def statement(scan: Scan, relation: str, secret: int) -> Statement:
     last, add up to at most limit * 2**shift. They do not depend on the rows of other units. With `Pairs` they are
     how many different values the units keep in a group, where each keeps at most `most` pairs of a group and a value.
     """
-    return Writer(scan, relation, secret).write()
+    return Writer(scan, relation, secret, dialect).write()
 
 
 class Writer:
     """Writes one scan, piece by piece."""
 
-    def __init__(self, scan: Scan, relation: str, secret: int) -> None:
+    def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect) -> None:
+        self.dialect, self.nested = dialect, dialect.nested
         self.scan = scan
         self.relation = relation
         self.secret = secret
         self.parameters: dict[str, list[Key]] = {}
-        renderer = Renderer(sources(scan.schema))
+        renderer = Renderer(sources(scan.schema), dialect)
         self.where = None if scan.where is None else renderer.render(scan.where).sql
         self.keys = [renderer.render(key.expression) for key in scan.keys]
         grids: dict[Sum, int] = {}
@@ -109,18 +110,18 @@ class Writer:
         ys = [f"{one.y} AS y{index}" for index, one in enumerate(self.given) if one.y is not None]
         allowed = self._allowed() if filtered else []
         where = f" WHERE {' AND '.join(allowed)}" if allowed else ""
-        sql = f"SELECT {_listed([*carried, *conditions, *ys])} FROM ({inner}){where}"
+        sql = f"SELECT {self._listed([*carried, *conditions, *ys])} FROM {self.nested(inner)}{where}"
         if values == "later":
             return sql
         vs = [f"{one.plain} AS v{index}" for index, one in enumerate(self.given)]
-        return f"SELECT {_listed([*carried, *vs])} FROM ({sql})"
+        return f"SELECT {self._listed([*carried, *vs])} FROM {self.nested(sql)}"
 
     def _layer(self, *, unit: bool, every: bool) -> str:
         schema, names = self.scan.schema, physical(self.scan.schema)
         used = _mentioned(self.scan)
         stored = isinstance(self.scan.table, str)  # what is made of tables is held to its facts and has its unit as u
         columns = [
-            f"{clamped(f'r.{names[n]}', schema.columns[n]) if stored else f'r.{names[n]}'} AS {names[n]}"
+            f"{clamped(f'r.{names[n]}', schema.columns[n], self.dialect) if stored else f'r.{names[n]}'} AS {names[n]}"
             for n in names
             if n in used
         ]
@@ -128,18 +129,18 @@ class Writer:
         columns += [f"r.{names[n]} AS {names[n]}{RAW}" for n in sorted({one.raw for one in self.given if one.raw})]
         guard = ""
         if unit:
-            owner, known = owner_of(schema, "r.") if stored else ("r.u", "")
+            owner, known = owner_of(schema, self.dialect, "r.") if stored else ("r.u", "")
             columns.append(f"{owner} AS u")
             guard = known and f" WHERE {known}"
         if every:
             columns.append(f"{self._hash([f'r.{name}' for name in names.values()])} AS h")
-        base = f"SELECT {_listed(columns)} FROM {self.relation} AS r{guard}"
+        base = f"SELECT {self._listed(columns)} FROM {self.relation} AS r{guard}"
         keys = [f"{_key_sql(key)} AS {name}" for key, name in zip(self.keys, self.k, strict=True)]
         xs = [f"{one.x} AS x{index}" for index, one in enumerate(self.given) if one.x is not None]
         bs = [f"{one.where} AS {one.condition}" for one in self.given if one.where is not None]
         carried = (["u"] if unit else []) + (["h"] if every else [])
         where = "" if self.where is None else f" WHERE {self.where}"
-        return f"SELECT {_listed([*carried, *keys, *self.value, *xs, *bs])} FROM ({base}){where}"
+        return f"SELECT {self._listed([*carried, *keys, *self.value, *xs, *bs])} FROM {self.nested(base)}{where}"
 
     def _allowed(self) -> list[str]:
         tests = [self._among(key, name) for key, name in zip(self.scan.keys, self.k, strict=True)]
@@ -148,15 +149,15 @@ class Writer:
 
     def _in_cells(self, cells: Sequence[tuple[Key, ...]]) -> str:
         """Return the test that a row's keys are together in one of the groups; as parts of a structure, NULLs equal."""
-        made, lists = [], []
+        made: dict[str, str] = {}
+        lists: dict[str, str] = {}
         for index, values in enumerate(zip(*cells, strict=True)):
             kind = self.keys[index].kind
             if kind is None:
                 raise InvariantError("a key without a kind has no public values")
             self.parameters[f"g{index}"] = list(values)
-            made.append(f"p{index} := k{index}")
-            lists.append(f"p{index} := unnest($g{index}::{TYPES[kind]}[])")
-        return f"struct_pack({', '.join(made)}) IN (SELECT struct_pack({', '.join(lists)}))"
+            made[f"p{index}"], lists[f"p{index}"] = f"k{index}", self.dialect.listed(f"g{index}", kind)
+        return f"{self.dialect.record(made)} IN (SELECT {self.dialect.record(lists)})"
 
     def _among(self, key: GroupKey, name: str) -> str | None:
         """Return the test that a key is public, or that it is not NULL where it may not be."""
@@ -169,6 +170,7 @@ class Writer:
     def _member(self, name: str, values: list[Key]) -> str:
         if not values:
             return "false"
+        constant = self.dialect.constant
         if _consecutive(values):
             return f"{name} BETWEEN {constant(values[0])} AND {constant(values[-1])}"
         if len(values) <= _INLINE:
@@ -177,7 +179,7 @@ class Writer:
         if kind is None:
             raise InvariantError("a key without a kind has no public values")
         self.parameters[name] = values
-        return f"{name} IN (SELECT unnest(${name}::{TYPES[kind]}[]))"
+        return self.dialect.member_of(name, name, kind)
 
     # --- one pass: every row is a unit ------------------------------------------------------------------------------
 
@@ -185,11 +187,11 @@ class Writer:
         # a row of no public group changes no other group, so groups are dropped after they are summed
         totals = [_total(one.total, index) for index, one in enumerate(self.given)]
         if self.scan.discovery is not None:
-            totals.append(f"count(*) * {whole(2**self.scan.discovery.shift)} AS d")
+            totals.append(f"count(*) * {self.dialect.whole(2**self.scan.discovery.shift)} AS d")
         inner = self._rows(unit=False, values="later", filtered=False)
-        grouped = f"SELECT {_listed([*self.k, *totals])} FROM ({inner}){self._group_by()}"
+        grouped = f"SELECT {self._listed([*self.k, *totals])} FROM {self.nested(inner)}{self._group_by()}"
         allowed = self._allowed()
-        return grouped if not allowed else f"SELECT * FROM ({grouped}) WHERE {' AND '.join(allowed)}"
+        return grouped if not allowed else f"SELECT * FROM {self.nested(grouped)} WHERE {' AND '.join(allowed)}"
 
     # --- one weight per unit ----------------------------------------------------------------------------------------
 
@@ -203,19 +205,21 @@ class Writer:
         cells, names = self._cells(norm)
         totals = self._weighted(norm, names)
         if not self.k:
-            weighed = f"SELECT *, {size} AS q FROM ({cells})"
-            return f"SELECT {_listed(totals)} FROM ({with_weight(weighed, norm)})"
+            weighed = f"SELECT *, {size} AS q FROM {self.nested(cells)}"
+            return f"SELECT {self._listed(totals)} FROM {self.nested(with_weight(weighed, norm, self.dialect))}"
         units = f"SELECT u, count(*) AS c, sum({size}) AS q FROM g GROUP BY u"
-        return self._summed_cells(cells, f"SELECT u, c, w FROM ({with_weight(units, norm)})", totals)
+        return self._summed_cells(
+            cells, f"SELECT u, c, w FROM {self.nested(with_weight(units, norm, self.dialect))}", totals
+        )
 
     def _largest(self, norm: Norm) -> str:
         """Return the form where a unit's size is that of its largest cells, one in each group by all keys but one."""
         _check_norm(norm)
         cells, names = self._cells(norm)
         group = ["u", *self.k[:-1]]
-        largest = f"SELECT {_listed([*group, 'max(n) AS m', 'count(*) AS c'])} FROM g GROUP BY {', '.join(group)}"
-        units = f"SELECT u, CAST(sum(c) AS BIGINT) AS c, sum(m) AS q FROM ({largest}) GROUP BY u"
-        weights = f"SELECT u, c, w FROM ({with_weight(units, norm)})"
+        largest = f"SELECT {self._listed([*group, 'max(n) AS m', 'count(*) AS c'])} FROM g GROUP BY {', '.join(group)}"
+        units = f"SELECT u, {self.dialect.narrow('sum(c)')} AS c, sum(m) AS q FROM {self.nested(largest)} GROUP BY u"
+        weights = f"SELECT u, c, w FROM {self.nested(with_weight(units, norm, self.dialect))}"
         return self._summed_cells(cells, weights, self._weighted(norm, names))
 
     def _norm_of_rows(self, norm: Norm) -> str:
@@ -224,31 +228,33 @@ class Writer:
         For order 2 it needs the numbers in each group, but not the sums there, which may be many.
         """
         rows = self._rows(unit=True, values="now")
-        units = f"SELECT u, count(*) AS q FROM ({rows}) GROUP BY u"
+        units = f"SELECT u, count(*) AS q FROM {self.nested(rows)} GROUP BY u"
         if norm.order == 2:
-            cells = f"SELECT u, count(*) AS n FROM ({rows}) GROUP BY {', '.join(['u', *self.k])}"
-            units = f"SELECT u, sum({self._square(norm)}) AS q FROM ({cells}) GROUP BY u"
+            cells = f"SELECT u, count(*) AS n FROM {self.nested(rows)} GROUP BY {', '.join(['u', *self.k])}"
+            units = f"SELECT u, sum({self._square(norm)}) AS q FROM {self.nested(cells)} GROUP BY u"
         totals = self._weighted(norm, [f"v{index}" for index in range(len(self.given))])
-        weights = f"SELECT u, w FROM ({with_weight(units, norm)})"
-        summed = f"SELECT {_listed([*self.k, *totals])} FROM ({rows}) JOIN w USING (u){self._group_by()}"
-        return f"WITH w AS ({weights}) {summed}"
+        weights = f"SELECT u, w FROM {self.nested(with_weight(units, norm, self.dialect))}"
+        summed = (
+            f"SELECT {self._listed([*self.k, *totals])} FROM {self.nested(rows)} JOIN w USING (u){self._group_by()}"
+        )
+        return f"WITH {self.dialect.materialised('w', weights, kept=None)} {summed}"
 
     def _cells(self, norm: Norm | None = None) -> tuple[str, list[str]]:
         """Return what each unit gives to each group before it is weighted, and the names of its sums."""
         keys = ", ".join(["u", *self.k])
         distinct = self.scan.distinct
-        totals, names = ["1::BIGINT AS n" if distinct else "count(*) AS n"], []
+        totals, names = [f"{self.dialect.whole(1)} AS n" if distinct else "count(*) AS n"], []
         for index, one in enumerate(self.given):
             if one.one and one.condition is None:
                 names.append("n")
                 continue
             found = f"max(v{index})" if distinct else one.total
             if norm is not None and self._narrow(norm, index):
-                found = f"TRY_CAST({found} AS BIGINT)"
+                found = self.dialect.cast_whole(found)
             totals.append(f"{found} AS s{index}")
             names.append(f"s{index}")
         rows = self._rows(unit=True, values="now" if distinct else "later")
-        return f"SELECT {keys}, {', '.join(totals)} FROM ({rows}) GROUP BY {keys}", names
+        return f"SELECT {keys}, {', '.join(totals)} FROM {self.nested(rows)} GROUP BY {keys}", names
 
     def _narrow(self, norm: Norm, index: int) -> bool:
         """Whether 64 bits hold whatever a unit may give to a group: w * |s| <= Y * (largest w * n).
@@ -261,39 +267,47 @@ class Writer:
     def _square(self, norm: Norm) -> str:
         """Return n * n; beyond the root of the limit the weight is 0 however large n is, so n is cut there."""
         most = isqrt(norm.limit * 4**norm.shift) + 1
-        cut = f"least(n, {whole(most)})"
+        cut = self.dialect.least("n", self.dialect.whole(most))
         if most**2 > INT64[1]:
-            cut = f"CAST({cut} AS HUGEINT)"
+            cut = self.dialect.wide(cut)
         return f"{cut} * {cut}"
 
     def _weighted(self, norm: Norm, names: list[str]) -> list[str]:
         """Return the weighted totals of columns that hold what a unit gives."""
-        values = [name if self._narrow(norm, index) else f"CAST({name} AS HUGEINT)" for index, name in enumerate(names)]
+        wide = self.dialect.wide
+        values = [name if self._narrow(norm, index) else wide(name) for index, name in enumerate(names)]
         return [_total(f"sum(w * {value})", index) for index, value in enumerate(values)]
 
     def _summed_cells(self, cells: str, units: str, totals: list[str]) -> str:
         """Return the totals over all units' cells, and with `discovery` the weights of the keys that units keep."""
-        discovery = self.scan.discovery
+        discovery, kept = self.scan.discovery, self.dialect.materialised
         if discovery is None:
-            summed = f"SELECT {_listed([*self.k, *totals])} FROM g JOIN w USING (u){self._group_by()}"
-            return f"WITH g AS MATERIALIZED ({cells}), w AS ({units}) {summed}"
-        keeps_all = f"FILTER (WHERE c <= {discovery.most})"
-        first = [*totals, f"sum(d) {keeps_all} AS d", f"count(*) {keeps_all} AS holders"]
-        summed = f"SELECT {_listed([*self.k, *first])} FROM g JOIN w USING (u){self._group_by()}"
+            summed = f"SELECT {self._listed([*self.k, *totals])} FROM g JOIN w USING (u){self._group_by()}"
+            return f"WITH {kept('g', cells, kept=True)}, {kept('w', units, kept=None)} {summed}"
+        keeps_all = f"c <= {discovery.most}"
+        d, holders = self.dialect.total("sum(d)", keeps_all), self.dialect.total("count(*)", keeps_all)
+        first = [*totals, f"{d} AS d", f"{holders} AS holders"]
+        summed = f"SELECT {self._listed([*self.k, *first])} FROM g JOIN w USING (u){self._group_by()}"
         # units with too many keys are few: only they are ranked. No more than `most` keys lie strictly below the
         # next one, even if two hashes are equal
         order = self._hash(["g.u", *(f"g.{name}" for name in self.k)])
-        cut = f"{nth_least(order, discovery.most + 1)} AS t"
-        over = f"SELECT u, d, {cut} FROM g JOIN (SELECT u, d FROM w WHERE c > {discovery.most}) USING (u) GROUP BY u, d"
+        cut = f"{self.dialect.nth_least(order, discovery.most + 1)} AS t"
+        many = self.nested(f"SELECT u, d FROM w WHERE c > {discovery.most}")
+        over = f"SELECT u, d, {cut} FROM g JOIN {many} USING (u) GROUP BY u, d"
         none = [f"0 AS t{index}" for index in range(len(totals))]
         second = [*none, "sum(d) AS d", "count(*) AS holders"]
-        kept = f"SELECT {_listed([*self.k, *second])} FROM g JOIN o USING (u) WHERE {order} < o.t{self._group_by()}"
-        both = [*(_total(f"sum(t{index})", index) for index in range(len(totals))), "CAST(sum(d) AS HUGEINT) AS d"]
-        return (
-            f"WITH g AS MATERIALIZED ({cells}), w AS MATERIALIZED ({with_share(units, discovery)}), o AS ({over}) "
-            f"SELECT {_listed([*self.k, *both])} FROM ({summed} UNION ALL {kept}){self._group_by()} "
-            f"HAVING sum(holders) > 0"
+        chosen = (
+            f"SELECT {self._listed([*self.k, *second])} FROM g JOIN o USING (u) WHERE {order} < o.t{self._group_by()}"
         )
+        both = [
+            *(_total(f"sum(t{index})", index) for index in range(len(totals))),
+            f"{self.dialect.wide('sum(d)')} AS d",
+        ]
+        named = [kept("g", cells, kept=True), kept("w", with_share(units, discovery, self.dialect), kept=True)]
+        union = self.nested(f"{summed} UNION ALL {chosen}")
+        named.append(kept("o", over, kept=None))
+        shown = self._listed([*self.k, *both])
+        return f"WITH {', '.join(named)} SELECT {shown} FROM {union}{self._group_by()} HAVING sum(holders) > 0"
 
     # --- at most so many groups and rows ----------------------------------------------------------------------------
 
@@ -306,18 +320,18 @@ class Writer:
             # rows that tie in all of these give the same, so that it does not matter which comes first
             over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(['h', *values])}"
             rows = self._rows(unit=True, values="now", every=True)
-            ranked = f"SELECT *, row_number() OVER ({over}) AS i FROM ({rows})"
+            ranked = f"SELECT *, row_number() OVER ({over}) AS i FROM {self.nested(rows)}"
             names = [f"s{index}" for index in range(len(values))]
             sums = [f"sum({value}) AS {name}" for value, name in zip(values, names, strict=True)]
-            kept = f"FROM ({ranked}) WHERE i <= {truncate.rows}"
-            cells = f"SELECT {_listed([*keys, *sums])} {kept} GROUP BY {', '.join(keys)}"
+            kept = f"FROM {self.nested(ranked)} WHERE i <= {truncate.rows}"
+            cells = f"SELECT {self._listed([*keys, *sums])} {kept} GROUP BY {', '.join(keys)}"
         if self.k:
             order = ", ".join([self._hash(keys), *self.k])
-            placed = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS j FROM ({cells})"
-            cells = f"SELECT * FROM ({placed}) WHERE j <= {truncate.groups}"
+            placed = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS j FROM {self.nested(cells)}"
+            cells = f"SELECT * FROM {self.nested(placed)} WHERE j <= {truncate.groups}"
         totals = [_total(f"sum({name})", index) for index, name in enumerate(names)]
         if self.scan.discovery is None:
-            return f"SELECT {_listed([*self.k, *totals])} FROM ({cells}){self._group_by()}"
+            return f"SELECT {self._listed([*self.k, *totals])} FROM {self.nested(cells)}{self._group_by()}"
         return self._summed_cells(cells, "SELECT u, count(*) AS c FROM g GROUP BY u", totals)
 
     # --- different values -------------------------------------------------------------------------------------------
@@ -328,27 +342,31 @@ class Writer:
         alone = isinstance(self.scan.schema.unit, Rows)  # a row holds one pair
         names, condition = [*self.k, "v"], self.given[0].condition
         counts = "" if condition is None else f" AND {condition}"
-        rows = f"SELECT * FROM ({self._rows(unit=not alone, values='later')}) WHERE v IS NOT NULL{counts}"
+        inner = self._rows(unit=not alone, values="later")
+        rows = f"SELECT * FROM {self.nested(inner)} WHERE v IS NOT NULL{counts}"
         if alone:
-            return self._different(f"SELECT {_listed(names)} FROM ({rows})")
+            return self._different(f"SELECT {self._listed(names)} FROM {self.nested(rows)}")
         # rows that hold the same pair have one rank, so that pairs are ranked without finding the different ones first;
         # pairs whose hashes are equal are told apart by what they hold
-        hashed = f"SELECT *, {self._hash(['u', *names])} AS h FROM ({rows})"
+        hashed = f"SELECT *, {self._hash(['u', *names])} AS h FROM {self.nested(rows)}"
         rank = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(['h', *names])})"
-        ranked = f"SELECT {_listed(names)}, {rank} AS i FROM ({hashed})"
-        return self._different(f"SELECT {_listed(names)} FROM ({ranked}) WHERE i <= {pairs.most}")
+        ranked = f"SELECT {self._listed(names)}, {rank} AS i FROM {self.nested(hashed)}"
+        return self._different(f"SELECT {self._listed(names)} FROM {self.nested(ranked)} WHERE i <= {pairs.most}")
 
     def _different(self, held: str) -> str:
-        different = f"SELECT DISTINCT {_listed([*self.k, 'v'])} FROM ({held})"
-        return f"SELECT {_listed([*self.k, 'count(*) AS t0'])} FROM ({different}){self._group_by()}"
+        different = f"SELECT DISTINCT {self._listed([*self.k, 'v'])} FROM {self.nested(held)}"
+        return f"SELECT {self._listed([*self.k, 'count(*) AS t0'])} FROM {self.nested(different)}{self._group_by()}"
 
     # --- pieces -----------------------------------------------------------------------------------------------------
+
+    def _listed(self, columns: list[str]) -> str:
+        return ", ".join(columns) if columns else self.dialect.no_column
 
     def _group_by(self) -> str:
         return f" GROUP BY {', '.join(self.k)}" if self.k else ""
 
     def _hash(self, columns: list[str]) -> str:
-        return keyed_hash(columns, self.secret)
+        return self.dialect.keyed_hash(columns, self.secret)
 
     def _verify_fits(self) -> None:
         """Refuse a scan whose sums are not proven, from declared facts, to fit into 128 bits."""
@@ -381,17 +399,13 @@ def _mentioned(scan: Scan) -> frozenset[str]:
     return frozenset().union(*(mentions(expression) for expression in expressions if expression is not None))
 
 
-def _listed(columns: list[str]) -> str:
-    return ", ".join(columns) if columns else "1 AS nothing"
-
-
 def _total(sql: str, index: int) -> str:
     return f"coalesce({sql}, 0) AS t{index}"
 
 
 def _key_sql(key: Rendered) -> str:
     # -0.0 and 0.0 are one group, and are shown as one value
-    return f"({key.sql} + 0e0)" if key.kind == "number" else key.sql
+    return key.dialect.unsigned_zero(key.sql) if key.kind == "number" else key.sql
 
 
 def _consecutive(values: list[Key]) -> bool:

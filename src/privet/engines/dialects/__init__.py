@@ -1,0 +1,1 @@
+"""How each SQL engine writes what engines write differently."""

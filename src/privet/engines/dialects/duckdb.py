@@ -1,0 +1,491 @@
+"""DuckDB's SQL: types, constants, and every function of the closed list, written so that nothing raises.
+
+What overflows, is not defined or cannot be converted is NULL. All dates lie in the years 1 to 9999; what would not is
+NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from privet.core.errors import InvariantError, Unsupported, raise_alone
+from privet.core.schema import Kind
+from privet.engines.scan_sql.dialect import (
+    Bind,
+    Dialect,
+    Form,
+    Several,
+    as_kind,
+    numbers,
+    quoted,
+    unified,
+)
+from privet.engines.scan_sql.forms import FORMS as STANDARD_FORMS
+from privet.engines.scan_sql.moments import shift_range
+from privet.query.functions import LONGEST
+from privet.query.typed import INT64
+
+_ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
+
+TYPES: dict[Kind, str] = {
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "text": "VARCHAR",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+}
+"""The one engine type that holds each kind; everything is read as these."""
+
+_FIRST = 62_135_596_800_000_000
+"""Microseconds from the first day of the calendar to 1970."""
+
+_MONDAY = "DATE '0001-01-01'"
+"""The first day of the calendar is a Monday, so weeks can be counted from it."""
+
+_HEAP = 1_000_000
+
+
+def fit(sql: str) -> str:
+    """Return a whole number of 64 bits, or NULL where it does not fit."""
+    return f"TRY_CAST({sql} AS BIGINT)"
+
+
+def finite(bind: Bind, sql: str) -> str:
+    """Return a double, or NULL where it is not finite."""
+    return bind(sql, lambda x: f"CASE WHEN isfinite({x}) THEN {x} END")
+
+
+def whole(value: int) -> str:
+    """Return a whole number as SQL: BIGINT, or HUGEINT where that is too small."""
+    if INT64[0] <= value <= INT64[1]:
+        return f"'{value}'::BIGINT" if value < 0 else f"{value}::BIGINT"  # -2**63 is no negated constant
+    if -(2**127) < value < 2**127:
+        return f"'{value}'::HUGEINT"
+    raise InvariantError("a constant does not fit into 128 bits")
+
+
+def double(value: Fraction | int | float) -> str:
+    """Return the double that is nearest to a number, as SQL."""
+    try:
+        found = float(value)
+    except OverflowError:
+        raise_alone(Unsupported("a constant is too large for a double"))
+    if found in (float("inf"), float("-inf")):
+        return f"'{found}'::DOUBLE"
+    text = repr(found)
+    text = text if "e" in text else f"{text}e0"
+    return f"({text})" if found < 0 else text
+
+
+# Numbers: whole ones in 64 bits, or NULL; doubles that are finite, or NULL.
+
+
+def _arithmetic(operator: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        kind, (x, y) = unified(name, several)
+        if kind == "integer" and not safe:  # two 64-bit numbers cannot leave 128 bits by one of these operations
+            return fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")
+        return f"({x} {operator} {y})" if safe or kind is None else finite(bind, f"({x} {operator} {y})")
+
+    return method
+
+
+def _divide(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x, y = numbers(several)
+    return f"({x} / {y})" if safe else finite(bind, f"({x} / {y})")
+
+
+def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    kind, (x, y) = unified(name, several)
+    if kind == "number":
+        return f"({x} % {y})" if safe else finite(bind, f"({x} % {y})")
+    wide = f"CAST({x} AS HUGEINT)"  # the least 64-bit number divided by -1 does not fit into 64 bits
+    return bind(y, lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} % {y} END"))
+
+
+def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    return fit(f"(0::HUGEINT - {x})") if several[0].kind == "integer" and not safe else f"(- {x})"
+
+
+def _abs(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    return fit(f"abs(CAST({x} AS HUGEINT))") if several[0].kind == "integer" and not safe else f"abs({x})"
+
+
+def _rounding(form: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        x = several[0].sql
+        return x if several[0].kind == "integer" else fit(form.format(x))
+
+    return method
+
+
+def _round_to(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    digits = several[1].argument.constant
+    power = double(10 ** abs(int(str(digits))))
+    up, down = ("*", "/") if int(str(digits)) >= 0 else ("/", "*")
+    x = as_kind(several[0], "number")
+    return finite(bind, f"(floor({x} {up} {power} + 0.5e0) {down} {power})")
+
+
+def _sign(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"CAST(sign({several[0].sql}) AS BIGINT)"
+
+
+def _sqrt(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = numbers(several)[0]
+    return f"sqrt({x})" if safe else finite(bind, f"sqrt({x})")
+
+
+def _real(form: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return finite(bind, form.format(*numbers(several)))
+
+    return method
+
+
+def _extreme(which: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        _, values = unified(name, several)
+        return f"{which}({', '.join(values)})"  # which leaves NULLs out, and is NULL only if all are
+
+    return method
+
+
+def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    width = several[1].argument.constant
+    if several[0].kind == "number" or isinstance(width, Fraction):
+        size = double(Fraction(str(width)))
+        if float(Fraction(str(width))) == 0.0:
+            raise Unsupported("the width of a bin is too small for a double")
+        steps = f"floor({as_kind(several[0], 'number')} / {size})"
+        if isinstance(width, Fraction):
+            return finite(bind, f"({steps} * {size} + 0e0)")
+        return fit(f"(CAST({fit(steps)} AS HUGEINT) * {whole(int(str(width)))})")
+    size, x = whole(int(str(width))), as_kind(several[0], "integer")
+    low, high = several[0].argument.typed.ends if safe else (None, None)
+    # // cuts towards zero, so negative numbers are first moved up by a multiple of the width
+    least = INT64[0] if low is None else int(low)
+    move = max(0, -(least // int(str(width)))) * int(str(width))
+    top = (INT64[1] if high is None else int(high)) + move
+    if safe and top <= INT64[1] and least + move >= 0:
+        moved = f"({x} + {whole(move)})" if move else x
+        return f"({moved} // {size} * {size} - {whole(move)})" if move else f"({moved} // {size} * {size})"
+    return fit(f"((CAST({x} AS HUGEINT) + {whole(move)}) // {size} * {size} - {whole(move)})")
+
+
+def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    low, high = (Fraction(str(rendered.argument.constant)) for rendered in several[1:3])
+    bins = int(str(several[3].argument.constant))
+    place = f"floor(({as_kind(several[0], 'number')} - {double(low)}) * {double(bins)} / {double(high - low)})"
+    if float(high - low) == 0.0:
+        raise Unsupported("the ends of a histogram are too close for doubles")
+    top = double(bins - 1)
+
+    def body(x: str) -> str:
+        inside = f"WHEN {x} <= {top} THEN CAST({x} AS BIGINT)"
+        return f"CASE WHEN {x} < 0e0 THEN 0 {inside} WHEN {x} > {top} THEN {bins - 1} END"
+
+    return bind(place, lambda x: f"CAST({body(x)} AS BIGINT)")
+
+
+# Texts, and conversions from one kind to another.
+
+
+def _texts(form: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return form.format(*(as_kind(rendered, "text") for rendered in several))
+
+    return method
+
+
+def _substring(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"substring({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
+
+
+def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    """Return texts put together, each and all of them cut: no row may become so large that it exhausts the engine."""
+    return _cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))
+
+
+def _cut(sql: str) -> str:
+    return f"substring({sql}, 1, {LONGEST})"
+
+
+_WHOLE_TEXT = quoted("^ *([+-]?[0-9]+) *$")
+_NUMBER_TEXT = quoted(r"^ *([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *$")
+
+
+def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    match several[0].kind:
+        case "text":
+            return fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")
+        case "boolean":
+            return f"CAST({x} AS BIGINT)"
+        case "number":
+            return fit(f"floor({x} + 0.5e0)")
+    return as_kind(several[0], "integer")
+
+
+def _to_number(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    if several[0].kind == "text":
+        return finite(bind, f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")
+    return as_kind(several[0], "number")
+
+
+def _to_text(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return as_kind(several[0], "text")
+
+
+_TRUTHS = "['false', 'f', '0', 'true', 't', '1']"
+
+
+def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    match several[0].kind:
+        case "text":
+            return f"(list_position({_TRUTHS}, lower({x})) > 3)"
+        case "integer":
+            return f"({x} <> 0)"
+    return as_kind(several[0], "boolean")
+
+
+# Dates and points in time.
+
+_YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_DATE_TEXT = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME_TEXT = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+
+
+def _as_moment(sql: str, kind: Kind | None) -> str:
+    return sql if kind == "timestamp" else f"CAST({sql} AS TIMESTAMP)"
+
+
+def _as_date(sql: str, kind: Kind | None) -> str:
+    return sql if kind == "date" else f"CAST({sql} AS DATE)"
+
+
+def _part(function: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return f"CAST({function}({several[0].sql}) AS BIGINT)"
+
+    return method
+
+
+def _trunc(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    part, moment = several
+    found = f"date_trunc({quoted(str(part.argument.constant))}, {moment.sql})"
+    return f"CAST({found} AS {'DATE' if moment.kind == 'date' else 'TIMESTAMP'})"
+
+
+def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
+    """Return the number of the part that holds a moment, counted from the start of the calendar."""
+    if part in ("day", "week"):
+        days = f"({_as_date(sql, kind)} - {_MONDAY})"
+        return days if part == "day" else f"({days} // 7)"
+    if part in ("second", "minute", "hour"):
+        size = {"second": 1, "minute": 60, "hour": 3600}[part] * 1_000_000
+        since = f"(epoch_us({_as_moment(sql, kind)}) + {_FIRST})"  # from 0001-01-01, so never negative
+        return f"({since} // {size})"
+    if part == "year":
+        return f"year({_as_date(sql, kind)})"
+    months = bind(_as_date(sql, kind), lambda x: f"(year({x}) * 12 + month({x}) - 1)")
+    return months if part == "month" else f"({months} // 3)"
+
+
+def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    part = str(several[0].argument.constant)
+    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in several[1:])
+    return f"CAST({last} - {first} AS BIGINT)"
+
+
+def _shift(part: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        kind, amount = several[0].kind, several[1].argument.constant
+        if isinstance(amount, bool) or not isinstance(amount, int):
+            raise InvariantError("a shift is by a constant whole number")
+        typed = "DATE" if kind == "date" else "TIMESTAMP"
+        found = shift_range(part, amount, kind)
+        if found is None:
+            return f"NULL::{typed}"
+        interval = f"to_{part}s({amount})"
+        moved = f"CAST({{x}} + {interval} AS {typed})"
+        low, high = DUCKDB.constant(found[0]), DUCKDB.constant(found[1])
+        return bind(several[0].sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved.format(x=x)} END")
+
+    return method
+
+
+def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    sql, kind = several[0].sql, several[0].kind
+    if kind == "text":
+        return f"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}$')}) AS DATE)"
+    return _as_date(sql, kind)
+
+
+def _to_timestamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    sql, kind = several[0].sql, several[0].kind
+    if kind == "text":
+        return f"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}(?: {_TIME_TEXT})?$')}) AS TIMESTAMP)"
+    return _as_moment(sql, kind)
+
+
+FORMS: dict[str, Form] = {
+    **STANDARD_FORMS,
+    "add": _arithmetic("+"),
+    "subtract": _arithmetic("-"),
+    "multiply": _arithmetic("*"),
+    "divide": _divide,
+    "modulo": _modulo,
+    "negate": _negate,
+    "abs": _abs,
+    "floor": _rounding("floor({})"),
+    "ceil": _rounding("ceil({})"),
+    "round": _rounding("floor({} + 0.5e0)"),
+    "round_to": _round_to,
+    "sign": _sign,
+    "sqrt": _sqrt,
+    "ln": _real("ln({})"),
+    "exp": _real("exp({})"),
+    "power": _real("pow({}, {})"),
+    "least": _extreme("least"),
+    "greatest": _extreme("greatest"),
+    "bin": _bin,
+    "bucket": _bucket,
+    "lower": _texts("lower({})"),
+    "upper": _texts("upper({})"),
+    "length": _texts("length({})"),
+    "trim": _texts("trim({}, ' ')"),
+    "substring": _substring,
+    "starts_with": _texts("starts_with({}, {})"),
+    "contains": _texts("contains({}, {})"),
+    "concat": _concat,
+    "to_integer": _to_integer,
+    "to_number": _to_number,
+    "to_text": _to_text,
+    "to_boolean": _to_boolean,
+    "year": _part("year"),
+    "quarter": _part("quarter"),
+    "month": _part("month"),
+    "week": _part("week"),
+    "day": _part("day"),
+    "day_of_week": _part("isodow"),
+    "day_of_year": _part("dayofyear"),
+    "hour": _part("hour"),
+    "minute": _part("minute"),
+    "second": _part("second"),
+    "date_trunc": _trunc,
+    "date_diff": _diff,
+    "add_days": _shift("day"),
+    "add_months": _shift("month"),
+    "add_seconds": _shift("second"),
+    "to_date": _to_date,
+    "to_timestamp": _to_timestamp,
+}
+"""Every function that DuckDB has, by its name in the closed list."""
+
+
+class DuckDBDialect(Dialect):
+    """DuckDB 2, inside the process."""
+
+    name = "DuckDB"
+    types = TYPES
+    infinity = "'inf'::DOUBLE"
+    forms = FORMS
+
+    def is_atom(self, sql: str) -> bool:
+        return _ATOM.fullmatch(sql) is not None
+
+    def whole(self, value: int) -> str:
+        return whole(value)
+
+    def double(self, value: Fraction | int | float) -> str:
+        return double(value)
+
+    def null(self, kind: Kind) -> str:
+        return f"NULL::{TYPES[kind]}"
+
+    def cast_whole(self, sql: str) -> str:
+        return fit(sql)
+
+    def narrow(self, sql: str) -> str:
+        return f"CAST({sql} AS BIGINT)"
+
+    def wide(self, sql: str) -> str:
+        return f"CAST({sql} AS HUGEINT)"
+
+    def divide_whole(self, x: str, y: str) -> str:
+        return f"{x} // {y}"
+
+    def block(self, place: str, bits: int) -> str:
+        return f"{place} >> {bits}"
+
+    def root_guess(self, sql: str) -> str:
+        return f"CAST(floor(sqrt(CAST({sql} AS DOUBLE))) AS BIGINT)"
+
+    def least(self, x: str, y: str) -> str:
+        return f"least({x}, {y})"
+
+    def from_truth(self, condition: str) -> str:
+        return f"CAST({condition} AS BIGINT)"
+
+    def is_nan(self, sql: str) -> str:
+        return f"isnan({sql})"
+
+    def sign(self, sql: str) -> str:
+        return f"signbit({sql})"
+
+    def cut(self, sql: str, most: int) -> str:
+        # no text has more characters than bytes, and these are known without looking at it
+        return f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"
+
+    def known_by(self, sql: str, most: int) -> str:
+        mark = f"rpad(sha256({sql}), {most + 1}, '.')"
+        return f"CASE WHEN strlen({sql}) > {most} THEN {mark} ELSE {sql} END"
+
+    def days(self, sql: str) -> str:
+        return f"({sql} - {_MONDAY})"
+
+    def microseconds(self, sql: str) -> str:
+        return f"(epoch_us({sql}) + {whole(_FIRST)})"
+
+    def bound(self, sql: str, name: str, body: str) -> str:
+        return f"list_transform([{sql}], lambda {name}: {body})[1]"
+
+    def record(self, parts: Mapping[str, str]) -> str:
+        return f"struct_pack({', '.join(f'{name} := {value}' for name, value in parts.items())})"
+
+    def keyed_hash(self, columns: Sequence[str], secret: int) -> str:
+        first, second = (f"{(secret >> shift) & (2**64 - 1)}::UBIGINT" for shift in (0, 64))
+        return f"hash(xor(hash({', '.join([*columns, first])}), {second}))"
+
+    def nth_least(self, sql: str, place: int) -> str:
+        # the engine's own keeps a heap, up to a million
+        return f"min({sql}, {place})[{place}]" if place < _HEAP else f"list_sort(list({sql}))[{place}]"
+
+    def collected(self, sql: str) -> str:
+        return f"list({sql})"
+
+    def listed(self, parameter: str, kind: Kind) -> str:
+        return f"unnest(${parameter}::{TYPES[kind]}[])"
+
+    def numbered(self, parameter: str, kind: Kind) -> str:
+        bound = f"${parameter}::{TYPES[kind]}[]"
+        return (
+            f"SELECT v, min(c) AS c FROM (SELECT unnest({bound}) AS v, unnest(range(len({bound})))::INTEGER AS c) "
+            f"GROUP BY v"
+        )
+
+    def semi_join(self, other: str, on: str) -> str:
+        return f" SEMI JOIN {other} {on}"
+
+    def all_but(self, *columns: str) -> str:
+        return f"* EXCLUDE ({', '.join(columns)})"
+
+
+DUCKDB = DuckDBDialect()

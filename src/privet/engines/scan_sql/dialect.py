@@ -1,0 +1,294 @@
+"""What a SQL engine calls things: the one seam between a scan and the text that runs it.
+
+`scan_sql` writes standard SQL and asks a `Dialect` for everything in which engines differ. A dialect states which
+scalar functions it has, in `forms`; a scan that needs another is refused by name, before it is charged.
+"""
+
+from __future__ import annotations
+
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from privet.core.errors import Unsupported, raise_alone
+from privet.core.expression import Value
+from privet.core.schema import ColumnFacts, Kind
+from privet.query.normal import spelled
+from privet.query.typed import INT64, TypedArgument, unify
+
+Bind = Callable[[str, Callable[[str], str]], str]
+"""Gives a piece of SQL a name, so that a text over it can use it twice and it is computed once."""
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A column as it can be read: its SQL, and the declared facts that its values already keep to."""
+
+    sql: str
+    facts: ColumnFacts
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """An expression as SQL, of the engine's type for its kind."""
+
+    sql: str
+    argument: TypedArgument
+    dialect: Dialect = field(repr=False)
+    held: bool = True
+    """Whether a whole number is certain to keep to its facts: it is exact arithmetic of what the engine has clamped.
+
+    What is made whole of doubles, texts or dates is not: arithmetic with it is checked, whatever the facts say.
+    """
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind of the value; None for a bare NULL."""
+        return self.argument.typed.kind
+
+
+Several = Sequence[Rendered]
+Form = Callable[[Bind, str, Several, bool], str]
+"""How a function is written: its name, its arguments, and whether its result cannot overflow.
+
+That is so where facts imply it to which the engine holds all whole arguments; arithmetic of doubles raises nothing.
+"""
+
+
+class Dialect(ABC):
+    """How one engine writes what engines write differently.
+
+    Guarantee: where a docstring says "or NULL", no stored value makes the text raise: what is undefined is NULL.
+    """
+
+    name: str
+    types: Mapping[Kind, str]
+    """The one engine type that holds each kind; everything is read as these."""
+    infinity: str
+    no_column: str = "1 AS nothing"
+    """A SELECT list where no column is needed."""
+    forms: Mapping[str, Form]
+    """The scalar functions that the engine has, and how each is written."""
+
+    def form(self, function: str) -> Form:
+        """Return how a function is written, or refuse it by name."""
+        found = self.forms.get(function)
+        if found is None:
+            raise Unsupported(f"{self.name} has no {spelled(function)}; ask without it, or with another engine")
+        return found
+
+    # --- constants and names ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_atom(self, sql: str) -> bool:
+        """Return whether SQL is a name or a constant: as cheap to write twice as to name."""
+
+    @abstractmethod
+    def whole(self, value: int) -> str:
+        """Return a whole number of up to 128 bits."""
+
+    @abstractmethod
+    def double(self, value: Fraction | int | float) -> str:
+        """Return the double that is nearest to a number."""
+
+    def null(self, kind: Kind) -> str:
+        """Return NULL as a value of a kind."""
+        return self.cast("NULL", kind)
+
+    def constant(self, value: Value) -> str:
+        """Return a constant of the closed list of kinds; a number as the nearest double."""
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int):
+            return self.whole(value) if INT64[0] <= value <= INT64[1] else self.null("integer")
+        if isinstance(value, Fraction):
+            found = value if abs(value) < Fraction(2) ** 1024 else None
+            try:
+                return self.null("number") if found is None else self.double(found)
+            except OverflowError:  # it rounds up to 2**1024
+                return self.null("number")
+        if isinstance(value, datetime.datetime):
+            return self.timestamp(value)
+        return self.date(value) if isinstance(value, datetime.date) else quoted(value)
+
+    def date(self, value: datetime.date) -> str:
+        """Return a day."""
+        return f"DATE '{value.isoformat()}'"
+
+    def timestamp(self, value: datetime.datetime) -> str:
+        """Return a point in time."""
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+
+    # --- numbers ----------------------------------------------------------------------------------------------------
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return a value as a wider kind: a whole number as a number, a date as its midnight."""
+        return f"CAST({sql} AS {self.types[kind]})"
+
+    @abstractmethod
+    def cast_whole(self, sql: str) -> str:
+        """Return a whole number, or a double that is whole, in 64 bits, or NULL where it does not fit."""
+
+    @abstractmethod
+    def narrow(self, sql: str) -> str:
+        """Return a whole number that is proven to fit as one of 64 bits."""
+
+    @abstractmethod
+    def wide(self, sql: str) -> str:
+        """Return a whole number as one of 128 bits, so that arithmetic with it is exact."""
+
+    @abstractmethod
+    def divide_whole(self, x: str, y: str) -> str:
+        """Return the quotient of two whole numbers, cut towards zero; y is above 0."""
+
+    @abstractmethod
+    def block(self, place: str, bits: int) -> str:
+        """Return the number of the block of 2**bits places that holds a place, which is not negative."""
+
+    @abstractmethod
+    def root_guess(self, sql: str) -> str:
+        """Return about the square root of a whole number of 64 bits, as a whole number; off by one at most."""
+
+    @abstractmethod
+    def least(self, x: str, y: str) -> str:
+        """Return the lesser of two numbers, neither of which is NULL."""
+
+    def floor(self, sql: str) -> str:
+        """Return the largest whole double that is not above a finite one."""
+        return f"floor({sql})"
+
+    @abstractmethod
+    def from_truth(self, condition: str) -> str:
+        """Return 1 where a condition is true, and 0 where it is false."""
+
+    @abstractmethod
+    def is_nan(self, sql: str) -> str:
+        """Return the test that a double is no number."""
+
+    def unsigned_zero(self, sql: str) -> str:
+        """Return a double, with 0.0 for -0.0."""
+        return f"({sql} + 0e0)"
+
+    @abstractmethod
+    def sign(self, sql: str) -> str:
+        """Return what tells 0.0 from -0.0."""
+
+    # --- texts and times --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def cut(self, sql: str, most: int) -> str:
+        """Return the first characters of a text, found without looking at the rest of a short one."""
+
+    @abstractmethod
+    def known_by(self, sql: str, most: int) -> str:
+        """Return a text, or for one of more than `most` bytes its fingerprint, which is longer than any such text."""
+
+    @abstractmethod
+    def days(self, sql: str) -> str:
+        """Return how many days lie between the first day of the calendar and a date."""
+
+    @abstractmethod
+    def microseconds(self, sql: str) -> str:
+        """Return how many microseconds lie between the start of the calendar and a point in time."""
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def bound(self, sql: str, name: str, body: str) -> str:
+        """Return a text over a name for a value that is computed once."""
+
+    @abstractmethod
+    def record(self, parts: Mapping[str, str]) -> str:
+        """Return several values as one, which equals another if all parts are equal, NULLs too."""
+
+    @abstractmethod
+    def keyed_hash(self, columns: Sequence[str], secret: int) -> str:
+        """Return a hash of columns under a key of 128 bits, by which rows are chosen: unpredictable without the key."""
+
+    @abstractmethod
+    def nth_least(self, sql: str, place: int) -> str:
+        """Return the aggregate for the n-th smallest value, or NULL where there are fewer."""
+
+    @abstractmethod
+    def collected(self, sql: str) -> str:
+        """Return the aggregate for all values, as a list."""
+
+    @abstractmethod
+    def listed(self, parameter: str, kind: Kind) -> str:
+        """Return the rows of a bound list, as an expression of a SELECT list."""
+
+    @abstractmethod
+    def numbered(self, parameter: str, kind: Kind) -> str:
+        """Return a query for the different values v of a bound list, each with the number c of its first place."""
+
+    def member_of(self, value: str, parameter: str, kind: Kind) -> str:
+        """Return the test that a value is one of a bound list."""
+        return f"{value} IN (SELECT {self.listed(parameter, kind)})"
+
+    def total(self, aggregate: str, condition: str | None) -> str:
+        """Return an aggregate over the rows that meet a condition."""
+        return aggregate if condition is None else f"{aggregate} FILTER (WHERE {condition})"
+
+    def nested(self, query: str) -> str:
+        """Return a query as one stands after FROM or JOIN."""
+        return f"({query})"
+
+    def materialised(self, name: str, query: str, *, kept: bool | None) -> str:
+        """Return a named query, whose rows are kept, or are computed where they are read, or as the engine likes."""
+        return f"{name} AS {'' if kept is None else 'MATERIALIZED ' if kept else 'NOT MATERIALIZED '}({query})"
+
+    @abstractmethod
+    def semi_join(self, other: str, on: str) -> str:
+        """Return the join that keeps each row for which another table has one, once; `on` starts with ON or USING."""
+
+    @abstractmethod
+    def all_but(self, *columns: str) -> str:
+        """Return the list of all columns but some."""
+
+    def order(self, place: str, *, descending: bool, nulls_first: bool) -> str:
+        """Return one term of an order, with the place of NULLs said."""
+        return f"{place} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as an SQL string."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise_alone(Unsupported("a text constant must be valid Unicode, without lone surrogates"))
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a declared name as a quoted SQL identifier."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise_alone(Unsupported("a name must be valid Unicode, without lone surrogates"))
+    return '"' + name.replace('"', '""') + '"'
+
+
+def as_kind(rendered: Rendered, kind: Kind | None) -> str:
+    """Return the SQL of a value as a wider kind: a whole number as a number, a date as its midnight."""
+    if rendered.kind is None:
+        return "NULL" if kind is None else rendered.dialect.null(kind)
+    if rendered.kind == kind or kind is None:
+        return rendered.sql
+    if kind == "number" and isinstance(rendered.argument.constant, int):
+        return rendered.dialect.double(Fraction(rendered.argument.constant))
+    return rendered.dialect.cast(rendered.sql, kind)
+
+
+def unified(name: str, several: Several) -> tuple[Kind | None, list[str]]:
+    """Return the kind that all of several values have in common, and their SQL as that kind."""
+    kind = unify(name, [rendered.argument.typed for rendered in several])
+    return kind, [as_kind(rendered, kind) for rendered in several]
+
+
+def numbers(several: Several) -> list[str]:
+    """Return the SQL of several values as numbers."""
+    return [as_kind(rendered, "number") for rendered in several]
