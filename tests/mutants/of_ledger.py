@@ -605,8 +605,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "execution.executor:Executor.release",
-        f"{SESSIONS} adversarial/test_session_road.py",
+        "adversarial/test_threads.py",
         ("return stored", "pass"),
+    ),
+    *of(
+        "execution.executor:Executor.release",
+        f"{SESSIONS} adversarial/test_session_road.py",
         ("self.stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
