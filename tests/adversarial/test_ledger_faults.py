@@ -71,7 +71,7 @@ def test_a_full_disk_stops_charges_and_answers_and_harms_nothing(path: Path) -> 
                 print("granted")
         print(ledger.find("first", "ana"), len(ledger.history()))
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        print(ledger.store(receipt, (2,)), ledger.charge(STEP, "second", account="ana").entry)
+        print(ledger.store(receipt, (2,))[1], ledger.charge(STEP, "second", account="ana").entry)
         ledger.verify()
         """
     )

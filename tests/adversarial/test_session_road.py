@@ -95,7 +95,7 @@ class WatchedLedger(MemoryLedger):
             raise self.failure
         return super().charge(event, digest, **options)
 
-    def store(self, receipt: Receipt, released: Plain) -> Plain:
+    def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
         self.told.append("store")
         return super().store(receipt, released)
 

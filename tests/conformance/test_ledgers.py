@@ -247,9 +247,10 @@ def test_an_answer_comes_back_exactly_as_it_was_stored(make: Make) -> None:
     receipt = ledger.charge(pure(HALF), "plan", account="ana")
     assert ledger.find("plan", "ana") is None
     stored = ledger.store(receipt, RELEASED)
-    assert repr(stored) == repr(RELEASED)
+    assert repr(stored[1]) == repr(RELEASED)
     found = ledger.find("plan", "ana")
-    assert found == (receipt, RELEASED)
+    assert found == stored == (receipt, RELEASED)
+    assert found[0].head == stored[0].head != receipt.head
     assert repr(found[1]) == repr(RELEASED)
 
 
@@ -267,9 +268,9 @@ def test_the_first_answer_to_a_plan_is_kept(make: Make) -> None:
     first = ledger.charge(pure(THIRD), "plan", account="ana")
     second = ledger.charge(pure(THIRD), "plan", account="ben")
     assert ledger.remaining().amount == 2 * THIRD
-    assert ledger.store(second, (2,)) == (2,)
-    assert ledger.store(first, (1,)) == (2,)
-    assert ledger.store(second, (3,)) == (2,)
+    assert ledger.store(second, (2,)) == (second, (2,))
+    assert ledger.store(first, (1,)) == (first, (2,))
+    assert ledger.store(second, (3,)) == (second, (2,))
     assert ledger.find("plan", "ana") == (first, (2,))
     assert ledger.find("plan", "ben") == (second, (2,))
 
@@ -326,12 +327,23 @@ def test_a_repeat_that_the_own_cap_does_not_admit_is_refused(make: Make) -> None
     assert ledger.find("plan", "ben") is None
 
 
+def test_a_receipt_shows_whether_its_plan_was_answered(make: Make) -> None:
+    ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1)})
+    first = ledger.charge(pure(HALF), "plan", account="ana")
+    again = ledger.charge(pure(HALF), "plan", account="ana")
+    assert (first.answered, again.answered, again) == (False, False, first)
+    assert ledger.store(first, (1,))[0].answered
+    assert ledger.charge(pure(HALF), "plan", account="ana").answered
+    assert ledger.charge(pure(HALF), "plan", account="ben").answered  # shares the charge
+    assert not ledger.charge(pure(HALF), "other", account="ben").answered
+
+
 def test_two_who_ask_the_same_at_once_pay_the_data_set_once(make: Make) -> None:
     ledger = make(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1), "ben": Pure(epsilon=1), "cem": Pure(epsilon=1)})
     first = ledger.charge(pure(HALF), "plan", account="ana")
     second = ledger.charge(pure(HALF), "plan", account="ben")
     assert [entry.shared for entry in ledger.history()] == [None, first.entry]
-    assert ledger.store(second, (2,)) == ledger.store(first, (1,)) == (2,)
+    assert (ledger.store(second, (2,)), ledger.store(first, (1,))) == ((second, (2,)), (first, (2,)))
     third = ledger.charge(pure(HALF), "plan", account="cem")
     assert ledger.find("plan", "cem") == (third, (2,))
     assert ledger.history()[-1].shared == first.entry
@@ -694,7 +706,7 @@ def test_clocks_that_are_apart_stop_spending(make: Make, clock: Clock) -> None:
         ledger.store(receipt, (1,))
     assert ledger.find("plan", "ana") is None
     clock.forward(minutes=2)
-    assert ledger.store(receipt, (1,)) == (1,)
+    assert ledger.store(receipt, (1,)) == (receipt, (1,))
 
 
 # Races

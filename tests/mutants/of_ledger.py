@@ -611,7 +611,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.executor:Executor.release",
         f"{SESSIONS} adversarial/test_session_road.py",
-        ("self.stored(plan) or Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
+        ("Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
         "execution.executor:Executor._read_scans",

@@ -44,6 +44,24 @@ MUTANTS = [
         ("executor.turn(one.digest)", "executor.turn(str(id(held)))"),
     ),
     *of(
+        "execution.executor:Executor.release",
+        THREADS,
+        ("receipt.answered", "False"),
+    ),
+    *of(
+        "execution.executor:Executor.release_batch",
+        THREADS,
+        ("receipt.answered", "False"),
+    ),
+    *of(
+        "ledger.bookkeeping:Bookkeeping.charge",
+        "conformance/test_ledgers.py",
+        (
+            "_receipt(history, history.append(charge, now), digest, account, answered=answer is not None)",
+            "_receipt(history, history.append(charge, now), digest, account, answered=False)",
+        ),
+    ),
+    *of(
         "session:Session.__init__",
         THREADS,
         ("if engine is None: self._closing.callback(reads.close)", "self._closing.callback(reads.close)"),

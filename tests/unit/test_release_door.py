@@ -201,8 +201,8 @@ def test_the_ledger_keeps_the_first_release_of_a_digest() -> None:
     ledger = MemoryLedger(Pure(epsilon=3))
     event = Laplace(sensitivity=1, epsilon=1).event
     first, second = (ledger.charge(event, "same", account=name) for name in ("ann", "bob"))
-    assert ledger.store(first, "one") == "one"
-    assert ledger.store(second, "two") == "one"
+    assert ledger.store(first, "one")[1] == "one"
+    assert ledger.store(second, "two")[1] == "one"
     assert ledger.find("same", "ann") == (first, "one")
     assert [entry.number for entry in ledger.history()] == [first.entry, second.entry]
 

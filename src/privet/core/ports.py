@@ -86,8 +86,8 @@ class Ledger(Protocol):
         is charged to another account's own cap only. `text` and `facts` describe the plan, in words and as plain data.
         """
 
-    def store(self, receipt: Receipt, released: Plain) -> Plain:
-        """Keep what a charge released, before it is shown, and return what the plan's digest now stands for."""
+    def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
+        """Keep what a charge released, before it is shown, and return what `find` returns from then on."""
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""

@@ -47,14 +47,15 @@ class Receipt:
     """The entry of a ledger that paid for a plan: its number, the plan's digest, and who paid.
 
     `head` is the ledger's head after that entry, and after its answer once there is one. Kept outside the ledger, as a
-    certificate does, it shows whether an old copy of the ledger was put back. It is evidence, and no part of what a
-    receipt is.
+    certificate does, it shows whether an old copy of the ledger was put back. `answered` is False where the plan had no
+    answer yet; a ledger that does not know leaves it True. Both are evidence, and no part of what a receipt is.
     """
 
     entry: int
     digest: str
     account: str
     head: str = field(default="", compare=False)
+    answered: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         read_fields(self)

@@ -209,12 +209,11 @@ class Executor:
         self._check_scans(batch.releases)
         now = MadeBatch(batch, batch.digest, batch.releases)
         receipt = self._charge_batch(now, key)
-        stored = self._stored_batch(now)
+        stored = self._stored_batch(now) if receipt.answered else None
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn_batch(batch, receipt), _unreleased())
-        kept = self.ledger.store(receipt, tuple((one.keys, one.sums) for one in released))
-        return self._stored_batch(now) or _kept_all(receipt, kept, now)
+        return _kept_all(*self.ledger.store(receipt, tuple((one.keys, one.sums) for one in released)), now)
 
     def charge(self, plan: Plan, digest: str, key: str | None) -> Receipt:
         """Charge for a plan, under its own digest or that of an earlier edition."""
@@ -232,12 +231,13 @@ class Executor:
         """Charge for a plan, then scan, draw and store; return what is stored."""
         self._check_scans([plan])
         receipt = self.charge(plan, plan.digest, key)
-        stored = self.stored(plan)  # by somebody else who asked the same, or by the try that a key repeats
+        # by another thread, process or account that asked the same
+        stored = self.stored(plan) if receipt.answered else None
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn(plan, receipt), _unreleased())
-        kept = self.ledger.store(receipt, (released.keys, released.sums))
-        return self.stored(plan) or Kept(receipt, _unpacked(kept), plan)
+        receipt, kept = self.ledger.store(receipt, (released.keys, released.sums))
+        return Kept(receipt, _unpacked(kept), plan)
 
     def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
         exacts, found = self._read_exacts(plan, receipt, plan)

@@ -112,11 +112,11 @@ class Bookkeeping(Administration):
             if earlier is None:
                 earlier = paid.get(account)
             if earlier is not None and answer is not None:
-                return _receipt(history, earlier, digest, account)
+                return _receipt(history, earlier, digest, account, answered=True)
             now = history.now()
             state.check_open(account, now)
             if earlier is not None:
-                return _receipt(history, earlier, digest, account)
+                return _receipt(history, earlier, digest, account, answered=False)
             shared = _in_full(history, next(iter(paid.values()))) if paid else None
             if shared is None:
                 check_query(event, state.opened.per_query)
@@ -133,20 +133,23 @@ class Bookkeeping(Administration):
                 text=words,
                 facts_text=told,
             )
-            return _receipt(history, history.append(charge, now), digest, account)
+            return _receipt(history, history.append(charge, now), digest, account, answered=answer is not None)
 
-    def store(self, receipt: Receipt, released: Plain) -> Plain:
-        """Keep what a charge released, before it is shown, and return what the plan's digest now stands for.
+    def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
+        """Keep what a charge released, before it is shown, and return what `find` returns from then on.
 
         The first release of a plan is kept: whoever asks the same again sees the same numbers.
         """
         written = codec.write_plain(released)
         with self._history.writing() as history:
             self._check_receipt(history, receipt)
-            earlier = history.answer_to(receipt.digest)
-            if earlier is None:
-                earlier = history.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
-            return _answer(history, earlier, receipt.digest).released
+            number = history.answer_to(receipt.digest)
+            if number is None:
+                number = history.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
+            found = _found(history, number, receipt.digest, receipt.account)
+            if found is None:
+                raise LedgerError("this receipt is not from this ledger")
+            return found
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
@@ -154,11 +157,7 @@ class Bookkeeping(Administration):
         read_name(account, "account")
         with self._history.reading() as history:
             number = history.answer_to(digest)
-            if number is None:
-                return None
-            answer = _answer(history, number, digest)
-            mine = answer.charge if answer.account == account else _charges(history, digest).get(account)
-            return None if mine is None else (_receipt(history, mine, digest, account, number), answer.released)
+            return None if number is None else _found(history, number, digest, account)
 
     def fail(self, receipt: Receipt) -> None:
         """Record that the engine failed after a charge, which stands; three in a row freeze the account."""
@@ -305,9 +304,18 @@ def _page_of(found: Iterable[Written], limit: int | None, last: int | None, acco
     return iter(tuple(mine)[-last:]) if last is not None else islice(mine, limit)
 
 
-def _receipt(history: History, charge: int, digest: str, account: str, answer: int = 0) -> Receipt:
+def _receipt(
+    history: History, charge: int, digest: str, account: str, *, answer: int = 0, answered: bool = True
+) -> Receipt:
     """Return the receipt of a charge, with the head that shows its entry and its answer's."""
-    return Receipt(charge, digest, account, str(history.head_at(max(charge, answer))))
+    return Receipt(charge, digest, account, str(history.head_at(max(charge, answer))), answered)
+
+
+def _found(history: History, number: int, digest: str, account: str) -> tuple[Receipt, Plain] | None:
+    """Return the answer that an entry holds, with the receipt of the account, where that has paid for it."""
+    answer = _answer(history, number, digest)
+    mine = answer.charge if answer.account == account else _charges(history, digest).get(account)
+    return None if mine is None else (_receipt(history, mine, digest, account, answer=number), answer.released)
 
 
 def _keyed(history: History, key: str, digest: str, account: str, event_data: codec.Json) -> int | None:
