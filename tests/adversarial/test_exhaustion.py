@@ -12,8 +12,8 @@ from privet.core.expression import Call, ColumnRef, Literal
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.query.functions import LONGEST
-from privet.results.evaluation import evaluate_row
+from privet.query.functions import evaluate_row
+from privet.query.typed import LONGEST
 
 pa = pytest.importorskip("pyarrow")
 

@@ -21,9 +21,9 @@ from privet.engines.scan_sql.expressions import Renderer
 from privet.query import normal
 from privet.query.frame import count, table
 from privet.query.frame import sum as total
+from privet.query.functions import evaluate_row
 from privet.query.sql.parse import parse
 from privet.query.terms import col, when
-from privet.results.evaluation import evaluate_row
 
 SCHEMA = Schema(
     unit=Rows(), columns={"x": number(-1000, 1000), "n": integer(-9, 9), "d": date(), "e": number(0, 1, nullable=True)}

@@ -26,9 +26,9 @@ from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.planner.private_bounds import FALSE, threshold_in
+from privet.query.functions import evaluate_row
 from privet.query.sql.parse import parse
 from privet.release import release
-from privet.results.evaluation import evaluate_row
 from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))

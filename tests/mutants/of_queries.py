@@ -14,7 +14,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "results.evaluation:",
+        "query.functions:",
         "adversarial/test_exhaustion.py",
         ('"".join(value[:LONGEST] for value in values)[:LONGEST]', '"".join(value[:LONGEST] for value in values)'),
     ),
@@ -88,7 +88,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "testing.oracle:Memory.check",
         "unit/engines/test_check.py",
-        ("write_scan(scan, self._tables, {name: name for name in self._tables}, 0, DUCKDB)", "pass"),
+        ("write_scan(scan, self._tables, {name: name for name in self._tables}, 0, _UNREAD)", "pass"),
     ),
     *of(
         "execution.executor:Executor.release",

@@ -202,7 +202,7 @@ MUTANTS: list[Mutant] = [
         "query.fanout:_own",
         "unit/query/test_several_tables.py",
         ("LONGEST * (1 + again)", "LONGEST"),
-        ('_READS if call.function.startswith("to_") else 1', "0"),
+        ("LONGEST * reads", "0"),
     ),
     *of(
         "query.shape:equal_sides",

@@ -16,8 +16,8 @@ from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
 from privet.engines.scan_sql.dialect import RowSource
-from privet.engines.scan_sql.expressions import SEES_NULL, Renderer
-from privet.query.functions import mentions, typed
+from privet.engines.scan_sql.expressions import Renderer
+from privet.query.functions import FUNCTIONS, mentions, typed
 
 _LONGEST = 200_000
 """Characters: a condition that would be longer is taken to hold."""
@@ -118,7 +118,7 @@ class _Conditions:
                     for (true, false, null), value in zip(tests, values[:-1], strict=True)
                 ]
                 return self._first([*taken, ("true", "false", values[-1])], null=False)
-        if one.function in SEES_NULL:
+        if FUNCTIONS[one.function].sees_null:
             return _ANY
         # whatever the others hold, the function of a NULL is NULL
         known = [part for part in one.arguments if not isinstance(part, Literal) and self._known(part)]

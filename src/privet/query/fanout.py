@@ -17,9 +17,9 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .functions import FUNCTIONS, LONGEST, typed
+from .functions import FUNCTIONS, typed
 from .shape import equal_sides, is_public, on_key, one_to_meet, schema_of
-from .typed import Typed, TypedArgument
+from .typed import LONGEST, Typed, TypedArgument
 
 # How much work a question is for each row, from its text and from declared facts: an upper estimate, never measured.
 #
@@ -33,17 +33,6 @@ _WIDE = LONGEST // 10
 """Steps for a row to carry one text through a join."""
 
 _CALL, _ARGUMENT = 20, 10
-
-_READS = 5
-"""How many times a conversion reads a text."""
-
-_COMPARES = frozenset(
-    (
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "in"),
-        *("is_null", "case", "coalesce", "nullif", "and", "or", "not"),
-    )
-)
-"""What looks at no more than the first difference of two texts, or at neither."""
 
 
 def effort(relation: Relation, tables: Mapping[str, Schema], expressions: Iterable[Expression | None] = ()) -> int:
@@ -69,14 +58,15 @@ def _walked(expression: Expression, columns: Mapping[str, Facts]) -> tuple[Typed
 
 def _own(call: Call, arguments: Sequence[TypedArgument]) -> int:
     plain = _CALL + _ARGUMENT * len(arguments)
-    if call.function in _COMPARES or all(one.typed.kind != "text" for one in arguments):
+    reads = FUNCTIONS[call.function].reads
+    if not reads or all(one.typed.kind != "text" for one in arguments):
         return plain
     if call.function == "like":
         pattern = arguments[1].constant
         # a piece between two % that has a _ is tried at every place, sign by sign
         again = len(pattern) if isinstance(pattern, str) and "_" in pattern else 0
         return plain + LONGEST * (1 + again)
-    return plain + LONGEST * (_READS if call.function.startswith("to_") else 1)
+    return plain + LONGEST * reads
 
 
 def _of_tree(relation: Relation, tables: Mapping[str, Schema]) -> int:

@@ -7,26 +7,25 @@ read, a date outside the years 1 to 9999. A stored NaN is NULL. What is not in t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from privet.core.errors import InvariantError, UnknownName, Unsupported, WrongKind
+from privet.core.errors import BadParameter, InvariantError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
-from . import intervals, rules
-from . import rules as rules_dates
+from . import dates, intervals, rules
+from . import evaluation as python
+from .evaluation import Evaluate
 from .normal import spelled
 from .rules import Rule
 from .several import GROUPING
-from .typed import Typed, TypedArgument, of_column, of_literal, truth
+from .typed import INT64, LONGEST, Typed, TypedArgument, of_column, of_literal, truth, unify
 
 MANY = 10**9
-
-LONGEST = 2000
-"""A text is its first 2,000 characters, where it is read and wherever texts are put together: no row may be so large
-that a function of it, or a copy of it, exhausts an engine."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,35 @@ class Function:
     rule: Rule
     least: int
     most: int
+    value: Evaluate
+    """Its value in Python, for the oracle and for rows that are released."""
+    nodes: tuple[str, ...] = ()
+    """The parser's names for it where its arguments stand in order: operators, and functions by other names."""
+    sql: tuple[str, ...] = ()
+    """The names by which SQL calls it, in capitals, where that needs no translation of its own."""
+    sees_null: bool = False
+    """Whether it can give something for a NULL; all others give NULL."""
+    exact: bool = False
+    """Whether engines compute it exactly in whole numbers, so that a result keeps to its facts if arguments do."""
+    one_kind: bool = False
+    """Whether its arguments are first made one kind."""
+    reads: int = 1
+    """How many times it reads a text, at most; 0 where it looks at no more than the first difference of two."""
 
 
-def _f(name: str, takes: str, gives: str, meaning: str, rule: Rule, least: int, most: int | None = None) -> Function:
-    return Function(name, takes, gives, meaning, rule, least, least if most is None else most)
+def _f(
+    name: str,
+    takes: str,
+    gives: str,
+    meaning: str,
+    rule: Rule,
+    least: int,
+    most: int | None = None,
+    *,
+    value: Evaluate,
+    **facts: Any,
+) -> Function:
+    return Function(name, takes, gives, meaning, rule, least, least if most is None else most, value, **facts)
 
 
 _TEXT = rules.texts(rules.text)
@@ -55,19 +79,116 @@ _TWO = "two of integer or number"
 _PAIR = "two of one kind"
 _MOMENT = "date or timestamp"
 
-FUNCTIONS: Mapping[str, Function] = {
+_TABLE: dict[str, Function] = {
     function.name: function
     for function in (
-        _f("add", _TWO, _SAME, "x + y", rules.arithmetic(intervals.add), 2),
-        _f("subtract", _TWO, _SAME, "x - y", rules.arithmetic(rules.subtract), 2),
-        _f("multiply", _TWO, _SAME, "x * y", rules.arithmetic(intervals.multiply), 2),
-        _f("divide", _TWO, "number", "x / y in doubles; NULL where y is 0", rules.quotient, 2),
-        _f("modulo", _TWO, _SAME, "x - y * trunc(x / y): the sign of x; NULL where y is 0", rules.remainder, 2),
-        _f("negate", _ANY_NUMBER, "the same", "-x", rules.monotone(intervals.negate), 1),
-        _f("abs", _ANY_NUMBER, "the same", "|x|", rules.monotone(intervals.absolute), 1),
-        _f("floor", _ANY_NUMBER, "integer", "the largest whole number that is not above x", rules.FLOOR, 1),
-        _f("ceil", _ANY_NUMBER, "integer", "the least whole number that is not below x", rules.CEIL, 1),
-        _f("round", _ANY_NUMBER, "integer", "floor(x + 0.5)", rules.round_half_up, 1),
+        _f(
+            "add",
+            _TWO,
+            _SAME,
+            "x + y",
+            rules.arithmetic(intervals.add),
+            2,
+            value=python.arithmetic(lambda x, y: x + y),
+            exact=True,
+            one_kind=True,
+        ),
+        _f(
+            "subtract",
+            _TWO,
+            _SAME,
+            "x - y",
+            rules.arithmetic(rules.subtract),
+            2,
+            value=python.arithmetic(lambda x, y: x - y),
+            exact=True,
+            one_kind=True,
+        ),
+        _f(
+            "multiply",
+            _TWO,
+            _SAME,
+            "x * y",
+            rules.arithmetic(intervals.multiply),
+            2,
+            value=python.arithmetic(lambda x, y: x * y),
+            nodes=("mul",),
+            exact=True,
+            one_kind=True,
+        ),
+        _f(
+            "divide",
+            _TWO,
+            "number",
+            "x / y in doubles; NULL where y is 0",
+            rules.quotient,
+            2,
+            value=lambda values, kinds: python.finite(lambda: float(values[0]) / float(values[1])),
+            nodes=("div",),
+        ),
+        _f(
+            "modulo",
+            _TWO,
+            _SAME,
+            "x - y * trunc(x / y): the sign of x; NULL where y is 0",
+            rules.remainder,
+            2,
+            value=python.modulo,
+            nodes=("mod",),
+            exact=True,
+            one_kind=True,
+        ),
+        _f(
+            "negate",
+            _ANY_NUMBER,
+            "the same",
+            "-x",
+            rules.monotone(intervals.negate),
+            1,
+            value=lambda values, kinds: python.fit(-values[0]) if kinds[0] == "integer" else -values[0],
+            nodes=("neg",),
+            exact=True,
+        ),
+        _f(
+            "abs",
+            _ANY_NUMBER,
+            "the same",
+            "|x|",
+            rules.monotone(intervals.absolute),
+            1,
+            value=lambda values, kinds: python.fit(abs(values[0])) if kinds[0] == "integer" else abs(values[0]),
+            nodes=("abs",),
+            exact=True,
+        ),
+        _f(
+            "floor",
+            _ANY_NUMBER,
+            "integer",
+            "the largest whole number that is not above x",
+            rules.FLOOR,
+            1,
+            value=python.rounding(python.floor),
+            nodes=("floor",),
+        ),
+        _f(
+            "ceil",
+            _ANY_NUMBER,
+            "integer",
+            "the least whole number that is not below x",
+            rules.CEIL,
+            1,
+            value=python.rounding(lambda x: python.fit(math.ceil(x)) if math.isfinite(x) else None),
+            nodes=("ceil",),
+        ),
+        _f(
+            "round",
+            _ANY_NUMBER,
+            "integer",
+            "floor(x + 0.5)",
+            rules.round_half_up,
+            1,
+            value=python.rounding(lambda x: python.floor(x + 0.5)),
+        ),
         _f(
             "round_to",
             "integer or number, constant digits from -15 to 15",
@@ -75,8 +196,18 @@ FUNCTIONS: Mapping[str, Function] = {
             "floor(x * 10^d + 0.5) / 10^d in doubles (for d < 0: floor(x / 10^-d + 0.5) * 10^-d)",
             rules.round_to,
             2,
+            value=python.round_to,
         ),
-        _f("sign", _ANY_NUMBER, "integer", "-1, 0 or 1", rules.SIGN, 1),
+        _f(
+            "sign",
+            _ANY_NUMBER,
+            "integer",
+            "-1, 0 or 1",
+            rules.SIGN,
+            1,
+            value=lambda values, kinds: (values[0] > 0) - (values[0] < 0),
+            nodes=("sign",),
+        ),
         _f(
             "sqrt",
             _ANY_NUMBER,
@@ -84,6 +215,8 @@ FUNCTIONS: Mapping[str, Function] = {
             "NULL where x < 0",
             rules.partial(intervals.root, lambda low: low >= 0),
             1,
+            value=lambda values, kinds: python.finite(lambda: math.sqrt(values[0])),
+            nodes=("sqrt",),
         ),
         _f(
             "ln",
@@ -92,6 +225,8 @@ FUNCTIONS: Mapping[str, Function] = {
             "the natural logarithm; NULL where x <= 0",
             rules.partial(intervals.logarithm, lambda low: low > 0),
             1,
+            value=lambda values, kinds: python.finite(lambda: math.log(float(values[0]))),
+            nodes=("ln",),
         ),
         _f(
             "exp",
@@ -100,8 +235,19 @@ FUNCTIONS: Mapping[str, Function] = {
             "e to the x; NULL where it is not finite",
             rules.monotone(intervals.exponential, to_whole=False),
             1,
+            value=lambda values, kinds: python.finite(lambda: math.exp(values[0])),
+            nodes=("exp",),
         ),
-        _f("power", _TWO, "number", "x to the y in doubles; NULL where undefined or not finite", rules.power, 2),
+        _f(
+            "power",
+            _TWO,
+            "number",
+            "x to the y in doubles; NULL where undefined or not finite",
+            rules.power,
+            2,
+            value=lambda values, kinds: python.finite(lambda: math.pow(values[0], values[1])),
+            nodes=("pow",),
+        ),
         _f(
             "least",
             "numbers, or dates and timestamps",
@@ -110,6 +256,10 @@ FUNCTIONS: Mapping[str, Function] = {
             rules.extreme,
             2,
             MANY,
+            value=lambda values, kinds: min((one for one in values if one is not None), default=None),
+            sees_null=True,
+            exact=True,
+            one_kind=True,
         ),
         _f(
             "greatest",
@@ -119,18 +269,141 @@ FUNCTIONS: Mapping[str, Function] = {
             rules.extreme,
             2,
             MANY,
+            value=lambda values, kinds: max((one for one in values if one is not None), default=None),
+            sees_null=True,
+            exact=True,
+            one_kind=True,
         ),
-        _f("equal", _PAIR, "boolean", "x = y", rules.comparison, 2),
-        _f("not_equal", _PAIR, "boolean", "x <> y", rules.comparison, 2),
-        _f("less", _PAIR, "boolean", "x < y; texts by code point", rules.comparison, 2),
-        _f("less_equal", _PAIR, "boolean", "x <= y", rules.comparison, 2),
-        _f("greater", _PAIR, "boolean", "x > y", rules.comparison, 2),
-        _f("greater_equal", _PAIR, "boolean", "x >= y", rules.comparison, 2),
-        _f("is_null", "anything", "boolean", "whether x is NULL; itself never NULL", rules.is_null, 1),
-        _f("not", "boolean", "boolean", "three-valued", rules.connective, 1),
-        _f("and", "booleans", "boolean", "three-valued: false if any is false", rules.connective, 2, MANY),
-        _f("or", "booleans", "boolean", "three-valued: true if any is true", rules.connective, 2, MANY),
-        _f("in", "a value, constants of its kind", "boolean", "whether x is one of them", rules.membership, 2, MANY),
+        _f(
+            "equal",
+            _PAIR,
+            "boolean",
+            "x = y",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] == values[1],
+            nodes=("eq",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "not_equal",
+            _PAIR,
+            "boolean",
+            "x <> y",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] != values[1],
+            nodes=("neq",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "less",
+            _PAIR,
+            "boolean",
+            "x < y; texts by code point",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] < values[1],
+            nodes=("lt",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "less_equal",
+            _PAIR,
+            "boolean",
+            "x <= y",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] <= values[1],
+            nodes=("lte",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "greater",
+            _PAIR,
+            "boolean",
+            "x > y",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] > values[1],
+            nodes=("gt",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "greater_equal",
+            _PAIR,
+            "boolean",
+            "x >= y",
+            rules.comparison,
+            2,
+            value=lambda values, kinds: values[0] >= values[1],
+            nodes=("gte",),
+            one_kind=True,
+            reads=0,
+        ),
+        _f(
+            "is_null",
+            "anything",
+            "boolean",
+            "whether x is NULL; itself never NULL",
+            rules.is_null,
+            1,
+            value=lambda values, kinds: values[0] is None,
+            sees_null=True,
+            reads=0,
+        ),
+        _f(
+            "not",
+            "boolean",
+            "boolean",
+            "three-valued",
+            rules.connective,
+            1,
+            value=lambda values, kinds: None if values[0] is None else not values[0],
+            nodes=("not",),
+            reads=0,
+        ),
+        _f(
+            "and",
+            "booleans",
+            "boolean",
+            "three-valued: false if any is false",
+            rules.connective,
+            2,
+            MANY,
+            value=python.all_,
+            sees_null=True,
+            reads=0,
+        ),
+        _f(
+            "or",
+            "booleans",
+            "boolean",
+            "three-valued: true if any is true",
+            rules.connective,
+            2,
+            MANY,
+            value=python.any_,
+            sees_null=True,
+            reads=0,
+        ),
+        _f(
+            "in",
+            "a value, constants of its kind",
+            "boolean",
+            "whether x is one of them",
+            rules.membership,
+            2,
+            MANY,
+            value=lambda values, kinds: values[0] in values[1:],
+            one_kind=True,
+            reads=0,
+        ),
         _f(
             "like",
             "text, constant pattern, optional constant escape character",
@@ -139,11 +412,30 @@ FUNCTIONS: Mapping[str, Function] = {
             rules.like,
             2,
             3,
+            value=python.like,
         ),
-        _f("lower", "text", "text", "in lower case", _TEXT, 1),
-        _f("upper", "text", "text", "in upper case", _TEXT, 1),
-        _f("length", "text", "integer", "the number of characters (code points)", _LENGTH, 1),
-        _f("trim", "text", "text", "without spaces at both ends", _TEXT, 1),
+        _f("lower", "text", "text", "in lower case", _TEXT, 1, value=python.simple_case(str.lower), nodes=("lower",)),
+        _f("upper", "text", "text", "in upper case", _TEXT, 1, value=python.simple_case(str.upper), nodes=("upper",)),
+        _f(
+            "length",
+            "text",
+            "integer",
+            "the number of characters (code points)",
+            _LENGTH,
+            1,
+            value=lambda values, kinds: len(values[0]),
+            nodes=("length",),
+        ),
+        _f(
+            "trim",
+            "text",
+            "text",
+            "without spaces at both ends",
+            _TEXT,
+            1,
+            value=lambda values, kinds: values[0].strip(" "),
+            nodes=("trim",),
+        ),
         _f(
             "substring",
             "text, constant start from 1, constant length",
@@ -151,9 +443,28 @@ FUNCTIONS: Mapping[str, Function] = {
             "so many characters (code points) from a place; fewer or none where the text ends",
             rules.substring,
             3,
+            value=lambda values, kinds: values[0][values[1] - 1 : values[1] - 1 + values[2]],
         ),
-        _f("starts_with", "two texts", "boolean", "whether x starts with y", _TRUTH_OF_TEXTS, 2),
-        _f("contains", "two texts", "boolean", "whether x contains y", _TRUTH_OF_TEXTS, 2),
+        _f(
+            "starts_with",
+            "two texts",
+            "boolean",
+            "whether x starts with y",
+            _TRUTH_OF_TEXTS,
+            2,
+            value=lambda values, kinds: values[0].startswith(values[1]),
+            nodes=("startswith",),
+        ),
+        _f(
+            "contains",
+            "two texts",
+            "boolean",
+            "whether x contains y",
+            _TRUTH_OF_TEXTS,
+            2,
+            value=lambda values, kinds: values[1] in values[0],
+            nodes=("contains",),
+        ),
         _f(
             "concat",
             "texts",
@@ -162,6 +473,8 @@ FUNCTIONS: Mapping[str, Function] = {
             _TEXT,
             2,
             MANY,
+            value=lambda values, kinds: "".join(value[:LONGEST] for value in values)[:LONGEST],
+            nodes=("dpipe",),
         ),
         _f(
             "case",
@@ -171,106 +484,247 @@ FUNCTIONS: Mapping[str, Function] = {
             rules.case,
             3,
             MANY,
+            value=python.case,
+            sees_null=True,
+            exact=True,
+            reads=0,
         ),
-        _f("coalesce", "values of one kind", "the common kind", "the first that is not NULL", rules.coalesce, 2, MANY),
-        _f("nullif", _PAIR, "the kind of x", "NULL where x = y, else x", rules.nullif, 2),
+        _f(
+            "coalesce",
+            "values of one kind",
+            "the common kind",
+            "the first that is not NULL",
+            rules.coalesce,
+            2,
+            MANY,
+            value=python.coalesce,
+            sees_null=True,
+            exact=True,
+            reads=0,
+        ),
+        _f(
+            "nullif",
+            _PAIR,
+            "the kind of x",
+            "NULL where x = y, else x",
+            rules.nullif,
+            2,
+            value=python.nullif,
+            nodes=("nullif",),
+            sees_null=True,
+            exact=True,
+            reads=0,
+        ),
         _f(
             "to_integer",
             "integer, number, boolean or text",
             "integer",
             "numbers: floor(x + 0.5); texts: an optional sign and digits, spaces around them, else NULL",
-            rules_dates.cast("integer", "integer", "number", "boolean", "text"),
+            rules.cast("integer", "integer", "number", "boolean", "text"),
             1,
+            value=python.to_integer,
+            reads=5,
         ),
         _f(
             "to_number",
             "integer, number or text",
             "number",
             "texts: a decimal with optional exponent, spaces around it; else, and if not finite, NULL",
-            rules_dates.cast("number", "integer", "number", "text"),
+            rules.cast("number", "integer", "number", "text"),
             1,
+            value=python.to_number,
+            reads=5,
         ),
         _f(
             "to_text",
             "integer, boolean, date or text",
             "text",
             "digits, true or false, YYYY-MM-DD",
-            rules_dates.cast("text", "integer", "boolean", "date", "text"),
+            rules.cast("text", "integer", "boolean", "date", "text"),
             1,
+            value=python.to_text,
+            reads=5,
         ),
         _f(
             "to_date",
             "date, timestamp or text",
             "date",
             "timestamps: their day; texts: YYYY-MM-DD, else NULL",
-            rules_dates.cast("date", "date", "timestamp", "text"),
+            rules.cast("date", "date", "timestamp", "text"),
             1,
+            value=python.to_date,
+            reads=5,
         ),
         _f(
             "to_timestamp",
             "date, timestamp or text",
             "timestamp",
             "dates: midnight; texts: YYYY-MM-DD HH:MM:SS with optional fraction, or YYYY-MM-DD; else NULL",
-            rules_dates.cast("timestamp", "date", "timestamp", "text"),
+            rules.cast("timestamp", "date", "timestamp", "text"),
             1,
+            value=python.to_timestamp,
+            reads=5,
         ),
         _f(
             "to_boolean",
             "boolean, integer or text",
             "boolean",
             "integers: whether it is not 0; texts, in any case: true, t, 1 and false, f, 0, else NULL",
-            rules_dates.cast("boolean", "boolean", "integer", "text"),
+            rules.cast("boolean", "boolean", "integer", "text"),
             1,
+            value=python.to_boolean,
+            reads=5,
         ),
-        _f("year", _MOMENT, "integer", "the year", rules_dates.year, 1),
-        _f("quarter", _MOMENT, "integer", "1 to 4", rules_dates.part(1, 4), 1),
-        _f("month", _MOMENT, "integer", "1 to 12", rules_dates.part(1, 12), 1),
-        _f("week", _MOMENT, "integer", "the ISO week, 1 to 53", rules_dates.part(1, 53), 1),
-        _f("day", _MOMENT, "integer", "the day of the month, 1 to 31", rules_dates.part(1, 31), 1),
-        _f("day_of_week", _MOMENT, "integer", "1 for Monday to 7 for Sunday", rules_dates.part(1, 7), 1),
-        _f("day_of_year", _MOMENT, "integer", "1 to 366", rules_dates.part(1, 366), 1),
-        _f("hour", "timestamp", "integer", "0 to 23", rules_dates.part(0, 23, "timestamp"), 1),
-        _f("minute", "timestamp", "integer", "0 to 59", rules_dates.part(0, 59, "timestamp"), 1),
-        _f("second", "timestamp", "integer", "0 to 59, without the fraction", rules_dates.part(0, 59, "timestamp"), 1),
+        _f(
+            "year",
+            _MOMENT,
+            "integer",
+            "the year",
+            rules.year,
+            1,
+            value=lambda values, kinds: values[0].year,
+            nodes=("year",),
+        ),
+        _f(
+            "quarter",
+            _MOMENT,
+            "integer",
+            "1 to 4",
+            rules.part(1, 4),
+            1,
+            value=lambda values, kinds: (values[0].month + 2) // 3,
+            nodes=("quarter",),
+        ),
+        _f(
+            "month",
+            _MOMENT,
+            "integer",
+            "1 to 12",
+            rules.part(1, 12),
+            1,
+            value=lambda values, kinds: values[0].month,
+            nodes=("month",),
+        ),
+        _f(
+            "week",
+            _MOMENT,
+            "integer",
+            "the ISO week, 1 to 53",
+            rules.part(1, 53),
+            1,
+            value=lambda values, kinds: values[0].isocalendar()[1],
+            nodes=(
+                "week",
+                "weekofyear",
+            ),
+        ),
+        _f(
+            "day",
+            _MOMENT,
+            "integer",
+            "the day of the month, 1 to 31",
+            rules.part(1, 31),
+            1,
+            value=lambda values, kinds: values[0].day,
+            nodes=(
+                "day",
+                "dayofmonth",
+            ),
+        ),
+        _f(
+            "day_of_week",
+            _MOMENT,
+            "integer",
+            "1 for Monday to 7 for Sunday",
+            rules.part(1, 7),
+            1,
+            value=lambda values, kinds: values[0].isoweekday(),
+            nodes=("dayofweekiso",),
+        ),
+        _f(
+            "day_of_year",
+            _MOMENT,
+            "integer",
+            "1 to 366",
+            rules.part(1, 366),
+            1,
+            value=lambda values, kinds: values[0].timetuple().tm_yday,
+            nodes=("dayofyear",),
+        ),
+        _f(
+            "hour",
+            "timestamp",
+            "integer",
+            "0 to 23",
+            rules.part(0, 23, "timestamp"),
+            1,
+            value=lambda values, kinds: values[0].hour,
+            nodes=("hour",),
+        ),
+        _f(
+            "minute",
+            "timestamp",
+            "integer",
+            "0 to 59",
+            rules.part(0, 59, "timestamp"),
+            1,
+            value=lambda values, kinds: values[0].minute,
+            nodes=("minute",),
+        ),
+        _f(
+            "second",
+            "timestamp",
+            "integer",
+            "0 to 59, without the fraction",
+            rules.part(0, 59, "timestamp"),
+            1,
+            value=lambda values, kinds: values[0].second,
+            nodes=("second",),
+        ),
         _f(
             "date_trunc",
             "constant part, date or timestamp",
             "the kind of x",
             "the start of the day, week (Monday), month, quarter or year (timestamps: also second, minute, hour)",
-            rules_dates.date_trunc,
+            rules.date_trunc,
             2,
+            value=lambda values, kinds: dates.truncate(values[1], values[0]),
         ),
         _f(
             "date_diff",
             "constant part, two of date or timestamp",
             "integer",
             "how many starts of that part lie after x and not after y; negative if y comes first",
-            rules_dates.date_diff,
+            rules.date_diff,
             3,
+            value=lambda values, kinds: dates.difference(values[0], values[1], values[2]),
         ),
         _f(
             "add_days",
             "date or timestamp, constant integer",
             "the kind of x",
             "so many days later",
-            rules_dates.shift("day", "date", "timestamp"),
+            rules.shift("day", "date", "timestamp"),
             2,
+            value=python.shift("day"),
         ),
         _f(
             "add_months",
             "date or timestamp, constant integer",
             "the kind of x",
             "so many months later; a day that the month does not have becomes its last",
-            rules_dates.shift("month", "date", "timestamp"),
+            rules.shift("month", "date", "timestamp"),
             2,
+            value=python.shift("month"),
         ),
         _f(
             "add_seconds",
             "timestamp, constant integer",
             "timestamp",
             "so many seconds later",
-            rules_dates.shift("second", "timestamp"),
+            rules.shift("second", "timestamp"),
             2,
+            value=python.shift("second"),
         ),
         _f(
             "bin",
@@ -279,6 +733,7 @@ FUNCTIONS: Mapping[str, Function] = {
             "floor(x / width) * width: the low end of the bin that holds x",
             rules.bin_of,
             2,
+            value=python.bin,
         ),
         _f(
             "bucket",
@@ -288,9 +743,30 @@ FUNCTIONS: Mapping[str, Function] = {
             "floor((x - low) * bins / (high - low)), clamped",
             rules.bucket,
             4,
+            value=python.bucket,
         ),
     )
 }
+
+
+FUNCTIONS: Mapping[str, Function] = _TABLE
+
+
+def in_sql(name: str) -> Function | None:
+    """Return the function that SQL calls by a name, of those that need no translation of their own."""
+    return next((function for function in FUNCTIONS.values() if name in function.sql), None)
+
+
+def register(function: Function) -> None:
+    """Add a function from outside to the closed list.
+
+    A dialect has it once its `forms` say how it is written. SQL calls it by the names in `sql`, and Python as
+    `privet.query.terms.function_of`. Its rule must be true of what every engine computes: whoever adds a function
+    vouches for that, for what a rule bounds is what noise is scaled to.
+    """
+    if function.name in _TABLE or not function.name.isidentifier() or function.name != function.name.lower():
+        raise BadParameter("function", function.name, "a new name in lower case")
+    _TABLE[function.name] = function
 
 
 def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
@@ -316,6 +792,41 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
         raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
     arguments = [TypedArgument(argument, typed(argument, columns)) for argument in expression.arguments]
     return function.rule(function.name, arguments)
+
+
+def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
+    """Return the value of an expression for one row whose values already keep to the declared facts."""
+    if isinstance(expression, Literal):
+        return literal(expression.value)
+    if isinstance(expression, ColumnRef):
+        return row[expression.name]
+    if not isinstance(expression, Call):
+        raise InvariantError("an expression is a column, a literal or a call")
+    values = [evaluate_row(argument, row, columns) for argument in expression.arguments]
+    facts = [typed(argument, columns) for argument in expression.arguments]
+    kinds = [fact.kind for fact in facts]
+    function = FUNCTIONS[expression.function]
+    if not function.sees_null and any(value is None for value in values):
+        return None
+    if function.name in ("case", "coalesce"):
+        kind = unify(function.name, [*facts[1::2], facts[-1]] if function.name == "case" else facts)
+        return python.as_kind(kind, function.value(values, kinds))
+    if function.one_kind:
+        kind = unify(function.name, facts)
+        values, kinds = [python.as_kind(kind, value) for value in values], [kind] * len(values)
+    return function.value(values, kinds)
+
+
+def literal(value: Any) -> Any:
+    """Return a constant as a value: exact decimals become the nearest double."""
+    if isinstance(value, Fraction):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    if isinstance(value, int) and not isinstance(value, bool) and not INT64[0] <= value <= INT64[1]:
+        raise Unsupported("a whole number must fit into 64 bits; write a decimal, such as 1e30")
+    return value
 
 
 def longest(column: Facts) -> int:

@@ -17,10 +17,10 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
-from .functions import LONGEST, mentions, typed
+from .functions import mentions, typed
 from .normal import MIRROR, call, text
 from .rows import MARK, PrivateRows, has_aggregate
-from .typed import Typed
+from .typed import LONGEST, Typed
 
 MOST_PARTS = 10_000
 """So many parts an expression may have: a column that is used twice at each of many levels would have 2**levels."""

@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import NoReturn, Union
 
 from privet.aggregates import entry_of
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.given import choice, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
 
+from .functions import FUNCTIONS
 from .normal import call, text
 from .rows import aggregate as marked_aggregate
 from .rows import aggregate_of_two
@@ -263,6 +264,13 @@ def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant 
     first = (condition.expression, constant(value, "value"))
     rest = (constant(one, "more") for one in more)
     return Term(call("case", *first, *rest, constant(otherwise, "otherwise")))
+
+
+def function_of(name: str, *arguments: Constant) -> Term:
+    """Return a function of the closed list by its name, over columns and constants, such as one added from outside."""
+    if name not in FUNCTIONS:
+        raise UnknownName("function", name, FUNCTIONS)
+    return Term(call(name, *(constant(argument, "arguments") for argument in arguments)))
 
 
 def read(of: str | Term, parameter: str = "of") -> Expression:

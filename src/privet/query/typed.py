@@ -23,6 +23,11 @@ from .normal import spelled
 
 End = Fraction | datetime.date | datetime.datetime | None
 INT64 = (-(2**63), 2**63 - 1)
+
+LONGEST = 2000
+"""A text is its first 2,000 characters, where it is read and wherever texts are put together: no row may be so large
+that a function of it, or a copy of it, exhausts an engine."""
+
 LARGEST = Fraction(2) ** 1023
 """Numbers are doubles: a result that may lie beyond this may be NULL."""
 

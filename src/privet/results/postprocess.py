@@ -14,11 +14,9 @@ from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
 from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
-from privet.query.functions import typed
+from privet.query.functions import evaluate_row, typed
 from privet.query.nodes import Step
 from privet.query.typed import INT64
-
-from .evaluation import evaluate_row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,12 +21,13 @@ from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Unio
 from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sum, Truncate
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
-from privet.engines.dialects.duckdb import DUCKDB
+from privet.engines.dialects.duckdb import DuckDBDialect
 from privet.engines.grid import doubles
+from privet.engines.scan_sql.dialect import Form
 from privet.engines.scan_sql.write import write_scan
-from privet.query.functions import longest, typed
+from privet.query.evaluation import as_kind
+from privet.query.functions import evaluate_row, longest, typed
 from privet.query.shape import equal_sides, schema_of
-from privet.results.evaluation import as_kind, evaluate_row
 
 __all__ = ["Memory", "gives", "read", "weight"]
 
@@ -311,6 +312,18 @@ def with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str,
 Cell = tuple[Key, ...]
 
 
+class _Unread(DuckDBDialect):
+    """Writes SQL that is never run: all that may be refused is refused on the way, but no function for its name."""
+
+    def form(self, function: str) -> Form:
+        return self.forms.get(
+            function, lambda bind, name, several, safe: f"{name}({', '.join(one.sql for one in several)})"
+        )
+
+
+_UNREAD = _Unread()
+
+
 class Memory:
     """Answers scans over tables whose sources are lists of rows, each a mapping of column names to values."""
 
@@ -326,7 +339,7 @@ class Memory:
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where the numbers of a scan may not fit what engines compute in. Reads nothing."""
-        write_scan(scan, self._tables, {name: name for name in self._tables}, 0, DUCKDB)
+        write_scan(scan, self._tables, {name: name for name in self._tables}, 0, _UNREAD)
 
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""

@@ -17,8 +17,7 @@ from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
 from privet.engines.scan_sql.row_values import clamped
-from privet.query.functions import FUNCTIONS, typed
-from privet.results.evaluation import evaluate_row
+from privet.query.functions import FUNCTIONS, evaluate_row, typed
 from privet.testing.oracle import read
 
 KINDS = ("integer", "number", "boolean", "text", "date", "timestamp")

@@ -24,8 +24,7 @@ from privet.engines.scan_sql.dialect import (
 )
 from privet.engines.scan_sql.forms import FORMS as STANDARD_FORMS
 from privet.engines.scan_sql.moments import shift_range
-from privet.query.functions import LONGEST
-from privet.query.typed import INT64
+from privet.query.typed import INT64, LONGEST
 
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 
@@ -141,7 +140,9 @@ def _sqrt(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"sqrt({x})" if safe else finite(bind, f"sqrt({x})")
 
 
-def _real(form: str) -> Form:
+def real_form(form: str) -> Form:
+    """Return how a function of doubles is written, from its text with {} for each argument: NULL where not finite."""
+
     def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
         return finite(bind, form.format(*numbers(several)))
 
@@ -350,9 +351,9 @@ FORMS: dict[str, Form] = {
     "round_to": _round_to,
     "sign": _sign,
     "sqrt": _sqrt,
-    "ln": _real("ln({})"),
-    "exp": _real("exp({})"),
-    "power": _real("pow({}, {})"),
+    "ln": real_form("ln({})"),
+    "exp": real_form("exp({})"),
+    "power": real_form("pow({}, {})"),
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
     "bin": _bin,

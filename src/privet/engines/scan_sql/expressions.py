@@ -17,14 +17,6 @@ from privet.query.typed import INT64, TypedArgument, of_column, of_literal
 
 from .dialect import Dialect, Rendered, RowSource
 
-SEES_NULL = frozenset(("is_null", "and", "or", "case", "coalesce", "nullif", "least", "greatest"))
-"""The functions that can give something for a NULL; all others give NULL."""
-
-_EXACT = frozenset(
-    ("add", "subtract", "multiply", "modulo", "negate", "abs", "least", "greatest", "case", "coalesce", "nullif")
-)
-"""The functions that engines compute exactly in whole numbers, so that a result keeps to its facts if arguments do."""
-
 
 @dataclass
 class Renderer:
@@ -50,18 +42,19 @@ class Renderer:
         if not isinstance(expression, Call) or expression.function not in FUNCTIONS:
             raise InvariantError("an expression is not of the closed list")
         several = [self.render(argument) for argument in expression.arguments]
-        rule = FUNCTIONS[expression.function].rule
+        function = FUNCTIONS[expression.function]
+        rule = function.rule
         arguments = [rendered.argument for rendered in several]
         known = rule(expression.function, arguments)
         # what would be NULL although no argument is must be checked for; what cannot be, need not
         full = [TypedArgument(a.expression, replace(a.typed, nullable=a.typed.kind is None)) for a in arguments]
         held = all(rendered.held for rendered in several)
         safe = held and not rule(expression.function, full).nullable
-        if expression.function not in SEES_NULL and any(rendered.kind is None for rendered in several):
+        if not function.sees_null and any(rendered.kind is None for rendered in several):
             sql = "NULL" if known.kind is None else self.dialect.null(known.kind)
         else:
             sql = self.dialect.form(expression.function)(self.bind, expression.function, several, safe)
-        kept = known.kind != "integer" or (held and expression.function in _EXACT)
+        kept = known.kind != "integer" or (held and function.exact)
         return Rendered(sql, TypedArgument(expression, known), self.dialect, kept)
 
     def bind(self, sql: str, body: Callable[[str], str]) -> str:

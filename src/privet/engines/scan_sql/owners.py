@@ -10,7 +10,7 @@ from privet.core.errors import InvariantError, RequestError
 from privet.core.links import fetched_columns
 from privet.core.schema import Schema
 from privet.core.unit import Person, Window, unit_columns
-from privet.query.functions import LONGEST
+from privet.query.typed import LONGEST
 
 from .dialect import Dialect
 from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT

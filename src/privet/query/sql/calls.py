@@ -12,44 +12,17 @@ from fractions import Fraction
 from privet.core.errors import RequestError, Unsupported, WrongKind
 from privet.core.expression import Expression, Literal
 from privet.core.numbers import written_decimal
+from privet.query.functions import FUNCTIONS
 from privet.query.normal import call
 from privet.query.resolve import read_date, read_timestamp
 
-from .clauses import Node, part, parts, refusal
+from .clauses import Node, arguments_of, part, parts, refusal
 
 Read = Callable[[Node], Expression]
 Translation = Callable[[Node, Read], Expression]
 
 _LARGEST_WHOLE = 2**63 - 1
 _LARGEST_EXPONENT = 300
-
-_BINARY = {
-    "eq": "equal",
-    "neq": "not_equal",
-    "lt": "less",
-    "lte": "less_equal",
-    "gt": "greater",
-    "gte": "greater_equal",
-    "mul": "multiply",
-    "div": "divide",
-    "mod": "modulo",
-    "pow": "power",
-    "nullif": "nullif",
-    "startswith": "starts_with",
-    "contains": "contains",
-    "dpipe": "concat",
-}
-"""Nodes of two arguments, and the functions they are."""
-
-_UNARY = {
-    **{name: name for name in ("not", "abs", "floor", "ceil", "sign", "sqrt", "ln", "exp", "lower", "upper", "length")},
-    **{name: name for name in ("trim", "year", "quarter", "month", "week", "day", "hour", "minute", "second")},
-    "neg": "negate",
-    "weekofyear": "week",
-    "dayofmonth": "day",
-    "dayofweekiso": "day_of_week",
-    "dayofyear": "day_of_year",
-}
 
 _PARTS = {
     **{name: name for name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second")},
@@ -318,17 +291,12 @@ def _date_diff(node: Node, read: Read) -> Expression:
     return call("date_diff", _unit(node), start, end)
 
 
-def _binary(function: str) -> Translation:
-    return lambda node, read: call(function, read(part(node, "this")), read(part(node, "expression")))
-
-
-def _unary(function: str) -> Translation:
-    return lambda node, read: call(function, read(part(node, "this")))
+def _plain(function: str) -> Translation:
+    return lambda node, read: call(function, *map(read, arguments_of(node)))
 
 
 TRANSLATIONS: Mapping[str, Translation] = {
-    **{key: _binary(function) for key, function in _BINARY.items()},
-    **{key: _unary(function) for key, function in _UNARY.items()},
+    **{node: _plain(function.name) for function in FUNCTIONS.values() for node in function.nodes},
     "paren": lambda node, read: read(part(node, "this")),
     "literal": _literal,
     "null": lambda node, read: Literal(None),

@@ -10,6 +10,8 @@ from typing import Any
 
 from privet.aggregates.registry import NamedAggregate, in_sql, sql_names
 from privet.core.errors import ParseError, UnknownName, Unsupported
+from privet.query.functions import Function
+from privet.query.functions import in_sql as scalar_in_sql
 
 Node = Any
 """A node of the parser's tree: only its `key` and `args` are used."""
@@ -264,7 +266,7 @@ def check_tree(tree: Node, names: tuple[str, ...]) -> None:
     for node in tree.walk():
         if node.key == "table" and part(node, "this").key != "identifier":
             raise Unsupported("functions and files cannot stand in FROM; name a declared table")
-        understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) else None)
+        understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) or named_function(node) else None)
         if understood is None:
             raise refusal(node, names)
         for name, value in node.args.items():
@@ -303,6 +305,11 @@ def function_name(node: Node) -> str:
 def named_aggregate(node: Node) -> NamedAggregate | None:
     """Return the aggregate of the registry that a node calls by its name, whether the parser knows the name or not."""
     return in_sql(function_name(node)) if hasattr(node, "sql_name") else None
+
+
+def named_function(node: Node) -> Function | None:
+    """Return the scalar function that a node calls by its name, of those that need no translation of their own."""
+    return scalar_in_sql(function_name(node)) if hasattr(node, "sql_name") else None
 
 
 def arguments_of(node: Node) -> list[Node]:

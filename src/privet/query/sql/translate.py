@@ -23,6 +23,7 @@ from .clauses import (
     arguments_of,
     function_name,
     named_aggregate,
+    named_function,
     part,
     parts,
     refusal,
@@ -134,6 +135,9 @@ def translate(node: Node, scope: Scope) -> Expression:
     entry = named_aggregate(node)
     if entry is not None:
         return _registered(node, entry, scope)
+    function = named_function(node)
+    if function is not None:
+        return call(function.name, *_several(arguments_of(node), scope))
     raise refusal(node, NAMES)
 
 
@@ -174,6 +178,9 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
         return part_of_date(str(arguments[0].value).lower(), arguments[1])
     if name == "bucket" and len(arguments) == 4:
         return call("bucket", *arguments)
+    function = named_function(node)
+    if function is not None:
+        return call(function.name, *arguments)
     raise unknown_function(name, NAMES)
 
 
