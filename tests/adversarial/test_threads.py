@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import privet
 import privet.execution.executor
 from privet import Approximate, Person, Session, SqliteLedger, Table, integer
 from privet.core.errors import BudgetError, EngineError, RequestError
@@ -388,6 +389,27 @@ def test_a_relation_of_another_connection_is_scanned_by_one_at_a_time() -> None:
         plain = [engine._fetch("SELECT sum(c1) FROM table0")] * 8
         assert at_once([lambda: engine._fetch("SELECT sum(c1) FROM table0")] * 8) == plain
         assert len(engine._lanes._idle) == 1
+
+
+def test_planning_with_the_rows_of_a_public_table_waits_for_no_scan() -> None:
+    inside, over = threading.Event(), threading.Event()
+    places = pa.table({"x": list(range(10)), "place": ["north", "south"] * 5})
+    columns = {"x": integer(0, 9), "place": privet.category(["north", "south", "east"])}
+    tables = {"t": table(), "places": privet.PublicTable(places, columns=columns, key="x", rows=10)}
+    sql = "SELECT place, COUNT(*) AS n FROM t JOIN places ON t.x = places.x GROUP BY place"
+    with DuckDB(tables, scans=1) as engine, ThreadPoolExecutor(2) as threads:
+        Held(engine, lambda: (inside.set(), over.wait(WAIT)))
+        busy = threads.submit(engine._fetch, "SELECT held(7)")
+        assert inside.wait(WAIT)
+        try:
+            session = Session(tables, budget=BUDGET, engine=engine)
+            plan = threads.submit(session.plan, sql, epsilon=1).result(WAIT / 2)
+            assert not busy.done()
+            assert len(engine.public_rows("places") or ()) == 10
+        finally:
+            over.set()
+        assert busy.result(WAIT) == [(7,)]
+        assert session.run(plan)["place"].values == ("north", "south")
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1025, 1.5, "2", True])

@@ -91,6 +91,7 @@ MUTANTS = [
         "engines.duckdb.engine:DuckDB.__init__",
         THREADS,
         ("1 if alone else most", "most"),
+        ("self._lanes if alone else Lanes(1, make)", "self._lanes"),
     ),
     *of(
         "engines.duckdb.engine:DuckDB._open",

@@ -211,7 +211,7 @@ class DuckDB:
         self._relations: dict[str, str] = {}
         self._checked: dict[int, tuple[Scan, Statement]] = {}
         opening = Lane(self._connection, seconds)
-        self._lanes = Lanes(1, lambda: opening)
+        self._lanes = self._public = Lanes(1, lambda: opening)
         try:
             registered = self._open(tables)
         except BaseException:
@@ -219,7 +219,10 @@ class DuckDB:
             raise
         # the relation of another connection is run there, where a second statement would end the first
         alone = any(isinstance(frame, Streamed) for frame in registered.values())
-        self._lanes = Lanes(1 if alone else most, partial(_made_lane, self._connection, registered, seconds))
+        make = partial(_made_lane, self._connection, registered, seconds)
+        self._lanes = Lanes(1 if alone else most, make)
+        # plans list public rows, and a plan whose answer is stored need not wait for a scan
+        self._public = self._lanes if alone else Lanes(1, make)
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run."""
@@ -248,7 +251,7 @@ class DuckDB:
             raise InvariantError("the rows of a private table are read by scans only")
         columns = [clamped(column, schema.columns[own], DUCKDB) for own, column in physical(schema).items()]
         listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
-        rows = self._fetch(listed)
+        rows = self._run(listed, None, lambda result: result.fetchall(), self._public)
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
 
     def broken_links(self) -> list[str]:
@@ -258,6 +261,7 @@ class DuckDB:
     def close(self) -> None:
         """Close every connection once the scans that run have ended, and remove what they spilled."""
         self._lanes.close()
+        self._public.close()
         with contextlib.suppress(Exception):
             self._connection.close()
         self._remove()
@@ -319,11 +323,15 @@ class DuckDB:
         return self._run(sql, parameters, lambda result: result.fetchnumpy())
 
     def _run(
-        self, sql: str, parameters: dict[str, Any] | None, fetch: Callable[[DuckDBPyConnection], Result]
+        self,
+        sql: str,
+        parameters: dict[str, Any] | None,
+        fetch: Callable[[DuckDBPyConnection], Result],
+        lanes: Lanes | None = None,
     ) -> Result:
         import duckdb
 
-        with self._lanes.lent() as lane, lane.deadline.running():
+        with (lanes or self._lanes).lent() as lane, lane.deadline.running():
             try:
                 return fetch(lane.connection.execute(sql, parameters or None))
             except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
