@@ -21,7 +21,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.scan:Scan.__post_init__",
         "laws/test_complete_values.py",
-        ("isinstance(self.bounding, Once) != isinstance(unit, Rows)", "False"),
+        ("isinstance(self.bounding, Once) != unit.rowwise", "False"),
     ),
     *of(
         "core.complete:check_fields",

@@ -124,7 +124,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.schema:Schema.__post_init__",
         f"{_LAW}::test_the_rows_of_a_private_table_are_never_listed",
-        ("self.contents is not None and not isinstance(self.unit, Nobody)", "False"),
+        ("self.contents is not None and not self.unit.public", "False"),
     ),
     *of(
         "execution.request:with_contents",

@@ -19,7 +19,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.links:_target",
         "unit/core/test_links.py",
-        ("isinstance(target.unit, Rows)", "False"),
+        ("target.unit.rowwise", "False"),
     ),
     *of(
         "engines.scan_sql.owners:linked_view",
@@ -174,7 +174,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.schema:Schema.moves",
         "laws/test_window_sensitivity.py golden/test_query_to_plan.py",
-        ('"change-one" if isinstance(self.unit, Window) else self.neighbors', "self.neighbors"),
+        ('"change-one" if self.unit.timed else self.neighbors', "self.neighbors"),
     ),
     *of(
         "query.fanout:check_fanout",

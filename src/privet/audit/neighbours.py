@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Table
-from privet.core.unit import Nobody, Person, Rows, Window
+from privet.core.unit import Nobody, Window, person_column
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.counts import as_counts, counting
@@ -280,9 +280,7 @@ class Bench(DuckDB):
         super().__init__(tables)
         self._worlds = dict(self._relations)
         self._copies = {
-            name: f"copy{index}"
-            for index, name in enumerate(self._relations)
-            if not isinstance(self._tables[name].unit, Nobody)
+            name: f"copy{index}" for index, name in enumerate(self._relations) if not self._tables[name].unit.public
         }
         self._unit = next((self._tables[name].unit for name in self._copies), Nobody())
         owners = [f"SELECT {self._owner(name)} AS u FROM {self._known(name)}" for name in self._copies]
@@ -310,9 +308,9 @@ class Bench(DuckDB):
         change = any(self._tables[name].neighbors == "change-one" for name in self._copies)
         for place in range(len(units)):
             gone = tuple(units[(place + step) % len(units)] for step in range(several))
-            if not (change and isinstance(self._unit, Rows)):  # elsewhere a unit may have no rows
+            if not (change and self._unit.rowwise):  # elsewhere a unit may have no rows
                 yield Change(gone)
-            if isinstance(self._unit, Window):
+            if self._unit.timed:
                 yield Change(gone, half=True)
             for step in range(1, min(_OTHERS, len(units) - several) + 1) if change else ():
                 start = place + several - 1 + step * max(1, (len(units) - several) // _OTHERS)
@@ -350,16 +348,14 @@ class Bench(DuckDB):
 
     @property
     def _owned(self) -> bool:
-        return isinstance(self._unit, (Person, Window))
+        return person_column(self._unit) is not None
 
     def _column(self, name: str, column: str) -> str:
         return physical(self._tables[name])[column]
 
     def _owner(self, name: str) -> str:
-        unit = self._tables[name].unit
-        if isinstance(unit, (Person, Window)):
-            return self._column(name, unit.column if isinstance(unit, Person) else unit.person)
-        return "row"
+        column = person_column(self._tables[name].unit)
+        return "row" if column is None else self._column(name, column)
 
     def _known(self, name: str) -> str:
         """Return the rows of a table that are somebody's."""
@@ -368,7 +364,7 @@ class Bench(DuckDB):
 
     def _units(self, names: list[str]) -> list[UnitPart]:
         """Return who owns rows of tables: people, each row, or people from each time on at which they have a row."""
-        if isinstance(self._unit, Rows):
+        if self._unit.rowwise:
             return [
                 UnitPart(row, None, (name, row))
                 for name in names

@@ -63,6 +63,13 @@ def truth(value: object, parameter: str) -> bool:
     raise BadParameter(parameter, value, "True or False")
 
 
+def given_name(value: object, parameter: str, allowed: str = "a name") -> str:
+    """Return a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise BadParameter(parameter, value, allowed)
+    return value
+
+
 def plain_text(
     value: object, parameter: str, allowed: str = "a text", *, least: int = 0, most: int = 1_000_000, nul: bool = False
 ) -> str:

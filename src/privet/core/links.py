@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .errors import RequestError, UnknownName
 from .schema import ColumnFacts, Schema
-from .unit import Link, Nobody, Person, Rows, unit_columns
+from .unit import Link, Person, unit_columns
 
 
 def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
@@ -56,12 +56,12 @@ def _target(
     target = _follow(link.to, tables, found, (*path, name))
     if link.column not in target.columns:
         raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, target.columns)
-    if isinstance(target.unit, Rows):
+    if target.unit.rowwise:
         raise RequestError(
             f"table {name!r} links to {link.to!r}, where each row is protected by itself; a link leads to a table of "
             f"people: give {link.to!r} a unit such as Person('patient_id')"
         )
-    if isinstance(target.unit, Nobody):
+    if target.unit.public:
         raise RequestError(f"table {name!r} links to {link.to!r}, which is public: nobody owns a row there")
     return target
 

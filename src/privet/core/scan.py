@@ -16,7 +16,7 @@ from .expression import Expression
 from .numbers import whole
 from .relation import Relation
 from .schema import Key, Schema
-from .unit import Link, Nobody, Rows
+from .unit import Link
 from .wire import wired
 
 LONGEST_SHIFT = 30
@@ -282,10 +282,10 @@ class Scan:
     def __post_init__(self) -> None:
         check_fields(self)
         unit = self.schema.unit
-        if isinstance(unit, (Link, Nobody)) or self.schema.contents is not None:
+        if unit.public or isinstance(unit, Link) or self.schema.contents is not None:
             raise InvariantError("a scan reads the rows of units, and names their owner")
         # of a unit with several rows every row would count in full, also towards the keys that are found
-        if isinstance(self.bounding, Once) != isinstance(unit, Rows) and not isinstance(self.bounding, Pairs):
+        if isinstance(self.bounding, Once) != unit.rowwise and not isinstance(self.bounding, Pairs):
             raise InvariantError("only where each row is a unit may contributions go unbounded")
         self._check_places()
         if isinstance(self.bounding, Largest) and not self.keys:

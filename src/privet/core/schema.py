@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .given import path, set_fields
+from .given import instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
-from .unit import Link, Nobody, Person, Rows, Unit, Window
+from .unit import Link, Nobody, Unit, check_unit
 from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
@@ -72,8 +72,7 @@ class ColumnFacts:
     nullable: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.nullable, bool):
-            raise BadParameter("nullable", self.nullable, "True or False")
+        instance(self.nullable, bool, "nullable", "True or False")
         check_fields(self)
         for name in ("low", "high"):
             end = getattr(self, name)
@@ -330,9 +329,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
-        if not isinstance(self.unit, (Rows, Person, Window, Link, Nobody)):
-            allowed = "Rows(), Person('column'), Window('column', 'day', 7) or Link('column', to='table', column='id')"
-            raise BadParameter("unit", self.unit, allowed)
+        allowed = "Rows(), Person('column'), Window('column', 'day', 7) or Link('column', to='table', column='id')"
+        instance(self.unit, Unit, "unit", allowed)
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise BadParameter("columns", self.columns, "a mapping of column names to what they hold")
         for name, column in self.columns.items():
@@ -340,25 +338,17 @@ class Schema:
                 raise BadParameter(
                     "columns", name, "a mapping of column names to what they hold, such as integer(0, 120)"
                 )
-        if isinstance(self.unit, Person) and self.unit.column not in self.columns:
-            raise BadParameter("unit", self.unit.column, "a person column that is listed among the columns")
-        if isinstance(self.unit, Window):
-            _check_window(self.unit, self.columns)
-        if isinstance(self.unit, Link) and self.unit.via not in self.columns:
-            raise BadParameter("unit", self.unit.via, "a link from a column that is listed among the columns")
+        check_unit(self.unit, {name: column.kind for name, column in self.columns.items()})
         named = isinstance(self.key, str) and self.key in self.columns
-        if self.key is not None and (isinstance(self.unit, Rows) or not named):
+        if self.key is not None and (self.unit.rowwise or not named):
             raise BadParameter("key", self.key, "a listed column of a table of people, or of a public one")
         if self.contents is not None and not isinstance(self.contents, Contents):
             raise BadParameter("contents", type(self.contents).__name__, "the Contents of a public table")
-        if self.contents is not None and not isinstance(self.unit, Nobody):
+        if self.contents is not None and not self.unit.public:
             raise InvariantError("only the rows of a public table are public")
-        if self.link is not None and not isinstance(self.link, Link):
-            raise BadParameter("link", self.link, "a Link that was followed")
-        if not isinstance(self.contribution, Contribution):
-            raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
-        if not isinstance(self.version, str):
-            raise BadParameter("version", self.version, "text: a public label")
+        instance(self.link, (Link, NoneType), "link", "a Link that was followed")
+        instance(self.contribution, Contribution, "contribution", "a Contribution(groups=, rows=)")
+        instance(self.version, str, "version", "text: a public label")
         set_fields(self, rows=whole(self.rows, "rows", least=1, most=2**50))
         if self.units is not None:
             if self.neighbors != "change-one":
@@ -376,18 +366,7 @@ class Schema:
         Rows and people come and go whole under add-remove. A window of time may take a part of a bucket's rows, which
         leaves the bucket changed, whatever the relation; so scores are not monotone either.
         """
-        return "change-one" if isinstance(self.unit, Window) else self.neighbors
-
-
-def _check_window(unit: Window, columns: Mapping[str, ColumnFacts]) -> None:
-    for name in (unit.person, unit.time):
-        if name not in columns:
-            raise BadParameter("unit", name, "a person and a time column that are listed among the columns")
-    kind = columns[unit.time].kind
-    if kind not in ("date", "timestamp") or unit.person == unit.time:
-        raise BadParameter("unit", unit.time, "a window over a column of dates or timestamps")
-    if kind == "date" and unit.length % datetime.timedelta(days=1):
-        raise BadParameter("unit", unit.duration, "a whole number of days, as the time column holds dates")
+        return "change-one" if self.unit.timed else self.neighbors
 
 
 @dataclass(frozen=True, init=False)

@@ -173,6 +173,11 @@ def sensitivity_by_enumeration(
     return Sensitivity(neighbors=neighbors, l1=l1, l2_squared=l2_squared)
 
 
+def l1_of(sensitivity: Number | Sensitivity) -> Number:
+    """Return the bound in the L1 norm, of a Sensitivity or as it was given."""
+    return sensitivity.l1 if isinstance(sensitivity, Sensitivity) else sensitivity
+
+
 def read_neighbors(neighbors: object) -> Neighbors:
     """Return the neighbouring relation that was named, or say which ones there are."""
     return cast(Neighbors, choice(neighbors, "neighbors", get_args(Neighbors)))

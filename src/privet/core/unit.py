@@ -1,13 +1,19 @@
-"""Who is protected, in the owner's words."""
+"""Who is protected, in the owner's words.
+
+Every unit answers whether each row is one (`rowwise`), whether no row is anyone's (`public`), and whether it is bounded
+in time (`timed`).
+"""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .given import set_fields
+from .given import given_name, set_fields
 from .numbers import whole
 from .wire import wired
 
@@ -26,6 +32,9 @@ class Rows:
     """
 
     group: int = 1
+    rowwise: ClassVar[bool] = True
+    public: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         set_fields(self, group=whole(self.group, "group", least=1, most=10**6))
@@ -58,10 +67,12 @@ class Person:
 
     column: str
     group: int = 1
+    rowwise: ClassVar[bool] = False
+    public: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise BadParameter("column", self.column, "the name of the column that says whose row it is")
+        given_name(self.column, "column", "the name of the column that says whose row it is")
         set_fields(self, group=whole(self.group, "group", least=1, most=10**6))
         check_fields(self)
 
@@ -100,6 +111,9 @@ class Window:
     length: datetime.timedelta
     origin: datetime.date = datetime.date.min
     group: int = 1
+    rowwise: ClassVar[bool] = False
+    public: ClassVar[bool] = False
+    timed: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -109,9 +123,8 @@ class Window:
         origin: datetime.date = datetime.date.min,
         group: int = 1,
     ) -> None:
-        for name, value in (("person", person), ("time", time)):
-            if not isinstance(value, str) or not value:
-                raise BadParameter(name, value, "the name of a column")
+        given_name(person, "person", "the name of a column")
+        given_name(time, "time", "the name of a column")
         long = length
         if not isinstance(long, datetime.timedelta):
             long = datetime.timedelta(days=whole(long, "length", least=1, most=100_000))
@@ -162,11 +175,13 @@ class Link:
     via: str
     to: str
     column: str
+    rowwise: ClassVar[bool] = False
+    public: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, value in (("via", self.via), ("to", self.to), ("column", self.column)):
-            if not isinstance(value, str) or not value:
-                raise BadParameter(name, value, "a name, as in Link('visit_id', to='visits', column='id')")
+            given_name(value, name, "a name, as in Link('visit_id', to='visits', column='id')")
         check_fields(self)
 
     @property
@@ -183,6 +198,10 @@ class Link:
 class Nobody:
     """No row is anybody's: the table is public. It is joined to private ones, and never asked about by itself."""
 
+    rowwise: ClassVar[bool] = False
+    public: ClassVar[bool] = True
+    timed: ClassVar[bool] = False
+
     @property
     def touches(self) -> int:
         """A public table has no units."""
@@ -193,6 +212,23 @@ class Nobody:
 
 
 Unit = Rows | Person | Window | Link | Nobody
+
+
+def check_unit(unit: Unit, kinds: Mapping[str, str]) -> None:
+    """Raise `BadParameter` unless a table whose columns are of these kinds has what its unit is found by."""
+    match unit:
+        case Person(column=column) if column not in kinds:
+            raise BadParameter("unit", column, "a person column that is listed among the columns")
+        case Link(via=via) if via not in kinds:
+            raise BadParameter("unit", via, "a link from a column that is listed among the columns")
+        case Window(person=person, time=time):
+            for name in (person, time):
+                if name not in kinds:
+                    raise BadParameter("unit", name, "a person and a time column that are listed among the columns")
+            if kinds[time] not in ("date", "timestamp") or person == time:
+                raise BadParameter("unit", time, "a window over a column of dates or timestamps")
+            if kinds[time] == "date" and unit.length % datetime.timedelta(days=1):
+                raise BadParameter("unit", unit.duration, "a whole number of days, as the time column holds dates")
 
 
 def unit_columns(unit: Unit) -> tuple[str, ...]:

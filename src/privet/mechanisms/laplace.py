@@ -20,7 +20,7 @@ from privet.core.event import Atom, Exact
 from privet.core.given import set_fields
 from privet.core.numbers import Number, nonnegative, positive, read_order, whole
 from privet.core.rounding import float_up, inflate
-from privet.core.sensitivity import Sensitivity
+from privet.core.sensitivity import Sensitivity, l1_of
 from privet.core.wire import wired
 
 from .lattice import Grid, add, around, exponent_below, from_grid, read_grid, step_of, tail_of, to_grid
@@ -193,8 +193,7 @@ class Laplace(Mechanism):
         scale: Number | None = None,
         grid: Grid | None = None,
     ) -> None:
-        if isinstance(sensitivity, Sensitivity):
-            sensitivity = sensitivity.l1
+        sensitivity = l1_of(sensitivity)
         if (epsilon is None) == (scale is None):
             raise RequestError("Laplace takes exactly one of epsilon and scale, beside the sensitivity")
         if scale is None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter
 from privet.core.event import Event
+from privet.core.given import function, instance
 from privet.core.numbers import whole
 from privet.core.rounding import float_up
 
@@ -86,10 +86,8 @@ class Mapped(Mechanism):
     function: Callable[[Any], Any]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise BadParameter("mechanism", self.mechanism, "a Mechanism")
-        if not callable(self.function):
-            raise BadParameter("function", self.function, "a function of one released value")
+        instance(self.mechanism, Mechanism, "mechanism", "a Mechanism")
+        function(self.function, "function", "a function of one released value")
 
     @property
     def event(self) -> Event:

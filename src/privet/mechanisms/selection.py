@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.given import set_fields
+from privet.core.given import instance, set_fields
 from privet.core.numbers import Number, positive, rational, whole
 from privet.core.rounding import float_up, inflate
-from privet.core.sensitivity import Sensitivity
+from privet.core.sensitivity import Sensitivity, l1_of
 
 from .mechanism import Mechanism, shown
 from .private_numbers import read_numbers
@@ -49,14 +49,11 @@ class SelectionMechanism(Mechanism):
         rate: Number | None = None,
         monotone: bool = False,
     ) -> None:
-        if isinstance(sensitivity, Sensitivity):
-            sensitivity = sensitivity.l1
         if (epsilon is None) == (rate is None):
             name = type(self).__name__
             raise RequestError(f"{name} takes exactly one of epsilon and rate, beside the sensitivity")
-        if not isinstance(monotone, bool):
-            raise BadParameter("monotone", monotone, "True or False")
-        distance = positive(sensitivity, "sensitivity")
+        instance(monotone, bool, "monotone", "True or False")
+        distance = positive(l1_of(sensitivity), "sensitivity")
         if rate is None:
             speed = positive(epsilon, "epsilon") / ((1 if monotone else 2) * distance)
             positive(speed, "the rate epsilon / sensitivity")

@@ -21,10 +21,10 @@ from privet.accounting.gdp import log_down
 from privet.accounting.search import least, most
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
-from privet.core.given import choice
+from privet.core.given import choice, instance
 from privet.core.numbers import Number, positive, rational, whole
 from privet.core.rounding import sqrt_up
-from privet.core.sensitivity import Sensitivity
+from privet.core.sensitivity import Sensitivity, l1_of
 
 from .lattice import Grid, add, exponent_below, step_of
 from .private_numbers import objects_of
@@ -47,12 +47,9 @@ def read_facts(
     threshold: Number, limit: int, sensitivity: Number | Sensitivity, monotone: bool, grid: str
 ) -> tuple[Fraction, int, Fraction]:
     """Return threshold, limit and sensitivity, or say which of the public facts of a sparse vector makes no sense."""
-    if isinstance(sensitivity, Sensitivity):
-        sensitivity = sensitivity.l1
-    bar, distance = rational(threshold, "threshold"), positive(sensitivity, "sensitivity")
+    bar, distance = rational(threshold, "threshold"), positive(l1_of(sensitivity), "sensitivity")
     count = whole(limit, "limit", least=1, most=MOST_CROSSINGS)
-    if not isinstance(monotone, bool):
-        raise BadParameter("monotone", monotone, "True or False")
+    instance(monotone, bool, "monotone", "True or False")
     grid = choice(grid, "grid", ("whole", "fine"))
     if grid == "whole" and (distance.denominator != 1 or bar.denominator != 1):
         raise BadParameter("grid", grid, "'fine', because the threshold or the sensitivity is not a whole number")

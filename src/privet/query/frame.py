@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from privet.core.expression import ColumnRef, Expression
-from privet.core.given import choice, plain_text
+from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
@@ -32,6 +32,7 @@ from .terms import (
     Width,
     bounds,
     col,
+    condition_given,
     constant,
     corr,
     count,
@@ -305,16 +306,13 @@ class Result:
 def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
     """Return all rows of a table, to be aggregated, or joined to others of the same `tables`."""
     plain_text(name, "name", "the name of a table", least=1)
-    if not isinstance(schema, Schema):
-        raise BadParameter("schema", schema, "the Schema of the table")
+    instance(schema, Schema, "schema", "the Schema of the table")
     check_tables(tables)
     return Frame(PrivateRows.of(name, schema, tables))
 
 
 def _condition(one: Term, parameter: str = "conditions") -> Expression:
-    if not isinstance(one, Term):
-        raise BadParameter(parameter, one, "a condition, such as col('age') > 65")
-    return one.expression
+    return condition_given(one, parameter).expression
 
 
 def _width(width: Width) -> Any:

@@ -16,7 +16,7 @@ from typing import NoReturn, Union
 from privet.aggregates import entry_of
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.given import choice, plain_text
+from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
 
 from .functions import FUNCTIONS
@@ -259,9 +259,7 @@ def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant 
     """
     if len(more) % 2:
         raise BadParameter("more", len(more), "conditions and values in pairs")
-    if not isinstance(condition, Term):
-        raise BadParameter("condition", condition, "a condition, such as col('age') > 65")
-    first = (condition.expression, constant(value, "value"))
+    first = (condition_given(condition, "condition").expression, constant(value, "value"))
     rest = (constant(one, "more") for one in more)
     return Term(call("case", *first, *rest, constant(otherwise, "otherwise")))
 
@@ -308,9 +306,13 @@ def positive_constant(value: Constant, parameter: str) -> Constant:
 
 def kept(where: Term | None) -> Expression | None:
     """Return the condition of the rows that an aggregate takes, if it has one."""
-    if where is not None and not isinstance(where, Term):
-        raise BadParameter("where", where, "a condition, such as col('age') > 65")
-    return None if where is None else where.expression
+    return None if where is None else condition_given(where, "where").expression
+
+
+def condition_given(condition: Term, parameter: str) -> Term:
+    """Return a condition."""
+    instance(condition, Term, parameter, "a condition, such as col('age') > 65")
+    return condition
 
 
 def _digits(digits: int | Term) -> int | Term:
