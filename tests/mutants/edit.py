@@ -38,10 +38,11 @@ class Place:
 
 def edited(source: str, qualname: str, old: str, new: str) -> str:
     """Return the source with the old snippet, found exactly once in the definition, replaced by the new one."""
-    places = find(source, qualname, old, new)
+    found = _parsed(source)
+    places = _found(found, qualname, old, new)
     if len(places) != 1:
         raise Lost(f"its code occurs {len(places)} times in {qualname or 'the module'}")
-    tree, place = copy.deepcopy((_parsed(source), places[0]))
+    tree, place = copy.deepcopy((found, places[0]))
     lines, first, last = _replace(tree, place, new)
     wanted = ast.unparse(tree)
     result = _spliced(source, lines, first, last)
@@ -55,7 +56,10 @@ def edited(source: str, qualname: str, old: str, new: str) -> str:
 
 def find(source: str, qualname: str, old: str, new: str) -> list[Place]:
     """Return every place in the definition where the old snippet stands."""
-    tree = _parsed(source)
+    return _found(_parsed(source), qualname, old, new)
+
+
+def _found(tree: ast.Module, qualname: str, old: str, new: str) -> list[Place]:
     before, after = parse(old), parse(new)
     roots = [(tree, tree)] if not qualname else list(_definitions(tree, qualname))
     if not roots:

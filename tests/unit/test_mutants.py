@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 
+import edit  # noqa: E402
 from edit import Lost, edited, find, parse  # noqa: E402
 from run import MUTANTS  # noqa: E402
 
@@ -218,3 +219,9 @@ def test_constants_of_another_type_are_not_equal() -> None:
     with pytest.raises(Lost, match="0 times"):
         edited("x = f(1)\n", "", "f(True)", "f(2)")
     assert edited("x = f(1) + f(True)\n", "", "f(True)", "f(2)") == "x = f(1) + f(2)\n"
+
+
+def test_code_is_replaced_in_the_tree_in_which_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit, "_parsed", ast.parse)  # as when another thread makes the cache forget a tree
+    assert edited("x = f(1)\n", "", "f(1)", "f(2)") == "x = f(2)\n"
+    assert edited("x = 1\ny = 2\n", "", "y = 2", "y = 3") == "x = 1\ny = 3\n"
