@@ -14,19 +14,12 @@ from .core.errors import InvariantError
 from .core.records import Receipt
 from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
-from .mechanisms.rank_several import SeveralRanks
 from .planner.keys import with_found
-from .planner.plan import KeyRule
+from .planner.measures import Cell, OpenedSums, found_keys
 
 if TYPE_CHECKING:
-    from .mechanisms.frequent import Frequent
     from .planner.batch import Batch
-    from .planner.plan import KeyRelease, Pass, Plan
-
-Cell = tuple[Key, ...]
-
-_LEAST_BLOCK = 256
-"""The public length in which noise is drawn for keys, unless one unit can hold more."""
+    from .planner.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ def found_first(exact: SealedSums, plan: Plan, receipt: Receipt, charged: Plan |
     one = plan.passes[0]
     if one.keys is None or not plan.finds_first:
         raise InvariantError("a plan that finds nothing first is read at once")
-    return tuple(value for (value,) in _discovered(exact, one, one.keys))
+    return tuple(value for (value,) in found_keys(_open(exact), one.scan, one.keys))
 
 
 def release(exacts: Sequence[SealedSums], plan: Plan, receipt: Receipt, found: Sequence[Key] = ()) -> Released:
@@ -82,14 +75,14 @@ def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key]) -> Re
         keys = public_cells(with_found(plan.passes[1].scan, found).keys[: len(plan.groups)])
     else:
         keys = _keys(exacts, plan)
-    sums = tuple(_noisy(exact, one, keys) for exact, one in zip(exacts, plan.passes, strict=True))
+    sums = tuple(one.measure.draw(_open(exact), one.scan, keys) for exact, one in zip(exacts, plan.passes, strict=True))
     return Released(keys, sums)
 
 
 def _keys(exacts: Sequence[SealedSums], plan: Plan) -> tuple[Cell, ...]:
     for exact, one in zip(exacts, plan.passes, strict=True):
         if one.keys is not None and one.finds_groups:
-            return _discovered(exact, one, one.keys)
+            return found_keys(_open(exact), one.scan, one.keys)
     return public_cells(plan.passes[0].groups, plan.passes[0].scan.cells)
 
 
@@ -98,86 +91,5 @@ def public_cells(keys: Sequence[GroupKey], cells: tuple[Cell, ...] | None = None
     return tuple(product(*(key.values or () for key in keys))) if cells is None else cells
 
 
-def _discovered(exact: SealedSums, one: Pass, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
-    """Return the keys whose noisy weight is above the threshold, or that the rule shows.
-
-    How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
-    public length, the last one filled up, which is at least as many keys as neighbours can differ in.
-    """
-    discovery, unit = one.scan.discovery, one.scan.schema.unit
-    if discovery is None:
-        raise InvariantError("keys are released only where a scan discovers them")
-    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.touches)
-    held = exact._groups
-    weights = [sums[-1] for sums in held.values()]
-    weights += [0] * (-len(weights) % block)
-    drawn = [
-        passes for start in range(0, len(weights), block) for passes in _pass(weights[start : start + block], rule)
-    ]
-    shown = [cell for cell, passes in zip(held, drawn, strict=False) if passes]
-    return tuple(sorted(shown, key=_in_order))
-
-
-def _pass(weights: list[int], rule: KeyRelease | KeyRule) -> list[bool]:
-    """Return which keys of a block are released."""
-    if isinstance(rule, KeyRule):
-        return [bool(shown) for shown in rule.mechanism.release(weights)]
-    return [weight > rule.threshold for weight in _add_noise(weights, rule.mechanism)]
-
-
-def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
-    return tuple((value is None, 0 if value is None else value) for value in cell)
-
-
-def _noisy(exact: SealedSums, one: Pass, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
-    if one.winners is not None:
-        return _chosen(exact, one, one.winners, keys)
-    if one.selection is not None:
-        groups = [exact._places.get(cell, ((), ())) for cell in keys]
-        chosen: list[tuple[int, ...]] = []
-        for draw in one.selection.draws:
-            several = draw.release(groups) if isinstance(draw, SeveralRanks) else [draw.release(groups)]
-            chosen += map(tuple, several)
-        return tuple(chosen)
-    held = exact._groups
-    nothing = (0,) * (len(one.measures) + 1)
-    if one.buckets:
-        values = one.scan.keys[-1].values or ()
-        inside = [held.get((*cell, value), nothing)[0] for value in values for cell in keys]
-        noisy = _add_noise(inside, one.measures[0].mechanism)
-        return tuple(tuple(noisy[at : at + len(keys)]) for at in range(0, len(values) * len(keys), len(keys) or 1))
-    rows = [held.get(cell, nothing) for cell in keys]
-    return tuple(
-        tuple(_add_noise([row[index] for row in rows], measure.mechanism)) for index, measure in enumerate(one.measures)
-    )
-
-
-def _chosen(exact: SealedSums, one: Pass, draw: Frequent, keys: tuple[Cell, ...]) -> tuple[tuple[Key, ...], ...]:
-    """Return the values that are chosen in each group, rank by rank, from public ones or from those that are found."""
-    public = one.scan.keys[-1].values
-    options: dict[Cell, list[Key]] = {} if public is None else {cell: list(public) for cell in keys}
-    for *cell, value in _discovered(exact, one, one.keys) if one.keys is not None else ():
-        options.setdefault(tuple(cell), []).append(value)
-    listed = [options.get(cell, []) for cell in keys]
-    held, nothing = exact._groups, (0,)
-    scores = [
-        [held.get((*cell, value), nothing)[0] for value in values] for cell, values in zip(keys, listed, strict=True)
-    ]
-    drawn = draw.release(scores)
-    return tuple(
-        tuple(
-            None if (index := won[rank]) is None else values[index] for won, values in zip(drawn, listed, strict=True)
-        )
-        for rank in range(draw.k)
-    )
-
-
-def _add_noise(integers: list[int], mechanism: Any) -> list[int]:
-    import numpy as np
-
-    if not integers:
-        return []
-    vector = np.empty(len(integers), dtype=object)
-    vector[:] = integers
-    noisy: list[int] = mechanism.release(vector).tolist()
-    return noisy
+def _open(exact: SealedSums) -> OpenedSums:
+    return OpenedSums(exact._groups, exact._places)

@@ -160,7 +160,7 @@ def test_a_batch_with_less_noise_than_its_claim_is_refused_before_it_is_charged(
     for plan in batch.plans:
         measure = plan.passes[0].measures[0]
         quiet = replace(measure, mechanism=Laplace(sensitivity=1, epsilon=1))
-        forged.append(replace(plan, passes=(replace(plan.passes[0], measures=(quiet,)),)))
+        forged.append(replace(plan, passes=(plan.passes[0].with_noise((quiet,)),)))
     with pytest.raises(InvariantError):
         session.run_all(Batch((batch.plans[0], forged[1]), batch.spend))
     assert session.history() == ()

@@ -79,7 +79,7 @@ def test_extremes_are_released_as_quantiles_and_never_exactly(entry: dict[str, s
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
     plan = make_plan(query, TABLES, spend=spend)
     assert plan.event.pure() == 1
-    drawn = {draw.share for one in plan.passes if one.selection for draw in one.selection.draws}
+    drawn = {draw.share for one in plan.passes for draw in one.measure.draws}
     assert drawn == {Fraction(dict(one.options)["share"]) for one in query.aggregates if one.options}
 
 

@@ -24,8 +24,7 @@ from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
 from privet.planner.keys import with_found
 from privet.planner.plan import Pass
-from privet.planner.quantiles import norm_of
-from privet.planner.stability import key_sensitivity
+from privet.planner.stability import key_sensitivity, norm_of
 from privet.session import Session
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,7 +92,7 @@ def moved(one: dict[Any, Any], other: dict[Any, Any], place: int) -> tuple[int, 
 def check_moves(one: Pass, first: dict[Any, Any], other: dict[Any, Any]) -> None:
     for claim in claims_of(one):
         assert claim.measured(seen(one, first), seen(one, other)) <= claim.size, claim.what
-    if one.selection is not None:
+    if one.measure.draws:
         assert moved(first, other, 0)[0] <= norm_of(one.scan)
         return
     if one.scan.discovery is not None:
@@ -108,9 +107,9 @@ def check_moves(one: Pass, first: dict[Any, Any], other: dict[Any, Any]) -> None
 
 def seen(one: Pass, cells: dict[Any, Any]) -> Seen:
     places: dict[Any, dict[int, int]] = {}
-    for (*cell, place), (weight,) in cells.items() if one.selection is not None else ():
+    for (*cell, place), (weight,) in cells.items() if one.measure.draws else ():
         places.setdefault(tuple(cell), {})[place] = weight
-    return Seen(places=places) if one.selection is not None else Seen(cells)
+    return Seen(places=places) if one.measure.draws else Seen(cells)
 
 
 @pytest.mark.parametrize("entry", SAFE, ids=ids)

@@ -76,7 +76,7 @@ def test_noise_for_too_small_a_sensitivity_is_seen(unit: Any) -> None:
     for place, measure in enumerate(one.measures):
         lax = privet.Laplace(sensitivity=measure.sensitivity.l1 / 3, scale=1, grid="fine")
         measures = (*one.measures[:place], replace(measure, mechanism=lax), *one.measures[place + 1 :])
-        found = replay(tables, replace(plan, passes=(replace(one, measures=measures),)))
+        found = replay(tables, replace(plan, passes=(one.with_noise(measures),)))
         assert not found.holds
         assert [move.holds for move in found.moves].count(False) == 1
         assert not found.worst.holds

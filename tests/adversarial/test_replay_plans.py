@@ -15,6 +15,7 @@ import pytest
 import privet
 from privet.audit import Replay, replay
 from privet.core.errors import RequestError
+from privet.planner.measures import ModeMeasure, QuantileMeasure
 from privet.planner.plan import Pass, Plan
 
 DAYS = [datetime.date(2024, 1, day) for day in (1, 2, 3, 5, 8, 9, 9, 20, 20, 21, 22)]
@@ -133,16 +134,17 @@ def lax(one: Pass) -> Iterator[tuple[str, Pass]]:
         noise = privet.Laplace(sensitivity=size * tenth, scale=1, grid="fine")
         several = list(one.measures)
         several[place] = replace(measure, mechanism=noise)
-        yield "a count" if measure.sum.expression is None else "a sum", replace(one, measures=tuple(several))
-    if one.winners is not None:
-        yield FREQUENT, replace(one, winners=replace(one.winners, span=one.winners.span * tenth))
-    for place, draw in enumerate(one.selection.draws if one.selection else ()):
-        several_draws: list[Any] = list(one.selection.draws if one.selection else ())
+        yield "a count" if measure.sum.expression is None else "a sum", one.with_noise(several)
+    if isinstance(one.measure, ModeMeasure):
+        choice = replace(one.measure.choice, span=one.measure.choice.span * tenth)
+        yield FREQUENT, replace(one, measure=replace(one.measure, choice=choice))
+    for place, draw in enumerate(one.measure.draws):
+        several_draws: list[Any] = list(one.measure.draws)
         alone = hasattr(draw, "span")
         small = {"span": draw.span * tenth} if alone else {"norm": draw.norm * tenth}  # type: ignore[union-attr]
         several_draws[place] = replace(draw, **small)
         kind = RANKS if alone else "the rows of quantiles"
-        yield kind, replace(one, selection=replace(one.selection, draws=tuple(several_draws)))  # type: ignore[type-var]
+        yield kind, replace(one, measure=QuantileMeasure(tuple(several_draws)))  # type: ignore[type-var]
 
 
 def refuted(found: Replay) -> list[str]:

@@ -32,7 +32,7 @@ from privet.core.schema import Contribution, Table, category, integer, number, t
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace, OptimalKeys
-from privet.planner.plan import KeyRule
+from privet.planner.measures import KeyRule
 from privet.query.frame import col, count, mean
 from privet.query.nodes import AggregateCall, Output, Query, Step
 from privet.release import release
@@ -215,15 +215,15 @@ def test_a_forged_plan_is_refused_before_it_is_charged() -> None:
     weak = Laplace(sensitivity=1, epsilon=Fraction(1, 100))
     small = replace(measure.sensitivity, l1=Fraction(1), l2_squared=Fraction(1))
     forged = [
-        replace(one, measures=(replace(measure, mechanism=weak),)),
-        replace(one, measures=(replace(measure, mechanism=weak, sensitivity=small),)),
-        replace(one, measures=(replace(measure, shift=0),)),
-        replace(one, measures=(measure, measure)),
-        replace(one, measures=()),
-        replace(one, keys=replace(one.keys, threshold=one.keys.threshold - 1)),
-        replace(one, keys=replace(one.keys, mechanism=Laplace(sensitivity=1, epsilon=1))),
-        replace(one, keys=None),
-        replace(one, keys=None, scan=replace(one.scan, discovery=None)),
+        one.with_noise((replace(measure, mechanism=weak),)),
+        one.with_noise((replace(measure, mechanism=weak, sensitivity=small),)),
+        one.with_noise((replace(measure, shift=0),)),
+        one.with_noise((measure, measure)),
+        one.with_noise(()),
+        replace(one, measure=replace(one.measure, keys=replace(one.keys, threshold=one.keys.threshold - 1))),
+        replace(one, measure=replace(one.measure, keys=replace(one.keys, mechanism=Laplace(sensitivity=1, epsilon=1)))),
+        replace(one, measure=replace(one.measure, keys=None)),
+        replace(one, measure=replace(one.measure, keys=None), scan=replace(one.scan, discovery=None)),
     ]
     for false in forged:
         with pytest.raises(InvariantError):
@@ -272,14 +272,14 @@ def test_a_forged_rule_for_keys_is_refused_before_it_is_charged() -> None:
     charged = made.history()
     facts: dict[str, Any] = {"epsilon": 1, "delta": Fraction(1, 10**8)}
     forged = [
-        replace(one, keys=KeyRule(OptimalKeys(**facts, keys=2))),
-        replace(one, keys=KeyRule(OptimalKeys(**facts, group=2))),
-        replace(one, keys=KeyRule(OptimalKeys(**facts, neighbors="change-one"))),
+        replace(one, measure=replace(one.measure, keys=KeyRule(OptimalKeys(**facts, keys=2)))),
+        replace(one, measure=replace(one.measure, keys=KeyRule(OptimalKeys(**facts, group=2)))),
+        replace(one, measure=replace(one.measure, keys=KeyRule(OptimalKeys(**facts, neighbors="change-one")))),
         replace(one, scan=replace(one.scan, discovery=Discovery(2, 0, 0))),
         replace(one, scan=replace(one.scan, discovery=Discovery(1, 1, 0))),
         replace(one, scan=replace(one.scan, discovery=Discovery(1, 0, 1))),
         replace(one, scan=replace(one.scan, discovery=None)),
-        replace(one, keys=None),
+        replace(one, measure=replace(one.measure, keys=None)),
     ]
     for false in forged:
         with pytest.raises(InvariantError):

@@ -23,7 +23,8 @@ from privet.mechanisms import Gaussian, Laplace
 from privet.planner.explain import cost
 from privet.planner.keys import other_way, people_needed
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRelease, KeyRule, Measure, Plan, Spend
+from privet.planner.measures import KeyRelease, KeyRule, Measure
+from privet.planner.plan import Plan, Spend
 from privet.planner.stability import keys_kept
 from privet.query.sql.parse import parse
 

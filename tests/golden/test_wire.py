@@ -15,6 +15,7 @@ from typing import Any
 from privet.aggregates.aggregate import Argument
 from privet.core.schema import Contents
 from privet.core.wire import Form, forms
+from privet.planner.measures import BoundsMeasure, ModeMeasure, SumMeasure
 from privet.planner.plan import Pass
 from privet.query.nodes import AggregateCall
 
@@ -22,8 +23,8 @@ PINNED = Path(__file__).with_name("wire.json")
 WRITTEN = (Pass, AggregateCall, Argument)
 """What planners write: passes for digests, and the rest to put what is asked in an order of its own, by its text."""
 
-LEFT_OUT = {Contents}
-"""A plan holds none: a scan refuses them, and so does the text."""
+LEFT_OUT = {Contents, SumMeasure, ModeMeasure, BoundsMeasure}
+"""Contents a plan has none of: a scan refuses them, and so does the text. A pass writes these measures as its own."""
 
 
 def _forms() -> dict[type, tuple[Form, ...]]:

@@ -17,7 +17,8 @@ from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian, Laplace
 from privet.planner.batch import Batch
 from privet.planner.choose import Choice, choices
-from privet.planner.plan import Measure, Plan
+from privet.planner.measures import Measure
+from privet.planner.plan import Plan
 from privet.planner.target import excess
 from privet.session import Session
 
@@ -116,7 +117,7 @@ def lowered(batch: Batch, place: tuple[str, int, int]) -> Batch:
             return plan
         passes = list(plan.passes)
         measures = [less(one) if at == which else one for at, one in enumerate(passes[index].measures)]
-        passes[index] = replace(passes[index], measures=tuple(measures))
+        passes[index] = passes[index].with_noise(measures)
         return replace(plan, passes=tuple(passes))
 
     return Batch(tuple(change(plan) for plan in batch.plans), batch.spend)

@@ -33,7 +33,8 @@ from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.write import write_scan
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRule, Measure, Pass, Plan, Spend
+from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure
+from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.stability import sensitivity_of, shift_of
 from privet.planner.verify import verify
 from privet.query.sql.parse import parse
@@ -165,6 +166,7 @@ def samples() -> dict[type, Any]:
     for question in QUESTIONS:
         for _, value in held_by(plan_of(*question)[0].passes):
             found.setdefault(type(value), value)
+    found[BoundsMeasure] = BoundsMeasure(found[Measure])
     found[KeyRule] = KeyRule(OptimalKeys(epsilon=1, delta=Fraction(1, 100), keys=2))
     found.setdefault(OptimalKeys, found[KeyRule].mechanism)
     return found
@@ -311,11 +313,11 @@ def completed(plan: Plan) -> Plan:
     """Return a plan whose measures are what its maker may claim for its scans: cheap noise for what is proven."""
     passes = []
     for one in plan.passes:
-        if one.selection is None and one.winners is None:
+        if isinstance(one.measure, (SumMeasure, BoundsMeasure)):
             made = [(total, sensitivity_of(total, one.scan)) for total in one.scan.sums]
             shift = shift_of(one.scan.bounding)
             noise = [Measure(total, far, Laplace(sensitivity=far, epsilon=1), shift) for total, far in made]
-            one = replace(one, measures=tuple(noise))
+            one = one.with_noise(noise)
         passes.append(one)
     return replace(plan, passes=tuple(passes))
 

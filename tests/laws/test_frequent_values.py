@@ -67,14 +67,13 @@ def test_no_unit_moves_the_counts_of_values_by_a_wider_range_than_the_plan_says(
     for before, after in zip(results[::2], results[1::2], strict=True):
         widest = max(widest, span(one, before, after))
         assert all(cell[-1] is not None for cell in (*before, *after))
-    assert one.winners is not None
-    assert widest <= one.winners.span
+    assert widest <= one.measure.choice.span
     if (
         (shape.bound, shape.group, shape.neighbors) == ("norm", 1, "add-remove")
         and shape.who != "windows"
         and not one.keys
     ):
-        assert widest >= one.winners.span * Fraction(99, 100)
+        assert widest >= one.measure.choice.span * Fraction(99, 100)
 
 
 def twin(row: Row) -> dict[str, Any]:
@@ -118,7 +117,7 @@ def test_no_neighbour_moves_the_law_of_what_is_chosen_beyond_its_event(
     shape = Shape("", who, neighbors, "norm")
     tables = {"d": shape.schema}
     (one,) = make_plan(parse(sql, tables), tables, spend=spend).passes
-    draw, worst = one.winners, 0.0
+    draw, worst = one.measure.choice, 0.0
     assert draw is not None
     cells = [("a",), ("b",), (None,)] if "GROUP" in sql else [()]
     generator = random.Random(7)
@@ -138,7 +137,7 @@ def test_no_neighbour_moves_the_law_of_what_is_chosen_beyond_its_event(
         if draw.law == "gumbel" and draw.k == 1:
             assert high - low <= claimed + 1e-9
         worst = max(worst, high, -low)
-    total = one.winners.event
+    total = one.measure.choice.event
     assert math.isclose(float(total.pure()), float(draw.rate * draw.span) * draw.k)
     assert float(total.pure() if spend is PURE else total.rho()) <= (1 if spend is PURE else 0.5)
     assert worst > 0.2 * float(total.pure()) / draw.k

@@ -11,7 +11,7 @@ import pytest
 from privet.core.scan import Discovery
 from privet.mechanisms import Gaussian, Laplace
 from privet.mechanisms.key_selection import threshold_for
-from privet.planner.plan import Noise
+from privet.planner.measures import Noise
 
 SHIFT = 20
 ONE = 2**SHIFT

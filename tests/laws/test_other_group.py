@@ -17,7 +17,8 @@ from privet.core.unit import Person
 from privet.mechanisms import Laplace
 from privet.planner.keys import with_found
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRule, Plan, Spend
+from privet.planner.measures import KeyRule
+from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.release import found_first
 from privet.testing.oracle import Memory

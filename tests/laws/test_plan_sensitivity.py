@@ -26,7 +26,8 @@ from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.keys import other_way
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRule, Measure, Pass, Plan, Spend
+from privet.planner.measures import KeyRule, Measure
+from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.stability import key_sensitivity
 from privet.query.sql.parse import parse
 
@@ -248,10 +249,10 @@ def ways(shape: Shape) -> list[tuple[Pass, Measure]]:
     found = [one]
     if isinstance(one.keys, KeyRule):
         shared = replace(one.scan, discovery=Discovery(one.scan.discovery.most, 1, 20))
-        found.append(replace(one, scan=shared, keys=other_way(one.scan, one.keys)))
+        found.append(replace(one, scan=shared, measure=replace(one.measure, keys=other_way(one.scan, one.keys))))
     elif isinstance(one.keys.mechanism, Laplace):
         counted = replace(one.scan, discovery=Discovery(one.scan.discovery.most, 0, 0))
-        found.append(replace(one, scan=counted, keys=other_way(one.scan, one.keys)))
+        found.append(replace(one, scan=counted, measure=replace(one.measure, keys=other_way(one.scan, one.keys))))
     made = []
     for way in found:
         claim = key_sensitivity(way.scan)

@@ -24,8 +24,8 @@ from privet.engines.scan_sql.dialect import RowSource
 from privet.engines.scan_sql.expressions import Renderer
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
+from privet.planner.measures import FALSE, BoundsMeasure
 from privet.planner.plan import Spend
-from privet.planner.private_bounds import FALSE, threshold_in
 from privet.query.functions import evaluate_row
 from privet.query.sql.parse import parse
 from privet.release import release
@@ -62,7 +62,7 @@ def test_no_unit_moves_the_counts_of_ranges_by_more_than_the_plan_says(
     shape: Shape, spend: Spend, bench: Bench
 ) -> None:
     one = shape.plan(spend).passes[-1]
-    assert one.buckets
+    assert isinstance(one.measure, BoundsMeasure)
     (measure,) = one.measures
     several = list(pairs(shape, random.Random(SHAPES.index(shape))))[:5]
     results = bench.scan_all(one, [world for pair in several for world in pair])
@@ -107,7 +107,7 @@ def test_every_number_is_in_the_one_range_that_holds_it(kind: str) -> None:
 def test_a_range_without_rows_is_hardly_ever_shown(spend: Spend) -> None:
     one = Shape(QUERIES["one group"], "people", "add-remove", "norm").plan(spend).passes[0]
     noise, ranges = one.measures[0].mechanism, len(one.scan.keys[-1].values or ())
-    above = Fraction(threshold_in(one)) * 2 ** one.measures[0].shift
+    above = Fraction(one.measure.threshold(one.scan)) * 2 ** one.measures[0].shift
     if isinstance(noise, Laplace):
         # P[noise > t] = e^(-floor(t + 1) / scale) / (1 + e^(-1 / scale)) for discrete Laplace noise
         scale = float(noise.scale)

@@ -62,12 +62,12 @@ def law(draw, counts: dict) -> list[float]:
 def losses(plan, facts, rows: list, others: list, cells: list) -> list[tuple[float, float]]:
     """The least and the largest privacy loss of each draw of a plan, over all groups together."""
     found = []
-    for one in (one for one in plan.passes if one.selection is not None):
+    for one in (one for one in plan.passes if one.measure.draws):
         exacts = []
         for table in (rows, others):
             places = Memory({"t": schema.Table(table, unit=facts.unit, columns=COLUMNS)}).scan(one.scan)._places
             exacts.append({cell: dict(zip(*counts, strict=True)) for cell, counts in places.items()})
-        for draw in one.selection.draws:
+        for draw in one.measure.draws:
             low = high = 0.0
             for cell in cells:
                 p, q = (law(draw, exact.get(cell, {})) for exact in exacts)
@@ -114,7 +114,7 @@ def test_no_neighbour_moves_the_law_of_a_quantile_beyond_its_event(unit, relatio
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
     plan = make_plan(query, {"t": facts}, spend=spend, bound=bound)
     assert plan.event.pure() == 1
-    draws = [draw for one in plan.passes if one.selection is not None for draw in one.selection.draws]
+    draws = [draw for one in plan.passes for draw in one.measure.draws]
     for others in neighbours(rows, unit, relation):
         if bound == "groups" and len(others) > len(rows):
             continue
@@ -235,11 +235,11 @@ def test_no_window_of_time_moves_a_quantile_beyond_its_event(relation, rows, sta
         return {"t": schema.Table(some, unit=unit, columns=TIMED, neighbors=relation, contribution=facts.contribution)}
 
     plan = make_plan(asked, {"t": facts}, spend=spend)
-    tree = plan.passes[0].selection.draws[0]
+    tree = plan.passes[0].measure.draws[0]
     assert move(plan, table, rows, others) <= tree.norm
     (one,) = make_plan(alone, {"t": facts}, spend=spend).passes
     exacts = [Memory(table(some)).scan(one.scan)._places.get((), ((), ())) for some in (rows, others)]
-    for draw in one.selection.draws:
+    for draw in one.measure.draws:
         p, q = (law(draw, dict(zip(*exact, strict=True))) for exact in exacts)
         ratios = [math.log(a / b) for a, b in zip(p, q, strict=True)]
         assert max(ratios) - min(ratios) <= float(draw.event.pure()) + ROUNDING
@@ -268,7 +268,7 @@ def test_a_key_that_is_none_lets_nobody_weigh_more(rows, people):
 
     for who in (1, 2, 3):
         rest = tuple([row for row in some if row["who"] != who] for some in (rows, people))
-        assert move(plan, table, (rows, people), rest) <= plan.passes[0].selection.draws[0].norm
+        assert move(plan, table, (rows, people), rest) <= plan.passes[0].measure.draws[0].norm
 
 
 def joint_law(shares, weights: list[int], number: int, kappa: Fraction, bits: int) -> dict[tuple[int, ...], float]:
@@ -378,5 +378,5 @@ def test_several_quantiles_are_chosen_in_the_way_that_is_best_for_them():
     ):
         asked = ", ".join(f"QUANTILE(age, {(at + 1) / (number + 1):.4f})" for at in range(number))
         plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=spend)
-        assert isinstance(plan.passes[0].selection.draws[0], kind)
+        assert isinstance(plan.passes[0].measure.draws[0], kind)
         assert (plan.event.pure() == 1) == (spend.rho is None)

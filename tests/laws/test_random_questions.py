@@ -37,11 +37,10 @@ from privet.mechanisms.rank_several import QuantileTree
 from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found, with_found
 from privet.planner.make import make_plan
-from privet.planner.modes import span_of_scores
+from privet.planner.measures import BoundsMeasure, ModeMeasure
 from privet.planner.plan import Limit, Pass, Plan, Spend, Target
-from privet.planner.quantiles import norm_of, span_of
 from privet.planner.rounds import make_rounds
-from privet.planner.stability import key_sensitivity, sensitivity_of
+from privet.planner.stability import key_sensitivity, norm_of, sensitivity_of, span_of, span_of_scores
 from privet.planner.verify import verify
 from privet.query import fanout
 from privet.query.shape import schema_of
@@ -159,7 +158,7 @@ def check_places(one: Pass, first: Any, other: Any) -> None:
     change = sum(abs(a.get(p, 0) - b.get(p, 0)) for a, b in sides.values() for p in a.keys() | b.keys())
     assert change <= norm_of(one.scan)
     last = one.scan.places.high
-    for draw in one.selection.draws:
+    for draw in one.measure.draws:
         shares = draw.shares if isinstance(draw, QuantileTree) else (draw.share,)
         for share in shares:
             ranges = Fraction(0)
@@ -181,10 +180,10 @@ def check_winners(one: Pass, first: Groups, other: Groups) -> None:
 
 
 def check(one: Pass, first: Any, other: Any) -> None:
-    (check_sums if one.selection is None else check_places)(one, first, other)
-    if one.winners is not None:
+    (check_sums if not one.measure.draws else check_places)(one, first, other)
+    if isinstance(one.measure, ModeMeasure):
         check_winners(one, first, other)
-    before, after = (Seen(each) if one.selection is None else Seen(places=each) for each in (first, other))
+    before, after = (Seen(each) if not one.measure.draws else Seen(places=each) for each in (first, other))
     for claim in claims_of(one):
         assert claim.measured(before, after) <= claim.size, claim.what
 
@@ -232,9 +231,9 @@ def kind_of(plan: Plan, several: list[str]) -> str:
         "other": plan.finds_first,
         "batch": len(several) > 1,
         "levels": len(several) == 1 and (" ROLLUP " in several[0] or " CUBE " in several[0] or " SETS " in several[0]),
-        "ranges": any(one.buckets for one in plan.passes),
-        "values": any(one.winners for one in plan.passes),
-        "quantiles": any(one.selection for one in plan.passes),
+        "ranges": any(isinstance(one.measure, BoundsMeasure) for one in plan.passes),
+        "values": any(isinstance(one.measure, ModeMeasure) for one in plan.passes),
+        "quantiles": any(one.measure.draws for one in plan.passes),
         "keys": plan.discovers,
     }
     return ", ".join(kind for kind, there in kinds.items() if there) or "sums"

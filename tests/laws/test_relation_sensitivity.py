@@ -29,7 +29,8 @@ from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
-from privet.planner.plan import Measure, Spend
+from privet.planner.measures import Measure
+from privet.planner.plan import Spend
 from privet.planner.stability import sensitivity_of
 from privet.query.facts import grid_step
 from privet.query.fanout import joins_of

@@ -25,7 +25,8 @@ from privet.engines.duckdb import engine as duckdb
 from privet.mechanisms import OptimalKeys
 from privet.planner.keys import other_way
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRule, Spend
+from privet.planner.measures import KeyRule
+from privet.planner.plan import Spend
 from privet.planner.verify import verify
 from privet.query.sql.parse import parse
 
@@ -43,7 +44,7 @@ def planned(schema: Schema, world: int) -> tuple[Scan, OptimalKeys]:
     (one,) = plan.passes
     if not isinstance(one.keys, KeyRule):
         counted = replace(one.scan, discovery=Discovery(one.scan.discovery.most, 0, 0))
-        one = replace(one, scan=counted, keys=other_way(one.scan, one.keys))
+        one = replace(one, scan=counted, measure=replace(one.measure, keys=other_way(one.scan, one.keys)))
     verify(replace(plan, passes=(one,)), tables)
     assert isinstance(one.keys, KeyRule)
     return one.scan, one.keys.mechanism

@@ -453,7 +453,7 @@ def test_the_ends_of_a_quantile_s_interval_get_as_much_as_the_quantile_where_its
     budget: Budget,
 ) -> None:
     with session(budget) as asked:
-        selection = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2).passes[-1].selection
+        selection = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2).passes[-1].measure
         assert selection is not None
         assert len({draw.event.pure() for draw in selection.draws}) == 1
         several = asked.plan("SELECT QUANTILE(age, 0.1) AS a, QUANTILE(age, 0.9) AS b FROM t", within=3, at_most=2)

@@ -29,7 +29,8 @@ from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
-from privet.planner.plan import Measure, Plan, Spend
+from privet.planner.measures import Measure
+from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.testing.oracle import Memory
 

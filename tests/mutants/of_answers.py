@@ -225,11 +225,11 @@ MUTANTS: list[Mutant] = [
         ("(discovery.order, discovery.shift) != (0, 0)", "False"),
     ),
     *of(
-        "planner.verify:_verify_measure",
+        "planner.measures:Measure.verify",
         "adversarial/test_session_road.py",
         (
-            "measure.sensitivity != claimed or _distance(measure.mechanism) < _norm(measure.mechanism, claimed)",
-            "measure.sensitivity != claimed and _distance(measure.mechanism) < _norm(measure.mechanism, claimed)",
+            "self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed)",
+            "self.sensitivity != claimed and distance_of(self.mechanism) < norm_for(self.mechanism, claimed)",
         ),
     ),
     *of(
@@ -307,22 +307,22 @@ MUTANTS: list[Mutant] = [
         ("receipt.digest != plan.digest", "False"),
     ),
     *of(
-        "release:_pass",
+        "planner.measures:KeyRelease.shows",
         "unit/test_release_door.py adversarial/test_session_road.py",
-        ("weight > rule.threshold", "weight >= rule.threshold"),
+        ("weight > self.threshold", "weight >= self.threshold"),
     ),
     *of(
-        "release:_discovered",
+        "planner.measures:found_keys",
         "unit/test_release_door.py adversarial/test_session_road.py",
         (
-            "[cell for cell, passes in zip(held, drawn, strict=False) if passes]",
-            "[cell for cell, passes in zip(held, drawn, strict=False)]",
+            "[cell for cell, passes in zip(opened.groups, drawn, strict=False) if passes]",
+            "[cell for cell, passes in zip(opened.groups, drawn, strict=False)]",
         ),
         ("weights += [0] * (-len(weights) % block)", "pass"),
         ("max(_LEAST_BLOCK, 2 * discovery.most * unit.touches)", "_LEAST_BLOCK"),
     ),
     *of(
-        "release:_add_noise",
+        "planner.measures:add_noise",
         "unit/test_release_door.py adversarial/test_session_road.py",
         ("noisy: list[int] = mechanism.release(vector).tolist()", "noisy = list(integers)"),
     ),

@@ -28,7 +28,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.read:averaged_sums",
         "laws/test_no_rows.py laws/test_rounds.py",
-        ("ranked and plan.passes[place[0]].selection is not None", "ranked"),
+        ("not plan.passes[place[0]].measure.averaged", "not reading.aggregate.sums()"),
     ),
     *of(
         "planner.explain:_limit",
@@ -56,12 +56,20 @@ MUTANTS: list[Mutant] = [
         ("found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))", ""),
     ),
     *of(
-        "planner.quantiles:span_of",
+        "planner.stability:span_of",
         "laws/test_quantile_privacy.py",
         ("2 * max(share, 1 - share)", "max(share, 1 - share)"),
         ("2 * max(share, 1 - share) * norm", "2 * min(share, 1 - share) * norm + norm / 4"),
         ("2 * norm", "norm"),
         ("sensitivity_of(Sum(None, 1, 1), scan).l1", "Fraction(1)"),
+    ),
+    *of(
+        "planner.quantiles:selection_pass",
+        "unit/test_quantile_road.py",
+        (
+            "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits)",
+            "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan) / 2, epsilon=held, digits=digits)",
+        ),
     ),
     *of(
         "planner.quantiles:_unit",
@@ -177,15 +185,19 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "planner.verify:_verify_selection",
+        "planner.measures:QuantileMeasure.verify",
         "unit/test_quantile_road.py",
         ("not enough or draw.last != last", "draw.last != last"),
         ("not enough or draw.last != last", "not enough"),
-        ("draw.norm >= norm_of(one.scan)", "True"),
-        ("(places is None) != (one.selection is None)", "False"),
+        ("draw.norm >= norm_of(scan)", "True"),
     ),
     *of(
-        "planner.verify:_close_enough",
+        "planner.measures:_without_places",
+        "unit/test_quantile_road.py",
+        ("scan.places is not None", "False"),
+    ),
+    *of(
+        "planner.measures:_close_enough",
         "unit/test_quantile_road.py",
         (
             "near.share == least.share and near.below >= least.below and near.above >= least.above",

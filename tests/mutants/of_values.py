@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.modes:span_of_scores",
+        "planner.stability:span_of_scores",
         "laws/test_frequent_values.py",
         ('2 if scan.schema.moves == "change-one" else 1', '1 if scan.schema.moves == "change-one" else 1'),
         ("most * double * scan.schema.unit.touches", "most * double"),
@@ -39,13 +39,13 @@ MUTANTS: list[Mutant] = [
         ("self.rate / 2", "self.rate"),
     ),
     *of(
-        "planner.verify:_verify_winners",
+        "planner.measures:ModeMeasure.verify",
         "unit/test_frequent_road.py",
-        ("one.winners.span < span_of_scores(one.scan)", "False"),
-        ("one.scan.keys[-1].values is None and one.keys is None", "False"),
+        ("self.choice.span < span_of_scores(scan)", "False"),
+        ("scan.keys[-1].values is None and self.keys is None", "False"),
         (
-            "one.scan.sums != (rows(None),) or one.scan.places is not None or one.scan.distinct or not one.scan.keys",
-            "one.scan.places is not None or one.scan.distinct or not one.scan.keys",
+            "scan.sums != (rows(None),) or scan.places is not None or scan.distinct or not scan.keys",
+            "scan.places is not None or scan.distinct or not scan.keys",
         ),
     ),
     *of(
@@ -96,7 +96,12 @@ MUTANTS: list[Mutant] = [
         ("sensitivity_of(total, scan)", "sensitivity_of(total, replace(scan, keys=()))"),
     ),
     *of(
-        "planner.private_bounds:threshold_in",
+        "planner.private_bounds:span_pass",
+        "unit/test_range_road.py",
+        ("shift_of(scan.bounding)", "0"),
+    ),
+    *of(
+        "planner.measures:BoundsMeasure.threshold",
         "laws/test_private_ranges.py",
         ("2 * FALSE / len(ranges)", "2 * FALSE"),
     ),
@@ -111,9 +116,9 @@ MUTANTS: list[Mutant] = [
         ('"less" if middle < 0 else "less_equal"', '"less"'),
     ),
     *of(
-        "planner.verify:_verify_buckets",
+        "planner.measures:BoundsMeasure.verify",
         "unit/test_range_road.py",
-        ("one.buckets", "False"),
+        ("not scan.keys or scan.keys[-1].values is None", "False"),
     ),
     *of(
         "planner.make:make_plan",

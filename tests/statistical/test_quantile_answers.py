@@ -45,7 +45,8 @@ def answered(values: list[int], asked: str, spend: Spend, unit, groups: int = GR
     weights = counts * (1 if isinstance(unit, Rows) else 2**20)
     cell = (where.tolist(), weights.tolist())
     counted = SealedSums({(g,): (int(weights.sum()), 0) for g in range(groups)}, {})
-    exacts = [SealedSums({}, {(g,): cell for g in range(groups)}) if one.selection else counted for one in plan.passes]
+    placed = SealedSums({}, {(g,): cell for g in range(groups)})
+    exacts = [placed if one.measure.draws else counted for one in plan.passes]
     receipt = Receipt(1, plan.digest, "test")
     return read_answer(release(exacts, plan, receipt), plan, receipt, confidence=confidence)
 
@@ -82,12 +83,12 @@ def test_a_median_is_no_more_ranks_off_than_the_exponential_mechanism():
     # 2.2 ranks of 1000 on average for the mechanism with sensitivity 1 at the same epsilon, without any interval
     facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
     plan = make_plan(parse("SELECT MEDIAN(x) FROM t", {"t": facts}), {"t": facts}, spend=PURE)
-    grid, draw = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
+    grid, draw = plan.passes[0].scan.places, plan.passes[0].measure.draws[0]
     values = np.sort(np.random.default_rng(7).normal(0, 5, 1000))
     at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
     where, counts = np.unique(at, return_counts=True)
     chosen = draw.release([(where.tolist(), counts.tolist())] * 300)
-    (slot, *_) = plan.passes[0].selection.slots
+    (slot, *_) = plan.passes[0].measure.slots
     off = np.abs(np.searchsorted(values, [float(slot.value(one, grid)) for one in chosen]) - 500)
     assert off.mean() < 2.2
 
@@ -95,11 +96,11 @@ def test_a_median_is_no_more_ranks_off_than_the_exponential_mechanism():
 def test_a_median_of_millions_is_as_many_ranks_off_as_the_mechanism_on_the_values_themselves():
     facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
     plan = make_plan(parse("SELECT MEDIAN(x) FROM t", {"t": facts}), {"t": facts}, spend=PURE)
-    grid, draw = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
+    grid, draw = plan.passes[0].scan.places, plan.passes[0].measure.draws[0]
     values = np.sort(np.random.default_rng(7).normal(0, 5, 2_000_000))
     at = np.floor((values - float(grid.origin)) / float(grid.step) + 0.5).astype(np.int64)
     chosen = draw.release([np.unique(at, return_counts=True)] * 400)
-    (slot, *_) = plan.passes[0].selection.slots
+    (slot, *_) = plan.passes[0].measure.slots
     off = np.abs(np.searchsorted(values, [float(slot.value(one, grid)) for one in chosen]) - 1_000_000)
     ranks = np.arange(-300, 301)
     odds = np.diff(values[1_000_000 + ranks[0] - 1 : 1_000_000 + ranks[-1] + 1]) * np.exp(
@@ -117,8 +118,8 @@ def test_nine_quantiles_are_off_by_no_more_ranks_than_the_best_listed_way():
     facts = Schema(unit=Rows(), columns={"x": number(-100, 100)})
     asked = ", ".join(f"QUANTILE(x, {float(share)})" for share in shares)
     plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=PURE)
-    grid, joint = plan.passes[0].scan.places, plan.passes[0].selection.draws[0]
-    (slot, *_) = plan.passes[0].selection.slots
+    grid, joint = plan.passes[0].scan.places, plan.passes[0].measure.draws[0]
+    (slot, *_) = plan.passes[0].measure.slots
     off = []
     for seed in range(150):
         values = np.sort(np.random.default_rng(seed).normal(0, 5, 1000))

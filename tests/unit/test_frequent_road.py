@@ -218,12 +218,13 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
     with session(privet.Person("who")) as s:
         plan = s.plan("SELECT ok, MODE(shop) FROM t GROUP BY ok", epsilon=1)
         (one,) = plan.passes
+        choice = one.measure.choice
         tampered = {
-            "span": replace(one, winners=replace(one.winners, span=one.winners.span / 2)),
+            "span": replace(one, measure=replace(one.measure, choice=replace(choice, span=choice.span / 2))),
             "bounding": replace(one, scan=replace(one.scan, bounding=Norm(1, 1, 20))),
             "limit": replace(one, scan=replace(one.scan, bounding=Largest(one.scan.bounding.limit + 1, 20))),
             "sums": replace(one, scan=replace(one.scan, sums=())),
-            "found": replace(one, keys=None, scan=replace(one.scan, discovery=None)),
+            "found": replace(one, measure=replace(one.measure, keys=None), scan=replace(one.scan, discovery=None)),
             "distinct": replace(one, scan=replace(one.scan, distinct=True)),
         }[change]
         before = s.remaining()

@@ -13,6 +13,7 @@ from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.engines.duckdb.engine import DuckDB
+from privet.planner.measures import SumMeasure
 from privet.query.frame import count
 from privet.release import found_first
 
@@ -184,7 +185,7 @@ def test_a_plan_that_reads_by_other_values_than_it_finds_is_not_run(change):
                 replace(first, scan=replace(first.scan, keys=(replace(key, expression=ColumnRef("city")),))),
                 second,
             ),
-            "rule": (replace(first, keys=None, scan=replace(first.scan, discovery=None)), second),
+            "rule": (replace(first, measure=SumMeasure(()), scan=replace(first.scan, discovery=None)), second),
             "values": (first, replace(second, scan=replace(second.scan, keys=(replace(key, values=("a", None)),)))),
         }[change]
         with pytest.raises(InvariantError):

@@ -10,7 +10,7 @@ import pytest
 import privet
 from privet.core.errors import InvariantError, RequestError
 from privet.mechanisms.rank_choice import QuantileChoice
-from privet.planner.plan import QuantileDraws
+from privet.planner.measures import QuantileMeasure, SumMeasure
 from privet.planner.quantiles import far_notes
 
 pa = pytest.importorskip("pyarrow")
@@ -150,15 +150,15 @@ def test_a_plan_whose_choices_are_for_another_scan_is_not_run(change):
     with session(privet.Person("who")) as s:
         plan = s.plan("SELECT city, MEDIAN(age) FROM t GROUP BY city", epsilon=1)
         (one,) = plan.passes
-        draws = one.selection.draws
+        draws = one.measure.draws
         tampered = {
             "span": lambda: replace(
-                one, selection=QuantileDraws((replace(draws[0], span=draws[0].span / 2), *draws[1:]))
+                one, measure=QuantileMeasure((replace(draws[0], span=draws[0].span / 2), *draws[1:]))
             ),
-            "last": lambda: replace(one, selection=QuantileDraws((replace(draws[0], last=7), *draws[1:]))),
+            "last": lambda: replace(one, measure=QuantileMeasure((replace(draws[0], last=7), *draws[1:]))),
             "places": lambda: replace(one, scan=replace(one.scan, places=replace(one.scan.places, null_as=3))),
             "order": lambda: replace(one, scan=replace(one.scan, bounding=replace(one.scan.bounding, order=2))),
-            "none": lambda: replace(one, selection=None),
+            "none": lambda: replace(one, measure=SumMeasure(())),
         }[change]
         with pytest.raises(InvariantError):
             s.run(replace(plan, passes=(tampered(),)))
@@ -171,8 +171,8 @@ def test_a_plan_that_counts_places_without_choosing_or_chooses_without_counting_
         counts = s.plan("SELECT city, COUNT(*) FROM t GROUP BY city", epsilon=1)
         (median,), (count,) = plan.passes, counts.passes
         for whole, tampered in (
-            (plan, replace(median, selection=None)),
-            (counts, replace(count, selection=median.selection)),
+            (plan, replace(median, measure=SumMeasure(()))),
+            (counts, replace(count, measure=median.measure)),
         ):
             with pytest.raises(InvariantError, match="places are counted if and only if some are chosen"):
                 s.run(replace(whole, passes=(tampered,)))
@@ -194,8 +194,8 @@ def test_a_plan_whose_tree_is_for_less_than_a_unit_weighs_is_not_run():
     with session(privet.Person("who")) as s:
         plan = s.plan("SELECT MEDIAN(age), QUANTILE(age, 0.9) FROM t", epsilon=1)
         (one,) = plan.passes
-        tree, *ends = one.selection.draws
-        tampered = replace(one, selection=QuantileDraws((replace(tree, norm=tree.norm / 2), *ends)))
+        tree, *ends = one.measure.draws
+        tampered = replace(one, measure=QuantileMeasure((replace(tree, norm=tree.norm / 2), *ends)))
         with pytest.raises(InvariantError):
             s.run(replace(plan, passes=(tampered,)))
 
@@ -210,9 +210,9 @@ def test_a_plan_whose_scan_tells_too_little_apart_is_not_run(change):
         with pytest.raises(InvariantError, match="tell apart"):
             s.run(replace(plan, passes=(tampered,)))
         several = s.plan("SELECT MEDIAN(pay), QUANTILE(pay, 0.9) FROM t", epsilon=1).passes[0]
-        jointly = replace(several.selection, draws=several.selection.draws[:1])
+        jointly = replace(several.measure, draws=several.measure.draws[:1])
         assert not isinstance(jointly.draws[0], QuantileChoice)
-        tampered = replace(several, selection=jointly, scan=replace(several.scan, near=one.scan.near))
+        tampered = replace(several, measure=jointly, scan=replace(several.scan, near=one.scan.near))
         with pytest.raises(InvariantError, match="tell apart"):
             s.run(replace(plan, passes=(tampered,)))
 

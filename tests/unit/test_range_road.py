@@ -10,6 +10,7 @@ import pytest
 
 import privet
 from privet.core.errors import InvariantError, RequestError, Unbounded
+from privet.planner.measures import SumMeasure
 
 pa = pytest.importorskip("pyarrow")
 
@@ -147,11 +148,11 @@ def test_a_plan_whose_counts_are_for_another_scan_is_not_run(change):
         weaker = replace(measure, mechanism=privet.Laplace(sensitivity=measure.sensitivity.l1 / 2, epsilon=1))
         hidden = replace(one.scan.keys[-1], values=None)
         tampered = {
-            "noise": replace(one, measures=(weaker,)),
+            "noise": one.with_noise((weaker,)),
             "values": replace(one, scan=replace(one.scan, keys=(*one.scan.keys[:-1], hidden))),
-            "measures": replace(one, measures=(measure, measure)),
-            "flag": replace(one, buckets=False),
-            "nothing": replace(one, measures=(), scan=replace(one.scan, sums=())),
+            "measures": replace(one, measure=SumMeasure((measure, measure))),
+            "flag": replace(one, measure=SumMeasure((measure,))),
+            "nothing": replace(one, scan=replace(one.scan, sums=())),
         }[change]
         before = s.remaining()
         with pytest.raises(InvariantError):

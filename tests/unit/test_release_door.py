@@ -19,6 +19,7 @@ from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace, OptimalKeys
 from privet.planner.make import make_plan
+from privet.planner.measures import SumMeasure
 from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.release import Released, release
@@ -66,8 +67,9 @@ def silenced(plan: Plan) -> tuple[Plan, Silent]:
     passes = tuple(
         replace(
             one,
-            measures=tuple(quiet(measure) for measure in one.measures),
-            keys=None if one.keys is None else quiet(one.keys),
+            measure=SumMeasure(
+                tuple(quiet(measure) for measure in one.measures), None if one.keys is None else quiet(one.keys)
+            ),
         )
         for one in plan.passes
     )

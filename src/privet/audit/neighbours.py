@@ -26,7 +26,8 @@ from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
-from privet.planner.plan import KeyRelease, KeyRule, Noise, Pass
+from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
+from privet.planner.plan import Pass
 
 # What a pass of a plan claims about two neighbours, and how much of it two readings use: in integers, exactly.
 #
@@ -81,9 +82,9 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
     found = list(_of_sums(one))
     if one.keys is not None and one.scan.discovery is not None:
         found += _of_keys(one.keys, one.scan.discovery, touches=one.scan.schema.unit.touches)
-    if one.winners is not None:
-        found.append(_of_winners(one, one.winners))
-    for draw in one.selection.draws if one.selection else ():
+    if isinstance(one.measure, ModeMeasure):
+        found.append(_of_winners(one, one.measure.choice))
+    for draw in one.measure.draws:
         found.append(_of_rank(draw, one) if isinstance(draw, QuantileChoice) else _of_ranks(draw.norm, one))
     return tuple(found)
 

@@ -238,4 +238,4 @@ def measures_of(plan: Plan) -> int:
 
 
 def _selections(plan: Plan) -> int:
-    return sum(one.selection is not None or one.winners is not None for one in plan.passes)
+    return sum(not one.measures and not one.finds_groups for one in plan.passes)

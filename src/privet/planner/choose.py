@@ -11,7 +11,8 @@ from privet.core.errors import RequestError
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import Gaussian, Laplace
 
-from .plan import Noise, Spend
+from .measures import Noise
+from .plan import Spend
 
 Family = Literal["laplace", "gaussian"]
 

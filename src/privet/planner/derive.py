@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.query.functions import typed
 from privet.query.nodes import Query
 
-from .plan import Plan
+if TYPE_CHECKING:
+    from .plan import Plan
 
 
 def meanings(query: Query) -> dict[str, Expression]:

@@ -18,13 +18,12 @@ from privet.mechanisms import Laplace
 from privet.query.fanout import joins_of
 from privet.query.normal import text
 
-from .derive import columns_of
 from .keys import other_way, people_needed
-from .modes import largest_in_words, winner_facts, winner_lines, winner_notes
-from .plan import KeyRelease, KeyRule, Known, Measure, Pass, Plan, Spend, Target
+from .measures import KeyRelease, KeyRule
+from .modes import largest_in_words, winner_notes
+from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
-from .private_bounds import range_lines
-from .quantiles import choice_facts, choice_lines, choice_notes
+from .quantiles import choice_notes
 from .target import reached
 
 # What a mean is a mean of: rows in which no person counts more than the declared contribution. Words only.
@@ -101,7 +100,7 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         )
     notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
-    if values or any(one.selection for one in plan.passes):
+    if values or any(one.measure.draws for one in plan.passes):
         notes.append("values outside the declared bounds are clamped, which is not covered")
     if plan.finds_first:
         notes.append(f"rare groups are together in {_label(plan)!r}; coverage is before that selection")
@@ -123,15 +122,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "protects": str(first.schema.unit),
         "neighbors": first.schema.neighbors,
         "bounding": " ".join(boundings(plan)),
-        "releases": [
-            told
-            for one in plan.passes
-            for told in (
-                *(release_facts(measure, one) for measure in one.measures),
-                *choice_facts(one),
-                *winner_facts(one),
-            )
-        ],
+        "releases": [told for one in plan.passes for told in one.measure.facts(one.scan)],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
         "group_by": [text(key.expression) for key in plan.groups],
@@ -182,21 +173,14 @@ def explain(plan: Plan) -> str:
     for one in plan.passes:
         if one.keys is not None:
             lines.append(_how_found(one, one.keys))
-        for measure in one.measures:
-            told = release_facts(measure, one)
-            lines.append(
-                f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
-                f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
-            )
-        lines.extend(choice_lines(one))
-        lines.extend(winner_lines(one))
+        lines.extend(one.measure.lines(one.scan))
     if plan.finds_first:
         lines.append(
             f"All rows whose group is not shown are one more group, {_label(plan)!r}, by a second reading of the data "
             f"that is charged with the first."
         )
     lines.extend(presence_lines(plan))
-    lines.extend(range_lines(plan))
+    lines.extend(line for one in plan.passes for line in one.measure.later_lines(one.scan))
     lines.append(why(plan))
     if plan.target is not None:
         lines.append(_aim(plan, plan.target))
@@ -300,26 +284,6 @@ def known_lines(plan: Plan) -> list[str]:
     return [f"{_known(value)}." for value in known_values(plan)]
 
 
-def release_facts(measure: Measure, one: Pass) -> dict[str, Any]:
-    """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
-    step = float(measure.sum.step)
-    unit = step**measure.sum.power
-    laplace = isinstance(measure.mechanism, Laplace)
-    squared = measure.sensitivity.l2_squared
-    norm = float(measure.sensitivity.l1) if laplace else float(squared) ** 0.5
-    return {
-        "sum": _name(measure, one),
-        "noise": "Laplace" if laplace else "Gaussian",
-        "standard_deviation": measure.standard_deviation * unit,
-        "half_width_95": measure.error(0.95) * unit,
-        "sensitivity": norm / 2**measure.shift * unit,
-        "norm": "L1" if laplace else "L2",
-        "clamped_to": None
-        if measure.sum.expression is None
-        else [float(end * measure.sum.step + measure.sum.origin) for end in (measure.sum.low, measure.sum.high)],
-    }
-
-
 @cache
 def _version() -> str:
     return version("privet")
@@ -358,23 +322,3 @@ def _aim(plan: Plan, target: Target) -> str:
         f"Each interval at {float(target.confidence):.4g} confidence is {limit} ({told}), for the least {unit} with "
         f"four digits that makes it so."
     )
-
-
-def _name(measure: Measure, one: Pass) -> str:
-    used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
-    if one.buckets:
-        what = f"the count of rows in each of {len(one.scan.keys[-1].values or ()):,} ranges"
-        return f"{what} in each group" if one.groups else what
-    if isinstance(one.scan.bounding, Pairs):
-        what = f"the number of different values of {text(one.scan.bounding.of)}"
-    elif measure.sum.expression is None:
-        what = "the count of people" if one.scan.distinct else "the count of rows"
-    elif measure.sum.power == 2:
-        what = f"a sum of squares over {used}"
-    elif measure.sum.origin:
-        what = f"a centred sum over {used}"
-    else:
-        what = f"a sum over {used}"
-    if measure.sum.where is not None:
-        what += " where a condition holds"
-    return f"{what} in each group" if one.scan.keys else what

@@ -27,7 +27,7 @@ from privet.query.normal import call, conjunction, text
 from privet.query.typed import Typed, of_column
 
 from .choose import Choice
-from .plan import KeyRelease, KeyRule, Noise
+from .measures import KeyRelease, KeyRule, Noise
 from .stability import SHIFT, key_sensitivity
 
 MOST_KEYS = 100_000

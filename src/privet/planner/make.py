@@ -24,11 +24,12 @@ from privet.query.shape import schema_of, typical_of
 from .allowed import Cells, allowed_groups
 from .choose import Choice, Family, choices
 from .keys import count_cells, discovered, group_key, people_needed, with_other
+from .measures import Measure, SumMeasure
 from .modes import option_key, place_of, wanted_winners, winners_pass
-from .plan import Known, Measure, Pass, Plan, Reading, Spend, Target
+from .plan import Known, Pass, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
 from .private_bounds import place_in, span_pass, wanted_spans
-from .quantiles import part_of, places_in, selection_pass, wanted_selections
+from .quantiles import part_of, places_in, quantile_passes, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
 from .wanted import aggregate_of
@@ -252,7 +253,7 @@ def _pass(
     for total in sums:
         sensitivity = sensitivity_of(total, scan)
         measures.append(Measure(total, sensitivity, choice.mechanism(sensitivity), shift))
-    return Pass(scan, tuple(measures), release)
+    return Pass(scan, SumMeasure(tuple(measures), release))
 
 
 def _values_pass(
@@ -268,7 +269,7 @@ def _values_pass(
     (total,) = counted.sums()
     scan = Scan(query.table, schema, query.where, keys, (total,), bounding, cells=cells)
     sensitivity = sensitivity_of(total, scan)
-    return Pass(scan, (Measure(total, sensitivity, choice.mechanism(sensitivity), 0),), None)
+    return Pass(scan, SumMeasure((Measure(total, sensitivity, choice.mechanism(sensitivity), 0),)))
 
 
 def _span_pass(
@@ -313,9 +314,9 @@ def _reading(
     if isinstance(aggregate, Span):
         return Reading(asked.name, *place_in(aggregate, passes, where))
     if isinstance(aggregate, Ranked):
-        for index, one in enumerate(passes):
-            if one.selection and one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
-                places = places_in(one.selection, index, aggregate)
+        for one, measure in quantile_passes(passes):
+            if one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
+                places = places_in(measure, passes.index(one), aggregate)
                 if aggregate.extreme:
                     places += (presence_place(aggregate.argument.present(), passes, known),)
                 return Reading(asked.name, aggregate, places)
@@ -323,10 +324,7 @@ def _reading(
     if isinstance(aggregate, CountValues):
         scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
         return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
-    others = [
-        one.selection is not None or one.inside or one.finds_first or isinstance(one.scan.bounding, Pairs)
-        for one in passes
-    ]
+    others = [not one.plain or isinstance(one.scan.bounding, Pairs) for one in passes]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == aggregate.people and not others[i])
     sums = passes[index].scan.sums
     return Reading(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from privet.aggregates import Mode
 from privet.aggregates.aggregate import rows
@@ -22,9 +21,10 @@ from privet.query.normal import conjunction, text
 
 from .choose import Choice
 from .keys import count_cells, discovered, group_key
+from .measures import BoundsMeasure, ModeMeasure
 from .plan import Pass, Place, Plan, Spend
 from .quantiles import part_of
-from .stability import SHIFT, Rule, shift_of
+from .stability import SHIFT, Rule, shift_of, span_of_scores
 
 # How the most frequent values are chosen: from what, how far one unit can move their counts, and for what spend.
 #
@@ -53,29 +53,6 @@ def option_key(mode: Mode, columns: Mapping[str, Facts]) -> GroupKey:
     return GroupKey(key.expression, values, False)
 
 
-def span_of_scores(scan: Scan) -> Fraction:
-    """Return a bound on the ranges in which one unit can move the counts of a group's values, added over all groups.
-
-    Guarantee: add-remove: a unit that comes or goes moves the counts of group g by 0 to m(g), its largest cell there,
-    all one way: a range of m(g). The m of all groups add up to at most B: limit * 2**shift (`Largest`), rows in each
-    of at most `groups` cells, or of one where there is one group (`Truncate`), 1 (`Once`). Change-one: what it gave
-    goes and what it gives comes, so that counts move by -m(g) to m'(g): 2 B in all. A group of k units is a chain of
-    k neighbours, and ranges add. A window of time changes each of the units that it touches.
-    Cites: [MT07, Thm 6], [DR14, Thm 3.10].
-    """
-    match scan.bounding:
-        case Largest(limit=limit, shift=shift):
-            most = limit * 2**shift
-        case Truncate(groups=groups, rows=kept):
-            most = kept * (groups if len(scan.keys) > 1 else 1)
-        case Once() if isinstance(scan.schema.unit, Rows):
-            most = 1
-        case _:
-            raise InvariantError("values are chosen where the largest cells of a unit are bounded")
-    double = 2 if scan.schema.moves == "change-one" else 1
-    return Fraction(most * double * scan.schema.unit.touches)
-
-
 def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contribution: Contribution) -> Pass:
     """Return the pass that chooses the most frequent values of a column in every group, for a part of a spend.
 
@@ -101,14 +78,14 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
         draw = Frequent(most, span, part.epsilon / span, "exponential", one)
     else:
         draw = Frequent(most, span, _each(part, most) / span, "gumbel", one)
-    return Pass(scan, (), release, winners=draw)
+    return Pass(scan, ModeMeasure(draw, release))
 
 
 def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> Place:
     """Return where a value is among what a plan over the rows that meet a condition chooses."""
     wanted = (mode.expression, conjunction(where, mode.where))
     for index, one in enumerate(passes):
-        if one.winners is not None and (one.scan.keys[-1].expression, one.scan.where) == wanted:
+        if isinstance(one.measure, ModeMeasure) and (one.scan.keys[-1].expression, one.scan.where) == wanted:
             return index, mode.rank - 1
     raise InvariantError("the most frequent values have no pass")
 
@@ -148,62 +125,10 @@ def _each(part: Spend, choices: int) -> Fraction:
 # The most frequent values of a plan in words and as plain data: what is chosen, from what, how far off it may be.
 
 
-_SIZE = 100
-"""So many values are taken to be found, where it is not known how many will be."""
-
-
-def winner_facts(one: Pass) -> list[dict[str, Any]]:
-    """Return what is released as the most frequent values of one pass."""
-    if one.winners is None:
-        return []
-    draw, option = one.winners, one.scan.keys[-1]
-    size = _SIZE if option.values is None else len(option.values)
-    where = " in each group" if one.groups else ""
-    many = f"the {draw.k} most frequent values" if draw.k > 1 else "the most frequent value"
-    return [
-        {
-            "sum": f"{many} of {text(option.expression)}{where}",
-            "noise": "Permute-and-flip" if draw.law == "exponential" else "Exponential",
-            "options": None if option.values is None else len(option.values),
-            "options_found": None if one.keys is None else "in the data",
-            "rows_behind_95": draw.error(0.95, size=size) / 2 ** shift_of(one.scan.bounding),
-            "clamped_to": None,
-        }
-    ]
-
-
-def winner_lines(one: Pass) -> list[str]:
-    """Return the choices of a pass in plain words."""
-    lines = []
-    for told in winner_facts(one):
-        law = "permute-and-flip" if told["noise"] == "Permute-and-flip" else "the exponential mechanism"
-        of = f"{told['options']:,} declared values" if told["options"] else "the values that are found"
-        sized = "" if told["options"] else f" (if {_SIZE} are found)"
-        lines.append(
-            f"Chooses {told['sum']} from {of}, by {law}; 95% of the time what is chosen has at most "
-            f"{told['rows_behind_95']:,.4g} rows fewer than the most frequent{sized}."
-        )
-    return lines
-
-
-def winner_rows(one: Pass) -> list[tuple[str, ...]]:
-    """Return the choices of a pass as rows of the table of releases."""
-    return [
-        (
-            str(told["sum"]),
-            f"{str(told['noise']).lower()}, {told['options'] or 'found'} values",
-            "",
-            "",
-            f"{told['rows_behind_95']:,.4g} rows behind",
-        )
-        for told in winner_facts(one)
-    ]
-
-
 def winner_notes(plan: Plan) -> list[str]:
     """Return what is said, and not said, about the most frequent values of an answer."""
-    passes = [one for one in plan.passes if one.winners is not None]
-    ranges = any(one.buckets for one in plan.passes)
+    passes = [one for one in plan.passes if isinstance(one.measure, ModeMeasure)]
+    ranges = any(isinstance(one.measure, BoundsMeasure) for one in plan.passes)
     notes = ["a range is made of noisy counts, and its ends have no interval"] if ranges else []
     notes += ["the most frequent values are chosen by noisy counts, and have no interval"] if passes else []
     if any(one.keys is not None for one in passes):
@@ -223,9 +148,3 @@ def largest_in_words(one: Pass, largest: Largest) -> str:
         f"{who} counts in full while its rows of one value of {of}{added} are at most {largest.limit}; "
         f"whoever gives more is scaled down as a whole."
     )
-
-
-def behind_in_words(one: Pass) -> str:
-    """Return how far off a choice is, for the width of its column."""
-    told = winner_facts(one)[0]
-    return f"chosen; at most {told['rows_behind_95']:,.4g} rows behind the most frequent"

@@ -5,35 +5,36 @@ The cost of a plan is derived from the mechanisms that will draw its noise; ther
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from privet.accounting.events import PureEvent, ThresholdEvent
 from privet.aggregates import Aggregate
 from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event
 from privet.core.given import read
-from privet.core.numbers import open_probability, whole
-from privet.core.scan import GroupKey, Scan, Sum
-from privet.core.sensitivity import Sensitivity
-from privet.core.wire import wired
-from privet.mechanisms import Gaussian, Laplace, OptimalKeys
-from privet.mechanisms.frequent import Frequent
-from privet.mechanisms.rank_choice import QuantileChoice
-from privet.mechanisms.rank_several import SeveralRanks
+from privet.core.numbers import whole
+from privet.core.scan import GroupKey, Scan
+from privet.core.wire import Form, form_of, wired_by
 from privet.query.nodes import Query
 
 from .editions import digest_of
+from .measures import (
+    BoundsMeasure,
+    KeyRelease,
+    KeyRule,
+    Measure,
+    ModeMeasure,
+    PassMeasure,
+    QuantileMeasure,
+    SumMeasure,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-Noise = Laplace | Gaussian
 
 
 @dataclass(frozen=True)
@@ -70,169 +71,52 @@ class Target:
         return dict(self.columns).get(column, self.within)
 
 
-@wired("Measure", "sum", "sensitivity", "mechanism", "shift")
-@dataclass(frozen=True)
-class Measure:
-    """One sum, how far a unit can move it, and the mechanism that will add its noise.
-
-    Released integers are worth 2**-shift grid units each, for a scan that weights units by up to 2**shift.
-    """
-
-    sum: Sum
-    sensitivity: Sensitivity
-    mechanism: Noise
-    shift: int
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        _check_noise(self.mechanism)
-
-    @property
-    def standard_deviation(self) -> float:
-        """The noise's standard deviation, in grid units."""
-        return float(self.mechanism.variance**0.5 / 2**self.shift)
-
-    def error(self, confidence: float) -> float:
-        """Return the half-width of the noise, in grid units."""
-        return float(self.mechanism.error(confidence) / 2**self.shift)
+_PASS = form_of("Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False})
 
 
-@wired("KeyRelease", "sensitivity", "mechanism", "threshold", "delta", "shift")
-@dataclass(frozen=True)
-class KeyRelease:
-    """How unknown keys are released: those whose noisy weight exceeds the threshold."""
-
-    sensitivity: Sensitivity
-    mechanism: Noise
-    threshold: int
-    delta: Fraction
-    shift: int
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        _check_noise(self.mechanism)
-        open_probability(self.delta, "delta")
-
-    @property
-    def event(self) -> Event:
-        """The noise's event, and the probability that a single unit's own key shows."""
-        return ThresholdEvent(self.mechanism.event, self.delta)
-
-    @property
-    def noise(self) -> Event:
-        """The noise's event alone."""
-        return self.mechanism.event
+def _written(one: Pass) -> tuple[Form, Sequence[object]]:
+    """Return a pass as its digest has it: with a place of its own for each kind of measure."""
+    common = (one.scan, one.measures, one.keys)
+    match one.measure:
+        case SumMeasure():
+            return _PASS, (*common, None, None, False)
+        case QuantileMeasure() as selection:
+            return _PASS, (*common, selection, None, False)
+        case ModeMeasure(choice=winners):
+            return _PASS, (*common, None, winners, False)
+        case BoundsMeasure():
+            return _PASS, (*common, None, None, True)
 
 
-@wired("KeyRule", "mechanism")
-@dataclass(frozen=True)
-class KeyRule:
-    """How unknown keys are released: by the optimal rule, from the number of units that hold each.
-
-    Guarantee: the rule's event covers the sums that are released for the keys it shows. A key that only the units in
-    question hold shows with no more than its part of delta, all of which counts as a failure, and a failure may show
-    anything. For the other keys, sums move no more than their sensitivity, whichever of them were shown.
-    """
-
-    mechanism: OptimalKeys
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    @property
-    def event(self) -> Event:
-        """The rule's own event: its epsilon and its delta."""
-        return self.mechanism.event
-
-    @property
-    def noise(self) -> Event:
-        """The rule's event without its delta: whatever is (epsilon, delta)-DP fails with probability delta at most.
-
-        Guarantee: dominated by randomised response that gives itself away with probability delta.
-        Cites: [KOV15, the worst pair].
-        """
-        return PureEvent(Fraction(self.mechanism.event.pure()))
-
-
-class Slot(NamedTuple):
-    """One place that is released: by which draw, for which share, and how far off it aims."""
-
-    draw: QuantileChoice | SeveralRanks
-    share: Fraction
-    offset: int
-
-    def value(self, chosen: int, grid: Sum) -> Fraction:
-        """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
-        the middle of several places that were taken together.
-        """
-        start, step = self._line(grid)
-        return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
-
-    def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
-        """Return the values that many choices stand for, each rounded once."""
-        ends = (grid.origin, grid.origin + grid.high * grid.step)
-        unit = math.lcm(*(part.denominator for part in (*ends, *self._line(grid))))
-        start, step, low, high = (int(part * unit) for part in (*self._line(grid), *ends))
-        return [min(max(start + step * one, low), high) / unit for one in chosen]
-
-    def _line(self, grid: Sum) -> tuple[Fraction, Fraction]:
-        """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
-        if isinstance(self.draw, QuantileChoice):
-            several = 2**self.draw.shift
-            return grid.origin + Fraction(several - 1, 2) * grid.step, several * grid.step
-        part = grid.step / 2**self.draw.digits
-        return grid.origin + (part - grid.step) / 2, part
-
-    def half(self, grid: Sum, *, rounds: bool) -> Fraction:
-        """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""
-        several = 2**self.draw.shift if isinstance(self.draw, QuantileChoice) else 1
-        return grid.step * (several - 1 + rounds) / 2
-
-
-@wired("Selection", "draws")
-@dataclass(frozen=True)
-class QuantileDraws:
-    """The second kind of measure: places of a scan's grid, chosen in every group by one draw or several."""
-
-    draws: tuple[QuantileChoice | SeveralRanks, ...]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        """What is released, in order: a place in each group for every slot."""
-        found: list[Slot] = []
-        for draw in self.draws:
-            if isinstance(draw, SeveralRanks):
-                found += [Slot(draw, share, 0) for share in draw.shares]
-            else:
-                found.append(Slot(draw, draw.share, draw.offset))
-        return tuple(found)
-
-
-@wired("Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False})
+@wired_by(_written, _PASS)
 @dataclass(frozen=True)
 class Pass:
-    """One scan with the noise for each of its sums, in the scan's order; or with the choices that are made from it.
+    """One scan, and what is released of it.
 
-    With `winners`, the scan counts the rows of each group by one key more, its last: the values that are chosen from.
+    What is `inside` each group, the values or ranges that are counted there, is the last key of the scan.
     """
 
     scan: Scan
-    measures: tuple[Measure, ...]
-    keys: KeyRelease | KeyRule | None
-    selection: QuantileDraws | None = None
-    winners: Frequent | None = None
-    buckets: bool = False
-    """Whether the last key of the scan is inside each group too: its one sum is released for each of its values."""
+    measure: PassMeasure
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if (self.selection is not None) + (self.winners is not None) + self.buckets > 1:
-            raise InvariantError("a pass chooses places or values, or sums by range, and one of these alone")
         if self.inside and not self.scan.keys:
             raise InvariantError("what is inside each group is the last key of a scan")
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The noisy sums that are released."""
+        return self.measure.measures
+
+    @property
+    def keys(self) -> KeyRelease | KeyRule | None:
+        """How keys that are not public are released."""
+        return self.measure.keys
+
+    def with_noise(self, measures: Sequence[Measure]) -> Pass:
+        """Return the same pass with other noise for its sums."""
+        return replace(self, measure=self.measure.with_noise(tuple(measures)))
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:
@@ -242,7 +126,12 @@ class Pass:
     @property
     def inside(self) -> bool:
         """Whether the last key of the scan is inside each group that is answered."""
-        return self.winners is not None or self.buckets
+        return self.measure.inside
+
+    @property
+    def plain(self) -> bool:
+        """Whether it sums rows of the groups that are answered, and nothing else."""
+        return not self.measure.draws and not self.inside and not self.finds_first
 
     @property
     def finds_groups(self) -> bool:
@@ -258,19 +147,13 @@ class Pass:
     def events(self) -> tuple[Event, ...]:
         """What the pass costs."""
         found = (self.keys.event,) if self.keys else ()
-        return (*found, *self._drawn)
+        return (*found, *self.measure.events)
 
     @property
     def noise_events(self) -> tuple[Event, ...]:
         """What the noise of the pass costs, without the delta of a threshold."""
         found = (self.keys.noise,) if self.keys else ()
-        return (*found, *self._drawn)
-
-    @property
-    def _drawn(self) -> tuple[Event, ...]:
-        draws = self.selection.draws if self.selection else ()
-        won = (self.winners.event,) if self.winners else ()
-        return (*(measure.mechanism.event for measure in self.measures), *(draw.event for draw in draws), *won)
+        return (*found, *self.measure.events)
 
 
 @dataclass(frozen=True)
@@ -400,9 +283,3 @@ class Plan:
         from .show import as_html
 
         return as_html(self)
-
-
-def _check_noise(noise: Noise) -> None:
-    """Refuse noise that is drawn for one number at a time: a measure has as many as there are groups."""
-    if isinstance(noise, Gaussian) and noise.grid == "whole":
-        raise InvariantError("noise for every group is drawn at once, on a fine grid")

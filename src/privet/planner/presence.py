@@ -18,7 +18,8 @@ from privet.core.scan import Scan, Sum
 from privet.mechanisms import Gaussian, Laplace
 
 from .derive import meanings
-from .plan import Known, Measure, Pass, Place, Plan, Reading, Spend
+from .measures import Measure, SumMeasure
+from .plan import Known, Pass, Place, Plan, Reading, Spend
 from .stability import sensitivity_of, shift_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def presence_pass(total: Sum, scan: Scan, part: Spend) -> Pass:
         noise: Laplace | Gaussian = Laplace(sensitivity=sensitivity, epsilon=part.epsilon)
     else:
         noise = Gaussian(sensitivity=sensitivity, rho=part.rho)
-    return Pass(scan, (Measure(total, sensitivity, noise, shift_of(scan.bounding)),), None)
+    return Pass(scan, SumMeasure((Measure(total, sensitivity, noise, shift_of(scan.bounding)),)))
 
 
 def presence_place(total: Sum, passes: Sequence[Pass], known: Mapping[Sum, Known]) -> Place:
@@ -55,8 +56,7 @@ def presence_place(total: Sum, passes: Sequence[Pass], known: Mapping[Sum, Known
     if total in known:
         return known[total]
     for index, one in enumerate(passes):
-        plain = one.selection is None and not one.inside and not one.scan.distinct and not one.finds_first
-        if plain and total in one.scan.sums:
+        if one.plain and not one.scan.distinct and total in one.scan.sums:
             return index, one.scan.sums.index(total)
     raise InvariantError("a least or greatest value has no count of rows")
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from privet.aggregates import Span
@@ -18,16 +17,13 @@ from privet.query.normal import conjunction, text
 
 from .choose import Choice
 from .keys import count_cells
-from .plan import Known, Measure, Pass, Place, Plan
+from .measures import BoundsMeasure, Measure
+from .plan import Pass, Place, Plan
 from .stability import sensitivity_of, shift_of
 
 # How a private range is found: a noisy count in each of many public ranges, and how large one must be to be believed.
 #
 # Everything here comes from public facts. The counts are sums like any other, with one key more: the range.
-
-
-FALSE = Fraction(1, 10_000)
-"""The probability, at most, that some range without rows is believed to have some, in each group."""
 
 
 def wanted_spans(aggregates: Mapping[str, object]) -> list[Span]:
@@ -50,28 +46,17 @@ def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
     (total,) = scan.sums
     sensitivity = sensitivity_of(total, scan)
     measure = Measure(total, sensitivity, choice.mechanism(sensitivity), shift_of(scan.bounding))
-    return Pass(scan, (measure,), None, buckets=True)
-
-
-def threshold_in(one: Pass) -> float:
-    """Return what a noisy count must exceed, in rows, so that ranges without rows hardly ever do.
-
-    Guarantee: each of the R ranges of a group exceeds it by noise alone with probability FALSE / R at most, so that all
-    of them stay below with probability 1 - FALSE at least, whatever the other counts are.
-    """
-    ranges = one.scan.keys[-1].values
-    if ranges is None:
-        raise InvariantError("the ranges of values are public")
-    return one.measures[0].error(float(1 - 2 * FALSE / len(ranges)))
+    return Pass(scan, BoundsMeasure(measure))
 
 
 def place_in(span: Span, passes: tuple[Pass, ...], where: Expression | None) -> tuple[Span, tuple[Place, ...]]:
     """Return a range with its threshold, and where its counts are among those of a plan."""
-    wanted = (span.ranges.expression, conjunction(where, span.where, _known(span)))
+    wanted = ((span.ranges,), conjunction(where, span.where, _known(span)))
     for index, one in enumerate(passes):
-        if one.buckets and (one.scan.keys[-1].expression, one.scan.where) == wanted:
+        measure, found = one.measure, (one.scan.keys[-1:], one.scan.where)
+        if isinstance(measure, BoundsMeasure) and found == wanted:
             several = tuple((index, place) for place in range(len(span.ranges.values or ())))
-            return replace(span, threshold=threshold_in(one)), several
+            return replace(span, threshold=measure.threshold(one.scan)), several
     raise InvariantError("a range has no pass")
 
 
@@ -80,29 +65,6 @@ def _known(span: Span) -> Expression:
 
 
 # Private ranges of a plan in words: what is counted, what may be missed, and how a range is declared.
-
-
-def range_lines(plan: Plan) -> list[str]:
-    """Return in plain words how ranges are found."""
-    lines = []
-    for one in (one for one in plan.passes if one.buckets):
-        named = next(
-            _named(reading.aggregate)
-            for reading in plan.readings
-            if isinstance(reading.aggregate, Span) and plan.passes[_pass_of(reading.places)] is one
-        )
-        size = len(one.scan.keys[-1].values or ())
-        lines.append(
-            f"Counts rows in {size:,} public ranges of {named}, zero and powers of two of either sign; those with a "
-            f"noisy count above {threshold_in(one):,.4g} make the range that is shown. A range without rows is among "
-            f"them with probability {float(FALSE):g} at most."
-        )
-    return lines
-
-
-def range_in_words(one: Pass) -> str:
-    """Return how far off a range may be, for the width of its column."""
-    return f"a power of two; what fewer than about {2 * threshold_in(one):,.4g} rows hold may lie outside"
 
 
 def range_notes(plan: Plan, values: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -148,8 +110,3 @@ def _key(name: str) -> str:
 
 def _named(span: Span) -> str:
     return text(span.expression)
-
-
-def _pass_of(places: tuple[Place, ...]) -> int:
-    first = places[0]
-    return -1 if isinstance(first, Known) else first[0]

@@ -1,4 +1,4 @@
-"""Quantiles in a plan: the grid, how far one unit moves ranks, how the spend is divided, and all of it in words."""
+"""Quantiles in a plan: the grid, how the spend is divided, and what their intervals cover."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ from privet.core.wire import canonical
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import DIGITS, MOST, MOST_EPSILON, QuantileJoint, QuantileTree, SeveralRanks
 
-from .derive import columns_of, meanings
+from .derive import meanings
 from .keys import count_cells
-from .plan import Known, Pass, Place, Plan, QuantileDraws, Spend
+from .measures import SURE, QuantileMeasure
+from .plan import Known, Pass, Place, Plan, Spend
 from .presence import presence_notes
-from .stability import sensitivity_of, shift_of
+from .stability import norm_of, shift_of, span_of
 
 # How quantiles are chosen: the grid, how far one unit can move ranks, and how a part of the spend is divided.
 #
 # Everything here comes from public facts. A quantile takes most of its part for itself, and the rest for its
 # interval.
 
-
-SURE = Fraction(99, 100)
-"""The probability with which an interval of a quantile holds it; asked for more, it is the declared bounds."""
 
 _MOST_PLACES = 2**16
 _MOST_CELLS = 2**19
@@ -63,35 +61,6 @@ def places_of(ranked: Ranked, scan: Scan) -> Sum:
     return ranked.places(max(_FEWEST_PLACES, min(_MOST_PLACES, _MOST_CELLS // cells)))
 
 
-def span_of(share: Fraction, scan: Scan) -> Fraction:
-    """Return a bound on the ranges in which one unit can move the ranks off the aim, added over all groups.
-
-    Let a unit weigh D in a group in all, and L, T be the weight below a place and at or below it, n that of the group.
-
-    Guarantee: add-remove: L and T move by 0 to D, and n by D, so L - q n moves by -q D to (1 - q) D, q n - T by
-    -(1 - q) D to q D, and the larger of them and 0 by at most max(q, 1 - q) D either way: a range of 2 max(q, 1 - q) D.
-    The D of all groups add up to at most B, the L1 bound of what a unit weighs in all cells. Change-one: a unit that
-    weighed D weighs D' elsewhere: L - q n moves by -(1 - q) D - q D' to (1 - q) D' + q D, at most max(D, D') either
-    way, so by a range of 2 B where there is one group; with groups, of 2 max(q, 1 - q) (D + D'), which add up to
-    4 max(q, 1 - q) B. A group of k units is a chain of k neighbours. What is aimed at beside q n is a constant.
-    Cites: [Smi11, Alg. 2].
-    """
-    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
-    if scan.schema.moves == "change-one" and not scan.keys:
-        return 2 * norm
-    return 2 * max(share, 1 - share) * norm
-
-
-def norm_of(scan: Scan) -> Fraction:
-    """Return how far one unit can move the weights at all places of all groups, in L1.
-
-    Guarantee: add-remove: B, what a unit weighs in all cells. Change-one: what it weighed goes, and what it weighs
-    comes: 2 B, also where there is one group, since its places differ.
-    """
-    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
-    return 2 * norm if scan.schema.moves == "change-one" and not scan.keys else norm
-
-
 def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even: bool = False) -> Pass:
     """Return the pass that chooses quantiles of one column, and the ends of their intervals, for a part of a spend.
 
@@ -122,7 +91,7 @@ def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even
             draws.append(QuantileChoice.end(share, want.side, last=last, span=span, epsilon=epsilon, tail=tail))
         else:
             draws.append(QuantileChoice.middle(share, last=last, span=span_of(share, scan), epsilon=epsilon))
-    return Pass(scan, (), None, QuantileDraws(tuple(draws)))
+    return Pass(scan, QuantileMeasure(tuple(draws)))
 
 
 def _alone(ranked: Ranked, scan: Scan, part: Spend, *, even: bool) -> Pass:
@@ -145,7 +114,7 @@ def _alone(ranked: Ranked, scan: Scan, part: Spend, *, even: bool) -> Pass:
         else:
             draws.append(QuantileChoice.middle(ranked.share, last=last, span=span, epsilon=epsilon))
     scan = replace(scan, places=places, near=_near(draws, max(0, last.bit_length() - _blocks(scan))))
-    return Pass(scan, (), None, QuantileDraws(tuple(draws)))
+    return Pass(scan, QuantileMeasure(tuple(draws)))
 
 
 def _blocks(scan: Scan) -> int:
@@ -163,7 +132,12 @@ def _near(draws: Sequence[QuantileChoice], bits: int) -> Near | None:
     return replace(needed[0], below=max(one.below for one in needed), above=max(one.above for one in needed))
 
 
-def places_in(selection: QuantileDraws, index: int, ranked: Ranked) -> tuple[Place, ...]:
+def quantile_passes(passes: Sequence[Pass]) -> list[tuple[Pass, QuantileMeasure]]:
+    """Return the passes that choose quantiles, each with its measure."""
+    return [(one, one.measure) for one in passes if isinstance(one.measure, QuantileMeasure)]
+
+
+def places_in(selection: QuantileMeasure, index: int, ranked: Ranked) -> tuple[Place, ...]:
     """Return where a quantile and the ends of its interval are among the draws of a pass."""
     slots = selection.slots
     found = [place for place, slot in enumerate(slots) if slot.share == ranked.share]
@@ -229,91 +203,12 @@ def _unit(wants: Sequence[Want], part: Spend) -> Fraction:
     return Fraction(math.isqrt(squared.numerator * bits**2 // squared.denominator), bits)
 
 
-# Quantiles of a plan in words and as plain data: what is chosen, from what, and by how many ranks it may be off.
-
-
-_NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
-
-
-def choice_facts(one: Pass) -> list[dict[str, Any]]:
-    """Return what is released as choices of one pass: each quantile with its grid, and how many ranks it may be off."""
-    places = one.scan.places
-    if one.selection is None or places is None:
-        return []
-    weight = 2 ** shift_of(one.scan.bounding)
-    over = " and ".join(sorted(columns_of(places.expression))) if places.expression is not None else "1"
-    where = (" where a condition holds" if places.where is not None else "") + (
-        " in each group" if one.scan.keys else ""
-    )
-    found: dict[Fraction, dict[str, Any]] = {}
-    for slot in one.selection.slots:
-        draw = slot.draw
-        if slot.share not in found:
-            name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
-            found[slot.share] = {
-                "sum": f"the {name} of {over}{where}",
-                "noise": "Exponential",
-                "how": _how(draw),
-                "places": places.high + 1,
-                "step": float(places.step),
-                "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
-                "aims": slot.offset / weight,
-                "ranks_off_95": draw.error(0.95) / weight,
-                "interval_ranks": (abs(slot.offset) + draw.error(float(SURE))) / weight,
-                "interval_confidence": float(SURE),
-            }
-        else:
-            told = found[slot.share]
-            told["interval_ranks"] = (abs(slot.offset) + draw.error(float(SURE))) / weight
-    return list(found.values())
-
-
-def _how(draw: object) -> str:
-    if isinstance(draw, QuantileJoint):
-        return "together with the others by one joint choice"
-    if isinstance(draw, QuantileTree) and len(draw.shares) > 1:
-        return "by halves, the middle quantile first, by the exponential mechanism"
-    return "by the exponential mechanism"
-
-
-def choice_lines(one: Pass) -> list[str]:
-    """Return the choices of a pass in plain words."""
-    lines = []
-    for told in choice_facts(one):
-        aims, grid = told["aims"], f"{told['places']:,} values, {told['step']:.6g} apart"
-        if aims:
-            side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
-            lines.append(
-                f"Chooses {told['sum']} as a value near the {abs(aims):,.4g}th {side}, from {grid}, by the exponential "
-                f"mechanism; its interval reaches from there to the declared bound. Of fewer than about "
-                f"{abs(aims):,.4g} rows it lies anywhere up to the {far} value that is declared, and says nothing."
-            )
-        else:
-            lines.append(
-                f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
-                f"{told['ranks_off_95']:,.4g} ranks off. The ends of its interval are at most "
-                f"{told['interval_ranks']:,.4g} ranks away."
-            )
-    return lines
-
-
-def choice_rows(one: Pass) -> list[tuple[str, ...]]:
-    """Return the choices of a pass as rows of the table of releases."""
-    return [
-        (
-            str(told["sum"]),
-            f"exponential mechanism over {told['places']:,} values",
-            "",
-            f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
-            f"{told['ranks_off_95'] + abs(told['aims']):,.4g} ranks",
-        )
-        for told in choice_facts(one)
-    ]
+# What the intervals of quantiles cover, in words.
 
 
 def choice_notes(plan: Plan, confidence: float) -> list[str]:
     """Return what the intervals of quantiles cover."""
-    if all(one.selection is None for one in plan.passes):
+    if not any(one.measure.draws for one in plan.passes):
         return []
     if confidence > float(SURE):
         most = f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"
@@ -329,9 +224,8 @@ def _about_ends(plan: Plan) -> list[str]:
     """Return how far inside the least and the greatest values are looked for, and what becomes of too few rows."""
     aims = [
         abs(slot.offset) / 2 ** shift_of(one.scan.bounding)
-        for one in plan.passes
-        if one.selection is not None
-        for slot in one.selection.slots
+        for one, measure in quantile_passes(plan.passes)
+        for slot in measure.slots
         if slot.share in (0, 1)
     ]
     if not aims:

@@ -17,11 +17,12 @@ from privet.query.nodes import Query
 
 from .choose import choices
 from .derive import linear_in, meanings
-from .explain import boundings, cost, known_lines, release_facts, why
+from .explain import boundings, cost, known_lines, why
 from .make import Among, make_plan
+from .measures import SURE
 from .plan import Known, Plan, Spend, Target
 from .presence import presence_lines, presence_only
-from .quantiles import SURE, choice_lines, part_of
+from .quantiles import part_of, quantile_passes
 from .stability import Rule
 from .target import half_width_of, limited
 from .widths import law_of, tail_of
@@ -69,7 +70,7 @@ def make_rounds(
     count = _rounds_for(plain, target)
     alone = presence_only(plain)
     measures = sum(len(one.measures) for index, one in enumerate(plain.passes) if index not in alone)
-    parts = measures + sum(one.selection is not None for one in plain.passes)
+    parts = measures + sum(bool(one.measure.draws) for one in plain.passes)
     room = Among(max(1, measures) * count, max(1, parts) * count, even=True)
     families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
     made = []
@@ -167,14 +168,13 @@ def explain_rounds(plan: Plan) -> str:
         *known_lines(plan),
     ]
     for index, one in enumerate(plan.passes[:size]):
-        for place, measure in enumerate(one.measures):
-            told = release_facts(measure, one)
+        for place, (measure, told) in enumerate(zip(one.measures, one.measure.facts(one.scan), strict=False)):
             unit = float(measure.sum.step) ** measure.sum.power
             lines.append(
                 f"Adds {told['noise']} noise to {told['sum']}, of standard deviation {told['standard_deviation']:,.4g} "
                 f"in the first round and {law_of(plan, (index, place)).deviation * unit:,.4g} once all are averaged."
             )
-    lines += [line for one in plan.passes[-size:] for line in choice_lines(one)]
+    lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
     lines += presence_lines(plan)
     lines.append(why(plan))
     if plan.target is not None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from .explain import explain, release_facts
-from .modes import winner_rows
+from .explain import explain
 from .plan import Plan
-from .quantiles import choice_rows
 from .widths import heading, widths
 
 if TYPE_CHECKING:
@@ -60,19 +58,6 @@ def _html(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
     releases: list[tuple[str, ...]] = []
     for one in plan.passes if plan.rounds == 1 else ():  # of rounds, the words say it shorter
-        for measure in one.measures:
-            told = release_facts(measure, one)
-            bounds = told["clamped_to"]
-            releases.append(
-                (
-                    str(told["sum"]),
-                    f"{told['noise']}, standard deviation {told['standard_deviation']:,.4g}",
-                    f"{told['sensitivity']:,.4g} ({told['norm']})",
-                    "" if bounds is None else f"{bounds[0]:,.6g} to {bounds[1]:,.6g}",
-                    f"±{told['half_width_95']:,.4g}",
-                )
-            )
-        releases.extend(choice_rows(one))
-        releases.extend(winner_rows(one))
+        releases.extend(one.measure.rows(one.scan))
     columns: list[tuple[str, ...]] = [(width.column, width.words()) for width in widths(plan)]
     return [table for table in ((_RELEASES, releases), (("column", heading(plan)), columns)) if table[1]]

@@ -152,3 +152,55 @@ def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
 def shift_of(bounding: Bounding) -> int:
     """Return the number of binary places in the weights by which a scan multiplies."""
     return bounding.shift if isinstance(bounding, (Norm, Largest)) else 0
+
+
+def span_of(share: Fraction, scan: Scan) -> Fraction:
+    """Return a bound on the ranges in which one unit can move the ranks off the aim, added over all groups.
+
+    Let a unit weigh D in a group in all, and L, T be the weight below a place and at or below it, n that of the group.
+
+    Guarantee: add-remove: L and T move by 0 to D, and n by D, so L - q n moves by -q D to (1 - q) D, q n - T by
+    -(1 - q) D to q D, and the larger of them and 0 by at most max(q, 1 - q) D either way: a range of 2 max(q, 1 - q) D.
+    The D of all groups add up to at most B, the L1 bound of what a unit weighs in all cells. Change-one: a unit that
+    weighed D weighs D' elsewhere: L - q n moves by -(1 - q) D - q D' to (1 - q) D' + q D, at most max(D, D') either
+    way, so by a range of 2 B where there is one group; with groups, of 2 max(q, 1 - q) (D + D'), which add up to
+    4 max(q, 1 - q) B. A group of k units is a chain of k neighbours. What is aimed at beside q n is a constant.
+    Cites: [Smi11, Alg. 2].
+    """
+    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
+    if scan.schema.moves == "change-one" and not scan.keys:
+        return 2 * norm
+    return 2 * max(share, 1 - share) * norm
+
+
+def norm_of(scan: Scan) -> Fraction:
+    """Return how far one unit can move the weights at all places of all groups, in L1.
+
+    Guarantee: add-remove: B, what a unit weighs in all cells. Change-one: what it weighed goes, and what it weighs
+    comes: 2 B, also where there is one group, since its places differ.
+    """
+    norm = sensitivity_of(Sum(None, 1, 1), scan).l1
+    return 2 * norm if scan.schema.moves == "change-one" and not scan.keys else norm
+
+
+def span_of_scores(scan: Scan) -> Fraction:
+    """Return a bound on the ranges in which one unit can move the counts of a group's values, added over all groups.
+
+    Guarantee: add-remove: a unit that comes or goes moves the counts of group g by 0 to m(g), its largest cell there,
+    all one way: a range of m(g). The m of all groups add up to at most B: limit * 2**shift (`Largest`), rows in each
+    of at most `groups` cells, or of one where there is one group (`Truncate`), 1 (`Once`). Change-one: what it gave
+    goes and what it gives comes, so that counts move by -m(g) to m'(g): 2 B in all. A group of k units is a chain of
+    k neighbours, and ranges add. A window of time changes each of the units that it touches.
+    Cites: [MT07, Thm 6], [DR14, Thm 3.10].
+    """
+    match scan.bounding:
+        case Largest(limit=limit, shift=shift):
+            most = limit * 2**shift
+        case Truncate(groups=groups, rows=kept):
+            most = kept * (groups if len(scan.keys) > 1 else 1)
+        case Once() if isinstance(scan.schema.unit, Rows):
+            most = 1
+        case _:
+            raise InvariantError("values are chosen where the largest cells of a unit are bounded")
+    double = 2 if scan.schema.moves == "change-one" else 1
+    return Fraction(most * double * scan.schema.unit.touches)

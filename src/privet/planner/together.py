@@ -171,7 +171,7 @@ def _needs(
     sums: dict[Place, Fraction] = {}
     keys: dict[str, Fraction] = {}
     for rows, plan in drafts.items():
-        if any(one.selection is not None or one.inside for one in plan.passes):
+        if any(one.measure.draws or one.inside for one in plan.passes):
             raise Unsupported(
                 "what is chosen (quantiles, MODE, TOP_K, BOUNDS) has no part in the price of widths: ask it in a batch "
                 "of its own, and say what that may cost (epsilon=, rho=)"
@@ -230,7 +230,7 @@ def _with_noise(plan: Plan, noise: Mapping[tuple[int, int], Choice]) -> Plan:
     for (index, place), choice in noise.items():
         measures = list(passes[index].measures)
         measures[place] = replace(measures[place], mechanism=choice.mechanism(measures[place].sensitivity))
-        passes[index] = replace(passes[index], measures=tuple(measures))
+        passes[index] = passes[index].with_noise(measures)
     return replace(plan, passes=tuple(passes))
 
 

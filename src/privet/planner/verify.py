@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 
-from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import Discovery, Near, Pairs, Scan
+from privet.core.scan import Discovery, Pairs, Scan
 from privet.core.schema import HELD, Key, Schema
-from privet.core.sensitivity import Sensitivity
-from privet.mechanisms import Laplace
-from privet.mechanisms.frequent import MOST_WINNERS
-from privet.mechanisms.rank_choice import QuantileChoice
-from privet.mechanisms.rank_several import SeveralRanks
 from privet.query.functions import typed
 
 from .keys import threshold_of
 from .make import private_schema
-from .modes import span_of_scores
-from .plan import KeyRule, Known, Measure, Noise, Pass, Plan
-from .quantiles import norm_of, span_of
-from .stability import key_sensitivity, sensitivity_of, shift_of
+from .measures import KeyRule, distance_of, norm_for
+from .plan import Known, Pass, Plan
+from .stability import key_sensitivity
 
 _SUMMED = ("integer", "number")
 _CHOSEN = ("boolean", None)
@@ -50,14 +42,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
             )
         _verify_groups(one)
         _verify_kinds(one.scan)
-        _verify_selection(one)
-        _verify_winners(one)
-        _verify_buckets(one)
-        counted = one.scan.sums if one.winners is None else ()
-        if tuple(measure.sum for measure in one.measures) != counted:
-            raise InvariantError("the measures of a plan are not the sums of its scan")
-        for measure in one.measures:
-            _verify_measure(measure, one)
+        one.measure.verify(one.scan)
         _verify_keys(one)
     size, rest = divmod(len(plan.passes), plan.rounds)
     # what a choice needs to be told apart depends on its noise, which is each round's own
@@ -89,24 +74,14 @@ def _verify_written(plan: Plan) -> None:
 
 def _verify_readings(plan: Plan) -> None:
     """Refuse a plan whose answer is read from what it does not release: that would fail after the charge."""
+    columns = [one.measure.columns(one.scan) for one in plan.passes]
     for reading in plan.readings:
         for place in reading.places:
             if isinstance(place, Known):
                 continue
             index, column = place
-            if not 0 <= index < len(plan.passes) or not 0 <= column < _columns(plan.passes[index]):
+            if not 0 <= index < len(columns) or not 0 <= column < columns[index]:
                 raise InvariantError("a plan reads what it does not release")
-
-
-def _columns(one: Pass) -> int:
-    """Return how many numbers or values a pass releases in each group."""
-    if one.winners is not None:
-        return MOST_WINNERS  # where there are fewer values than are asked for, the rest are NULL
-    if one.selection is not None:
-        return len(one.selection.slots)
-    if one.buckets:
-        return len(one.scan.keys[-1].values or ())
-    return len(one.measures)
 
 
 def _verify_groups(one: Pass) -> None:
@@ -147,54 +122,6 @@ def _among(value: Key, known: frozenset[Key]) -> bool:
     return value in known
 
 
-def _verify_measure(measure: Measure, one: Pass) -> None:
-    if measure.shift != shift_of(one.scan.bounding):
-        raise InvariantError("a measure is read in other units than it was weighted in")
-    claimed = sensitivity_of(measure.sum, one.scan)
-    if measure.sensitivity != claimed or _distance(measure.mechanism) < _norm(measure.mechanism, claimed):
-        raise InvariantError("a measure's noise is for another sensitivity than its scan has")
-
-
-def _verify_selection(one: Pass) -> None:
-    places = one.scan.places
-    if (places is None) != (one.selection is None):
-        raise InvariantError("places are counted if and only if some are chosen")
-    if places is None and one.scan.near is not None:
-        raise InvariantError("ranks are looked at where rows are counted by place")
-    if places is None or one.selection is None:
-        return
-    for draw in one.selection.draws:
-        if isinstance(draw, SeveralRanks):
-            enough, last = draw.norm >= norm_of(one.scan), places.high
-        else:
-            enough, last = draw.span >= span_of(draw.share, one.scan), places.high >> draw.shift
-        if not enough or draw.last != last:
-            raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
-        if one.scan.near is not None and not _close_enough(draw, one.scan.near):
-            raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
-
-
-def _close_enough(draw: QuantileChoice | SeveralRanks, near: Near) -> bool:
-    """Return whether a scan tells apart all that a choice does."""
-    if isinstance(draw, SeveralRanks):
-        return False
-    if draw.shift >= near.bits:
-        return True
-    least = draw.near(near.bits)
-    return near.share == least.share and near.below >= least.below and near.above >= least.above
-
-
-def _verify_winners(one: Pass) -> None:
-    if one.winners is None:
-        return
-    if one.scan.sums != (rows(None),) or one.scan.places is not None or one.scan.distinct or not one.scan.keys:
-        raise InvariantError("values are chosen where the rows of each are counted, and nothing else is")
-    if one.scan.keys[-1].values is None and one.keys is None:
-        raise InvariantError("values that are not public are chosen from only once they are found")
-    if one.winners.span < span_of_scores(one.scan):
-        raise InvariantError("values are chosen for another sensitivity than their scan has")
-
-
 def _verify_other(plan: Plan) -> None:
     several = tuple(key for key in plan.groups if key.other is not None)
     if bool(several) != plan.finds_first or any(key.values is not None for key in several):
@@ -203,11 +130,6 @@ def _verify_other(plan: Plan) -> None:
         raise InvariantError("other values are found than those beside which all else is one group")
     if any(one.keys for one in plan.passes[1:] if plan.finds_first and one.finds_groups):
         raise InvariantError("groups are found once")
-
-
-def _verify_buckets(one: Pass) -> None:
-    if one.buckets and (len(one.measures) != 1 or not one.scan.keys or one.scan.keys[-1].values is None or one.keys):
-        raise InvariantError("one sum is released for each of the public values that are inside a group")
 
 
 def _verify_keys(one: Pass) -> None:
@@ -223,7 +145,7 @@ def _verify_keys(one: Pass) -> None:
     least = threshold_of(rule.mechanism, one.scan, rule.delta)
     if (rule.sensitivity, rule.shift) != (claimed, discovery.shift):
         raise InvariantError("the threshold for keys is read in other units than keys were weighted in")
-    if _distance(rule.mechanism) < _norm(rule.mechanism, claimed) or rule.threshold < least:
+    if distance_of(rule.mechanism) < norm_for(rule.mechanism, claimed) or rule.threshold < least:
         raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
 
 
@@ -233,11 +155,3 @@ def _verify_rule(rule: KeyRule, discovery: Discovery, schema: Schema) -> None:
         raise InvariantError("the rule for keys is for other people than its scan has")
     if (discovery.order, discovery.shift) != (0, 0):
         raise InvariantError("the rule for keys counts each person who holds one, in full and once")
-
-
-def _distance(noise: Noise) -> Fraction:
-    return noise.sensitivity if isinstance(noise, Laplace) else noise.sensitivity_squared
-
-
-def _norm(noise: Noise, claimed: Sensitivity) -> Fraction:
-    return claimed.l1 if isinstance(noise, Laplace) else claimed.l2_squared

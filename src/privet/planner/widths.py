@@ -8,17 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from privet.aggregates import Mode, Ranked, Span
-from privet.core.errors import InvariantError
 from privet.core.expression import ColumnRef
 from privet.inference.laws import Law, averaged, half_width
 from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings
-from .modes import behind_in_words
-from .plan import Known, Measure, Place, Plan, Reading
-from .private_bounds import range_in_words
-from .stability import shift_of
+from .measures import Measure
+from .plan import Known, Place, Plan, Reading
 
 SIZES = (100, 1_000, 10_000, 100_000)
 """The numbers of rows in a group for which widths are given."""
@@ -119,25 +115,12 @@ def noise_within(plan: Plan, place: Place, confidence: float) -> float:
     return half if measure.shift else half // 1.0
 
 
-def ranks_off(plan: Plan, place: Place, confidence: float = 1 - TAIL) -> float:
-    """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
-    if isinstance(place, Known):
-        return 0.0
-    one = plan.passes[plan.across(place)[-1][0]]
-    if one.selection is None:
-        raise InvariantError("only a choice is off by ranks")
-    slot = one.selection.slots[place[1]]
-    return float((slot.draw.error(confidence) + abs(slot.offset)) / 2 ** shift_of(one.scan.bounding))
-
-
 def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
-    if isinstance(reading.aggregate, Ranked):
-        off = ranks_off(plan, reading.places[0])
-        return Width(name, note=f"at most {off:,.4g} ranks off; its interval comes with the answer")
-    if isinstance(reading.aggregate, Mode) and not isinstance(reading.places[0], Known):
-        return Width(name, note=behind_in_words(plan.passes[reading.places[0][0]]))
-    if isinstance(reading.aggregate, Span) and not isinstance(reading.places[0], Known):
-        return Width(name, note=range_in_words(plan.passes[reading.places[0][0]]))
+    if not isinstance(reading.places[0], Known):
+        index, column = plan.across(reading.places[0])[-1]
+        told = plan.passes[index].measure.width(plan.passes[index].scan, column)
+        if told is not None:
+            return Width(name, note=told)
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
         if isinstance(place, Known):

@@ -50,9 +50,8 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
         places = [place for place in reading.places if not isinstance(place, Known)]
         found.update((place, sums[place]) for place in reading.places if isinstance(place, Known))
         several = [[sums[one] for one in plan.across(place)] for place in places]
-        ranked = isinstance(reading.aggregate, Ranked)
         for place, values in zip(places, several, strict=True):
-            if ranked and plan.passes[place[0]].selection is not None:
+            if not plan.passes[place[0]].measure.averaged:
                 found[place] = values[-1]
                 continue
             weights = weights_of(plan, place)
@@ -135,22 +134,10 @@ def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
     import numpy as np
 
     found: dict[Place, Floats] = {
-        (index, place): np.array([noisy / 2**measure.shift for noisy in released.sums[index][place]], dtype=np.float64)
+        (index, column): values
         for index, one in enumerate(plan.passes)
-        for place, measure in enumerate(() if one.buckets else one.measures)
+        for column, values in enumerate(one.measure.read(released.sums[index], one.scan))
     }
-    for index, one in enumerate(plan.passes):
-        if one.selection is not None and one.scan.places is not None:
-            grid = one.scan.places
-            for drawn, slot in enumerate(one.selection.slots):
-                found[index, drawn] = np.array(slot.values(released.sums[index][drawn], grid), dtype=np.float64)
-        if one.buckets:
-            shift = one.measures[0].shift
-            for at, noisy in enumerate(released.sums[index]):
-                found[index, at] = np.array([number / 2**shift for number in noisy], dtype=np.float64)
-        if one.winners is not None:
-            for rank, values in enumerate(released.sums[index]):
-                found[index, rank] = np.array([*values, None], dtype=object)[:-1]
     for reading in plan.readings:
         for place in reading.places:
             if isinstance(place, Known):

@@ -13,9 +13,10 @@ from privet.core.schema import Kind
 from privet.inference.bars import Bars, depths, derived_bars, noise_points, points_for
 from privet.inference.laws import Law, half_width
 from privet.planner.derive import columns_of, kinds_of, linear_in
+from privet.planner.measures import SURE
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.planner.presence import has_presence
-from privet.planner.quantiles import SURE
+from privet.planner.quantiles import quantile_passes
 from privet.planner.widths import law_of, measure_at, noise_within
 
 from .postprocess import evaluate
@@ -103,10 +104,10 @@ class RowBars:
         place = reading.places[0 if ranked.extreme else -1]
         if isinstance(place, Known):
             return 0.0
-        one = self.plan.passes[place[0]]
-        if one.scan.places is None or one.selection is None:
+        ((one, measure),) = quantile_passes([self.plan.passes[place[0]]])
+        if one.scan.places is None:
             return 0.0
-        return float(one.selection.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
+        return float(measure.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
 
     def _law(self, place: Place) -> Law:
         return self.laws[place] if place in self.laws else law_of(self.plan, place)

@@ -17,7 +17,8 @@ from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileTree
-from privet.planner.plan import KeyRelease, KeyRule, Measure, Pass, QuantileDraws
+from privet.planner.measures import KeyRelease, KeyRule, Measure, ModeMeasure, QuantileMeasure, SumMeasure
+from privet.planner.plan import Pass
 from privet.planner.stability import key_sensitivity, sensitivity_of
 
 SCHEMA = Schema(unit=Rows(), columns={"g": text(), "x": integer(0, 9)})
@@ -34,7 +35,7 @@ def told(one: Pass, before: Seen, after: Seen) -> dict[str, Fraction | int]:
 
 
 def counted(noise: Laplace | Gaussian, scan: Scan = SCAN, keys: Any = None) -> Pass:
-    return Pass(scan, (Measure(ROWS, sensitivity_of(ROWS, SCAN), noise, 0),), keys)
+    return Pass(scan, SumMeasure((Measure(ROWS, sensitivity_of(ROWS, SCAN), noise, 0),), keys))
 
 
 def cells(**given: Any) -> Seen:
@@ -92,7 +93,7 @@ def test_keys_of_one_side_alone_are_weighed_by_what_a_threshold_allows_for_so_ma
 ) -> None:
     scan, rule = found(order, 4)
     alone = {f"k{place}": weight for place, weight in enumerate(weights)}
-    seen = told(Pass(scan, (), rule), cells(a=9, **alone), cells(a=9))
+    seen = told(Pass(scan, SumMeasure((), rule)), cells(a=9, **alone), cells(a=9))
     assert seen[HEAVIEST] == part
     assert seen[ALONE] == len(weights)
     assert seen[PEOPLE] == (sum(w * w for w in weights) if order == 2 else sum(weights))
@@ -108,7 +109,7 @@ def test_sums_are_compared_over_keys_that_both_hold() -> None:
 
 def test_people_together_may_weigh_as_much_as_all_of_them_in_each_key() -> None:
     scan, rule = found(1, 1, unit=Person("x", 3))
-    claims = {claim.what: claim for claim in claims_of(Pass(scan, (), rule))}
+    claims = {claim.what: claim for claim in claims_of(Pass(scan, SumMeasure((), rule)))}
     assert claims[ALONE].size == 3
     assert claims[HEAVIEST].measured(cells(a=12, b=12), cells()) == 1
 
@@ -117,10 +118,10 @@ def test_people_together_may_weigh_as_much_as_all_of_them_in_each_key() -> None:
 def test_the_optimal_rule_rests_on_how_many_keys_and_on_how_many_people_of_each(neighbors: Any, sides: int) -> None:
     scan, _ = found(0, 3, shift=0, unit=Person("x", 2))
     rule = KeyRule(OptimalKeys(epsilon=1, delta=1e-5, keys=3, group=2, neighbors=neighbors))
-    claims = {claim.what: claim for claim in claims_of(Pass(scan, (), rule))}
+    claims = {claim.what: claim for claim in claims_of(Pass(scan, SumMeasure((), rule)))}
     assert claims[PEOPLE].size == 6 * sides
     assert claims["the people of one key"].size == 2
-    seen = told(Pass(scan, (), rule), cells(a=5, b=1), cells(a=2, c=1))
+    seen = told(Pass(scan, SumMeasure((), rule)), cells(a=5, b=1), cells(a=2, c=1))
     assert seen == {PEOPLE: 5, "the people of one key": 3, ALONE: 1}
 
 
@@ -129,7 +130,7 @@ def test_counts_of_values_move_within_a_range_of_each_group() -> None:
     scan = replace(SCAN, keys=(KEY, GroupKey(ColumnRef("x"), (1, 2), False)))
     before = Seen({("a", 1): (5,), ("a", 2): (1,), ("b", 1): (2,)})
     after = Seen({("a", 1): (3,), ("a", 2): (4,), ("b", 1): (1,), ("b", 2): (0,)})
-    assert told(Pass(scan, (), None, winners=draw), before, after) == {"the rows of frequent values": 5 + 1}
+    assert told(Pass(scan, ModeMeasure(draw)), before, after) == {"the rows of frequent values": 5 + 1}
 
 
 def placed(**groups: dict[int, int]) -> Seen:
@@ -138,14 +139,14 @@ def placed(**groups: dict[int, int]) -> Seen:
 
 def test_quantiles_together_rest_on_the_weights_at_all_places() -> None:
     draw = QuantileTree((HALF, Fraction(3, 4)), 9, Fraction(1), Fraction(1))
-    one = Pass(replace(SCAN, sums=()), (), None, QuantileDraws((draw,)))
+    one = Pass(replace(SCAN, sums=()), QuantileMeasure((draw,)))
     assert told(one, placed(a={1: 3, 4: 1}), placed(a={1: 1, 5: 1}, b={0: 2})) == {
         "the rows of quantiles": 2 + 1 + 1 + 2
     }
 
 
 def ranks(draw: QuantileChoice, before: Seen, after: Seen) -> Fraction | int:
-    one = Pass(replace(SCAN, sums=()), (), None, QuantileDraws((draw,)))
+    one = Pass(replace(SCAN, sums=()), QuantileMeasure((draw,)))
     return told(one, before, after)["the ranks of a quantile"]
 
 

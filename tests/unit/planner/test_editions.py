@@ -23,7 +23,8 @@ from privet.planner import editions
 from privet.planner.batch import Batch, digests_of
 from privet.planner.editions import EDITIONS, Edition, digest_of
 from privet.planner.groupings import Levels
-from privet.planner.plan import Measure, Pass, Plan
+from privet.planner.measures import Measure
+from privet.planner.plan import Pass, Plan
 from privet.session import Session
 
 TOTAL = "SELECT ward, SUM(cost) AS total FROM t GROUP BY ward"
@@ -61,7 +62,7 @@ def wider(measure: Measure, times: int = 2) -> Measure:
 
 
 def doubled(plan: Plan) -> Plan:
-    passes = tuple(replace(one, measures=tuple(map(wider, one.measures))) for one in plan.passes)
+    passes = tuple(one.with_noise(tuple(map(wider, one.measures))) for one in plan.passes)
     return replace(plan, passes=passes)
 
 
@@ -224,7 +225,7 @@ def test_editions_of_different_kinds_are_told_apart_in_one_plan(session: Session
     both = "SELECT SUM(cost) AS total, MEDIAN(age) AS middle FROM t"
 
     def chosen(passes: Passes) -> bool:
-        return any(one.selection is not None for one in passes)
+        return any(bool(one.measure.draws) for one in passes)
 
     found = set()
     changes = edition(earlier=same), edition(kind="quantile", earlier=same, concerns=chosen)

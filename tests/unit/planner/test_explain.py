@@ -11,7 +11,8 @@ from privet.core.unit import Person, Rows, Window
 from privet.mechanisms import OptimalKeys
 from privet.planner.explain import coverage_notes, explain, facts
 from privet.planner.make import make_plan
-from privet.planner.plan import KeyRule, Plan, Spend
+from privet.planner.measures import KeyRule
+from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 
 COLUMNS = {

@@ -1,0 +1,772 @@
+"""What a pass releases of its scan: a closed union of measures, each with its cost, draw, proof and words.
+
+Everything here but `draw` sees public facts and released numbers only; what `draw` is given comes from
+`privet.release`, which alone opens what an engine sealed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from privet.accounting.events import PureEvent, ThresholdEvent
+from privet.aggregates.aggregate import rows
+from privet.core.complete import check_fields
+from privet.core.errors import InvariantError
+from privet.core.event import Event
+from privet.core.expression import Call, Expression
+from privet.core.numbers import open_probability
+from privet.core.scan import Near, Pairs, Scan, Sum
+from privet.core.schema import Key
+from privet.core.sensitivity import Sensitivity
+from privet.core.wire import wired
+from privet.mechanisms import Gaussian, Laplace, OptimalKeys
+from privet.mechanisms.frequent import MOST_WINNERS, Frequent
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
+from privet.query.normal import text
+
+from .derive import columns_of
+from .stability import norm_of, sensitivity_of, shift_of, span_of, span_of_scores
+
+if TYPE_CHECKING:
+    from privet.core.pair import Floats
+
+Noise = Laplace | Gaussian
+Cell = tuple[Key, ...]
+Columns = tuple[tuple[Any, ...], ...]
+"""What is released: for each column, an integer or a value for each group."""
+
+SURE = Fraction(99, 100)
+"""The probability with which an interval of a quantile holds it; asked for more, it is the declared bounds."""
+
+FALSE = Fraction(1, 10_000)
+"""The probability, at most, that some range without rows is believed to have some, in each group."""
+
+_LEAST_BLOCK = 256
+"""The public length in which noise is drawn for keys, unless one unit can hold more."""
+
+_SIZE = 100
+"""So many values are taken to be found, where it is not known how many will be."""
+
+_NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
+
+
+@dataclass(frozen=True)
+class OpenedSums:
+    """What a scan counted, opened by `privet.release`: integers of each group, and places with their weights."""
+
+    groups: Mapping[Cell, Sequence[int]]
+    places: Mapping[Cell, tuple[Sequence[int], Sequence[int]]]
+
+
+@wired("Measure", "sum", "sensitivity", "mechanism", "shift")
+@dataclass(frozen=True)
+class Measure:
+    """One sum, how far a unit can move it, and the mechanism that will add its noise.
+
+    Released integers are worth 2**-shift grid units each, for a scan that weights units by up to 2**shift.
+    """
+
+    sum: Sum
+    sensitivity: Sensitivity
+    mechanism: Noise
+    shift: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_noise(self.mechanism)
+
+    @property
+    def standard_deviation(self) -> float:
+        """The noise's standard deviation, in grid units."""
+        return float(self.mechanism.variance**0.5 / 2**self.shift)
+
+    def error(self, confidence: float) -> float:
+        """Return the half-width of the noise, in grid units."""
+        return float(self.mechanism.error(confidence) / 2**self.shift)
+
+    def read(self, released: Sequence[int]) -> Floats:
+        """Return what was released in grid units, one number for each group."""
+        import numpy as np
+
+        return np.array([noisy / 2**self.shift for noisy in released], dtype=np.float64)
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless the noise is for the sensitivity that a scan implies."""
+        if self.shift != shift_of(scan.bounding):
+            raise InvariantError("a measure is read in other units than it was weighted in")
+        claimed = sensitivity_of(self.sum, scan)
+        if self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed):
+            raise InvariantError("a measure's noise is for another sensitivity than its scan has")
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
+        step = float(self.sum.step)
+        unit = step**self.sum.power
+        laplace = isinstance(self.mechanism, Laplace)
+        squared = self.sensitivity.l2_squared
+        norm = float(self.sensitivity.l1) if laplace else float(squared) ** 0.5
+        return {
+            "sum": name,
+            "noise": "Laplace" if laplace else "Gaussian",
+            "standard_deviation": self.standard_deviation * unit,
+            "half_width_95": self.error(0.95) * unit,
+            "sensitivity": norm / 2**self.shift * unit,
+            "norm": "L1" if laplace else "L2",
+            "clamped_to": None
+            if self.sum.expression is None
+            else [float(end * self.sum.step + self.sum.origin) for end in (self.sum.low, self.sum.high)],
+        }
+
+
+@wired("KeyRelease", "sensitivity", "mechanism", "threshold", "delta", "shift")
+@dataclass(frozen=True)
+class KeyRelease:
+    """How unknown keys are released: those whose noisy weight exceeds the threshold."""
+
+    sensitivity: Sensitivity
+    mechanism: Noise
+    threshold: int
+    delta: Fraction
+    shift: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_noise(self.mechanism)
+        open_probability(self.delta, "delta")
+
+    @property
+    def event(self) -> Event:
+        """The noise's event, and the probability that a single unit's own key shows."""
+        return ThresholdEvent(self.mechanism.event, self.delta)
+
+    @property
+    def noise(self) -> Event:
+        """The noise's event alone."""
+        return self.mechanism.event
+
+    def shows(self, weights: list[int]) -> list[bool]:
+        """Return which keys of a block are released."""
+        return [weight > self.threshold for weight in add_noise(weights, self.mechanism)]
+
+
+@wired("KeyRule", "mechanism")
+@dataclass(frozen=True)
+class KeyRule:
+    """How unknown keys are released: by the optimal rule, from the number of units that hold each.
+
+    Guarantee: the rule's event covers the sums that are released for the keys it shows. A key that only the units in
+    question hold shows with no more than its part of delta, all of which counts as a failure, and a failure may show
+    anything. For the other keys, sums move no more than their sensitivity, whichever of them were shown.
+    """
+
+    mechanism: OptimalKeys
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def event(self) -> Event:
+        """The rule's own event: its epsilon and its delta."""
+        return self.mechanism.event
+
+    @property
+    def noise(self) -> Event:
+        """The rule's event without its delta: whatever is (epsilon, delta)-DP fails with probability delta at most.
+
+        Guarantee: dominated by randomised response that gives itself away with probability delta.
+        Cites: [KOV15, the worst pair].
+        """
+        return PureEvent(Fraction(self.mechanism.event.pure()))
+
+    def shows(self, weights: list[int]) -> list[bool]:
+        """Return which keys of a block are released."""
+        return [bool(shown) for shown in self.mechanism.release(weights)]
+
+
+class Slot(NamedTuple):
+    """One place that is released: by which draw, for which share, and how far off it aims."""
+
+    draw: QuantileChoice | SeveralRanks
+    share: Fraction
+    offset: int
+
+    def value(self, chosen: int, grid: Sum) -> Fraction:
+        """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
+        the middle of several places that were taken together.
+        """
+        start, step = self._line(grid)
+        return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
+
+    def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
+        """Return the values that many choices stand for, each rounded once."""
+        ends = (grid.origin, grid.origin + grid.high * grid.step)
+        unit = math.lcm(*(part.denominator for part in (*ends, *self._line(grid))))
+        start, step, low, high = (int(part * unit) for part in (*self._line(grid), *ends))
+        return [min(max(start + step * one, low), high) / unit for one in chosen]
+
+    def _line(self, grid: Sum) -> tuple[Fraction, Fraction]:
+        """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
+        if isinstance(self.draw, QuantileChoice):
+            several = 2**self.draw.shift
+            return grid.origin + Fraction(several - 1, 2) * grid.step, several * grid.step
+        part = grid.step / 2**self.draw.digits
+        return grid.origin + (part - grid.step) / 2, part
+
+    def half(self, grid: Sum, *, rounds: bool) -> Fraction:
+        """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""
+        several = 2**self.draw.shift if isinstance(self.draw, QuantileChoice) else 1
+        return grid.step * (several - 1 + rounds) / 2
+
+
+@dataclass(frozen=True)
+class SumMeasure:
+    """Noisy sums of each group, and the release of groups that are not public, in the scan's order."""
+
+    measures: tuple[Measure, ...]
+    keys: KeyRelease | KeyRule | None = None
+    inside: ClassVar[bool] = False
+    draws: ClassVar[tuple[Any, ...]] = ()
+    averaged: ClassVar[bool] = True
+    """Whether several rounds of it are averaged, and not the last one taken."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the noise of the sums costs."""
+        return tuple(measure.mechanism.event for measure in self.measures)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many numbers are released in each group."""
+        return len(self.measures)
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> SumMeasure:
+        """Return the same with other noise."""
+        return replace(self, measures=measures)
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the noisy sums of each group."""
+        nothing = (0,) * (len(self.measures) + 1)
+        summed = [opened.groups.get(cell, nothing) for cell in cells]
+        return tuple(
+            tuple(add_noise([sums[index] for sums in summed], measure.mechanism))
+            for index, measure in enumerate(self.measures)
+        )
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return what was released, in grid units."""
+        return [measure.read(noisy) for measure, noisy in zip(self.measures, released, strict=True)]
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless there is noise for every sum of a scan, for the sensitivity that it has there."""
+        _without_places(scan)
+        _verify_sums(self.measures, scan)
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return what is released, as plain data."""
+        return [measure.facts(_sum_in_words(measure, scan)) for measure in self.measures]
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return what is released, in plain words."""
+        return _noise_lines(self.facts(scan))
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return what is made of it, in plain words."""
+        return []
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return what is released, as rows of a table."""
+        return _noise_rows(self.facts(scan))
+
+    def width(self, scan: Scan, column: int) -> str | None:
+        """Return in words how far off a column is, where it has no predicted width."""
+        return None
+
+
+@wired("Selection", "draws")
+@dataclass(frozen=True)
+class QuantileMeasure:
+    """Places of a scan's grid, chosen in every group by one draw or several."""
+
+    draws: tuple[QuantileChoice | SeveralRanks, ...]
+    measures: ClassVar[tuple[Measure, ...]] = ()
+    keys: ClassVar[None] = None
+    inside: ClassVar[bool] = False
+    averaged: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """What is released, in order: a place in each group for every slot."""
+        found: list[Slot] = []
+        for draw in self.draws:
+            if isinstance(draw, SeveralRanks):
+                found += [Slot(draw, share, 0) for share in draw.shares]
+            else:
+                found.append(Slot(draw, draw.share, draw.offset))
+        return tuple(found)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the choices cost."""
+        return tuple(draw.event for draw in self.draws)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many places are released in each group."""
+        return len(self.slots)
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> QuantileMeasure:
+        """Return the same: it has no noisy sums."""
+        return self
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the places that are chosen in each group."""
+        groups = [opened.places.get(cell, ((), ())) for cell in cells]
+        chosen: list[tuple[int, ...]] = []
+        for draw in self.draws:
+            several = draw.release(groups) if isinstance(draw, SeveralRanks) else [draw.release(groups)]
+            chosen += map(tuple, several)
+        return tuple(chosen)
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return the values of the places that were chosen."""
+        import numpy as np
+
+        grid = self._grid(scan)
+        return [
+            np.array(slot.values(chosen, grid), dtype=np.float64)
+            for slot, chosen in zip(self.slots, released, strict=True)
+        ]
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless places are chosen for the sensitivity that ranks have in a scan, among rows it tells apart."""
+        places = self._grid(scan)
+        if scan.sums:
+            raise InvariantError("the measures of a plan are not the sums of its scan")
+        for draw in self.draws:
+            if isinstance(draw, SeveralRanks):
+                enough, last = draw.norm >= norm_of(scan), places.high
+            else:
+                enough, last = draw.span >= span_of(draw.share, scan), places.high >> draw.shift
+            if not enough or draw.last != last:
+                raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
+            if scan.near is not None and not _close_enough(draw, scan.near):
+                raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return each quantile with its grid, and how many ranks it may be off, as plain data."""
+        places, weight = self._grid(scan), 2 ** shift_of(scan.bounding)
+        over = " and ".join(sorted(columns_of(places.expression))) if places.expression is not None else "1"
+        where = (" where a condition holds" if places.where is not None else "") + (
+            " in each group" if scan.keys else ""
+        )
+        found: dict[Fraction, dict[str, Any]] = {}
+        for slot in self.slots:
+            draw = slot.draw
+            if slot.share not in found:
+                name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
+                found[slot.share] = {
+                    "sum": f"the {name} of {over}{where}",
+                    "noise": "Exponential",
+                    "how": _how(draw),
+                    "places": places.high + 1,
+                    "step": float(places.step),
+                    "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
+                    "aims": slot.offset / weight,
+                    "ranks_off_95": draw.error(0.95) / weight,
+                    "interval_ranks": (abs(slot.offset) + draw.error(float(SURE))) / weight,
+                    "interval_confidence": float(SURE),
+                }
+            else:
+                found[slot.share]["interval_ranks"] = (abs(slot.offset) + draw.error(float(SURE))) / weight
+        return list(found.values())
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return the choices in plain words."""
+        lines = []
+        for told in self.facts(scan):
+            aims, grid = told["aims"], f"{told['places']:,} values, {told['step']:.6g} apart"
+            if aims:
+                side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
+                lines.append(
+                    f"Chooses {told['sum']} as a value near the {abs(aims):,.4g}th {side}, from {grid}, by the "
+                    f"exponential mechanism; its interval reaches from there to the declared bound. Of fewer than "
+                    f"about {abs(aims):,.4g} rows it lies anywhere up to the {far} value that is declared, and says "
+                    f"nothing."
+                )
+            else:
+                lines.append(
+                    f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
+                    f"{told['ranks_off_95']:,.4g} ranks off. The ends of its interval are at most "
+                    f"{told['interval_ranks']:,.4g} ranks away."
+                )
+        return lines
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return what is made of it, in plain words."""
+        return []
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return the choices as rows of the table of releases."""
+        return [
+            (
+                str(told["sum"]),
+                f"exponential mechanism over {told['places']:,} values",
+                "",
+                f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
+                f"{told['ranks_off_95'] + abs(told['aims']):,.4g} ranks",
+            )
+            for told in self.facts(scan)
+        ]
+
+    def ranks_off(self, scan: Scan, column: int, confidence: float) -> float:
+        """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
+        slot = self.slots[column]
+        return float((slot.draw.error(confidence) + abs(slot.offset)) / 2 ** shift_of(scan.bounding))
+
+    def width(self, scan: Scan, column: int) -> str:
+        """Return in words how far off a column is."""
+        off = self.ranks_off(scan, column, 0.95)
+        return f"at most {off:,.4g} ranks off; its interval comes with the answer"
+
+    @staticmethod
+    def _grid(scan: Scan) -> Sum:
+        if scan.places is None:
+            raise InvariantError("places are counted if and only if some are chosen")
+        return scan.places
+
+
+@dataclass(frozen=True)
+class ModeMeasure:
+    """The most frequent values of the scan's last key in each group: of public ones, or of those that are found."""
+
+    choice: Frequent
+    keys: KeyRelease | KeyRule | None = None
+    measures: ClassVar[tuple[Measure, ...]] = ()
+    inside: ClassVar[bool] = True
+    draws: ClassVar[tuple[Any, ...]] = ()
+    averaged: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the choice costs."""
+        return (self.choice.event,)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many values are released in each group; where there are fewer, the rest are NULL."""
+        return MOST_WINNERS
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> ModeMeasure:
+        """Return the same: it has no noisy sums."""
+        return self
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the values that are chosen in each group, rank by rank, from public ones or from those found."""
+        public = scan.keys[-1].values
+        options: dict[Cell, list[Key]] = {} if public is None else {cell: list(public) for cell in cells}
+        for *cell, value in () if self.keys is None else found_keys(opened, scan, self.keys):
+            options.setdefault(tuple(cell), []).append(value)
+        listed = [options.get(cell, []) for cell in cells]
+        nothing = (0,)
+        scores = [
+            [opened.groups.get((*cell, value), nothing)[0] for value in values]
+            for cell, values in zip(cells, listed, strict=True)
+        ]
+        drawn = self.choice.release(scores)
+        return tuple(
+            tuple(
+                None if (index := won[rank]) is None else values[index]
+                for won, values in zip(drawn, listed, strict=True)
+            )
+            for rank in range(self.choice.k)
+        )
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return the values that were chosen."""
+        import numpy as np
+
+        return [np.array([*values, None], dtype=object)[:-1] for values in released]
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless values are chosen by counts of rows, for the sensitivity that these have in a scan."""
+        if scan.sums != (rows(None),) or scan.places is not None or scan.distinct or not scan.keys:
+            raise InvariantError("values are chosen where the rows of each are counted, and nothing else is")
+        _without_places(scan)
+        if scan.keys[-1].values is None and self.keys is None:
+            raise InvariantError("values that are not public are chosen from only once they are found")
+        if self.choice.span < span_of_scores(scan):
+            raise InvariantError("values are chosen for another sensitivity than their scan has")
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return what is chosen, from what, and how far off it may be, as plain data."""
+        draw, option = self.choice, scan.keys[-1]
+        size = _SIZE if option.values is None else len(option.values)
+        where = " in each group" if scan.keys[:-1] else ""
+        many = f"the {draw.k} most frequent values" if draw.k > 1 else "the most frequent value"
+        return [
+            {
+                "sum": f"{many} of {text(option.expression)}{where}",
+                "noise": "Permute-and-flip" if draw.law == "exponential" else "Exponential",
+                "options": None if option.values is None else len(option.values),
+                "options_found": None if self.keys is None else "in the data",
+                "rows_behind_95": draw.error(0.95, size=size) / 2 ** shift_of(scan.bounding),
+                "clamped_to": None,
+            }
+        ]
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return the choice in plain words."""
+        (told,) = self.facts(scan)
+        law = "permute-and-flip" if told["noise"] == "Permute-and-flip" else "the exponential mechanism"
+        of = f"{told['options']:,} declared values" if told["options"] else "the values that are found"
+        sized = "" if told["options"] else f" (if {_SIZE} are found)"
+        return [
+            f"Chooses {told['sum']} from {of}, by {law}; 95% of the time what is chosen has at most "
+            f"{told['rows_behind_95']:,.4g} rows fewer than the most frequent{sized}."
+        ]
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return what is made of it, in plain words."""
+        return []
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return the choice as a row of the table of releases."""
+        (told,) = self.facts(scan)
+        noise = f"{str(told['noise']).lower()}, {told['options'] or 'found'} values"
+        return [(str(told["sum"]), noise, "", "", f"{told['rows_behind_95']:,.4g} rows behind")]
+
+    def width(self, scan: Scan, column: int) -> str:
+        """Return in words how far off a column is."""
+        return f"chosen; at most {self.facts(scan)[0]['rows_behind_95']:,.4g} rows behind the most frequent"
+
+
+@dataclass(frozen=True)
+class BoundsMeasure:
+    """Noisy counts of the rows of each group in public ranges, which are the scan's last key."""
+
+    count: Measure
+    keys: ClassVar[None] = None
+    inside: ClassVar[bool] = True
+    draws: ClassVar[tuple[Any, ...]] = ()
+    averaged: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The one noisy count."""
+        return (self.count,)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the noise of the counts costs."""
+        return (self.count.mechanism.event,)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many counts are released in each group."""
+        return len(scan.keys[-1].values or ())
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> BoundsMeasure:
+        """Return the same with other noise."""
+        if len(measures) != 1:
+            raise InvariantError("rows are counted in ranges by one noisy count")
+        return BoundsMeasure(measures[0])
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the noisy counts of each range in each group."""
+        values, size = scan.keys[-1].values or (), len(cells)
+        inside = [opened.groups.get((*cell, value), (0,))[0] for value in values for cell in cells]
+        noisy = add_noise(inside, self.count.mechanism)
+        return tuple(tuple(noisy[at : at + size]) for at in range(0, len(values) * size, size or 1))
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return the counts, in rows."""
+        return [self.count.read(noisy) for noisy in released]
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless one sum is released for each public range, with noise for the sensitivity that it has."""
+        _without_places(scan)
+        if not scan.keys or scan.keys[-1].values is None:
+            raise InvariantError("one sum is released for each of the public values that are inside a group")
+        _verify_sums(self.measures, scan)
+
+    def threshold(self, scan: Scan) -> float:
+        """Return what a noisy count must exceed, in rows, so that ranges without rows hardly ever do.
+
+        Guarantee: each of the R ranges of a group exceeds it by noise alone with probability FALSE / R at most, so
+        that all of them stay below with probability 1 - FALSE at least, whatever the other counts are.
+        """
+        ranges = scan.keys[-1].values
+        if ranges is None:
+            raise InvariantError("the ranges of values are public")
+        return self.count.error(float(1 - 2 * FALSE / len(ranges)))
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return what is released, as plain data."""
+        what = f"the count of rows in each of {len(scan.keys[-1].values or ()):,} ranges"
+        return [self.count.facts(f"{what} in each group" if scan.keys[:-1] else what)]
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return what is released, in plain words."""
+        return _noise_lines(self.facts(scan))
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return in plain words how ranges are found."""
+        return [
+            f"Counts rows in {len(scan.keys[-1].values or ()):,} public ranges of "
+            f"{text(_ranged(scan.keys[-1].expression))}, zero and powers of two of either sign; those with a "
+            f"noisy count above {self.threshold(scan):,.4g} make the range that is shown. A range without rows is "
+            f"among them with probability {float(FALSE):g} at most."
+        ]
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return what is released, as rows of a table."""
+        return _noise_rows(self.facts(scan))
+
+    def width(self, scan: Scan, column: int) -> str:
+        """Return in words how far off a column is."""
+        return f"a power of two; what fewer than about {2 * self.threshold(scan):,.4g} rows hold may lie outside"
+
+
+PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure
+"""Everything that a pass can release."""
+
+
+def found_keys(opened: OpenedSums, scan: Scan, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
+    """Return the keys whose noisy weight is above the threshold, or that the rule shows.
+
+    How many keys there are is private, and noise on a vector may depend on its length. So it is drawn in blocks of a
+    public length, the last one filled up, which is at least as many keys as neighbours can differ in.
+    """
+    discovery, unit = scan.discovery, scan.schema.unit
+    if discovery is None:
+        raise InvariantError("keys are released only where a scan discovers them")
+    block = max(_LEAST_BLOCK, 2 * discovery.most * unit.touches)
+    weights = [sums[-1] for sums in opened.groups.values()]
+    weights += [0] * (-len(weights) % block)
+    drawn = [passes for start in range(0, len(weights), block) for passes in rule.shows(weights[start : start + block])]
+    shown = [cell for cell, passes in zip(opened.groups, drawn, strict=False) if passes]
+    return tuple(sorted(shown, key=_in_order))
+
+
+def add_noise(integers: list[int], mechanism: Any) -> list[int]:
+    """Return integers with the noise of a mechanism, which is drawn for all of them at once."""
+    import numpy as np
+
+    if not integers:
+        return []
+    vector = np.empty(len(integers), dtype=object)
+    vector[:] = integers
+    noisy: list[int] = mechanism.release(vector).tolist()
+    return noisy
+
+
+def distance_of(noise: Noise) -> Fraction:
+    """Return the distance between neighbours that noise is made for, in its own norm; of L2, squared."""
+    return noise.sensitivity if isinstance(noise, Laplace) else noise.sensitivity_squared
+
+
+def norm_for(noise: Noise, claimed: Sensitivity) -> Fraction:
+    """Return a sensitivity in the norm of some noise."""
+    return claimed.l1 if isinstance(noise, Laplace) else claimed.l2_squared
+
+
+def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
+    return tuple((value is None, 0 if value is None else value) for value in cell)
+
+
+def _without_places(scan: Scan) -> None:
+    if scan.places is not None:
+        raise InvariantError("places are counted if and only if some are chosen")
+    if scan.near is not None:
+        raise InvariantError("ranks are looked at where rows are counted by place")
+
+
+def _verify_sums(measures: tuple[Measure, ...], scan: Scan) -> None:
+    if tuple(measure.sum for measure in measures) != scan.sums:
+        raise InvariantError("the measures of a plan are not the sums of its scan")
+    for measure in measures:
+        measure.verify(scan)
+
+
+def _close_enough(draw: QuantileChoice | SeveralRanks, near: Near) -> bool:
+    """Return whether a scan tells apart all that a choice does."""
+    if isinstance(draw, SeveralRanks):
+        return False
+    if draw.shift >= near.bits:
+        return True
+    least = draw.near(near.bits)
+    return near.share == least.share and near.below >= least.below and near.above >= least.above
+
+
+def _sum_in_words(measure: Measure, scan: Scan) -> str:
+    used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
+    if isinstance(scan.bounding, Pairs):
+        what = f"the number of different values of {text(scan.bounding.of)}"
+    elif measure.sum.expression is None:
+        what = "the count of people" if scan.distinct else "the count of rows"
+    elif measure.sum.power == 2:
+        what = f"a sum of squares over {used}"
+    elif measure.sum.origin:
+        what = f"a centred sum over {used}"
+    else:
+        what = f"a sum over {used}"
+    if measure.sum.where is not None:
+        what += " where a condition holds"
+    return f"{what} in each group" if scan.keys else what
+
+
+def _noise_lines(facts: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
+        f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
+        for told in facts
+    ]
+
+
+def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(told["sum"]),
+            f"{told['noise']}, standard deviation {told['standard_deviation']:,.4g}",
+            f"{told['sensitivity']:,.4g} ({told['norm']})",
+            "" if told["clamped_to"] is None else f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
+            f"±{told['half_width_95']:,.4g}",
+        )
+        for told in facts
+    ]
+
+
+def _how(draw: QuantileChoice | SeveralRanks) -> str:
+    if isinstance(draw, QuantileJoint):
+        return "together with the others by one joint choice"
+    if isinstance(draw, QuantileTree) and len(draw.shares) > 1:
+        return "by halves, the middle quantile first, by the exponential mechanism"
+    return "by the exponential mechanism"
+
+
+def _ranged(key: Expression) -> Expression:
+    """Return what the number of a range is computed from: the column in the first of its comparisons."""
+    while isinstance(key, Call):
+        if key.function != "case":
+            return key.arguments[0]
+        key = key.arguments[0]
+    return key
+
+
+def _check_noise(noise: Noise) -> None:
+    """Refuse noise that is drawn for one number at a time: a measure has as many as there are groups."""
+    if isinstance(noise, Gaussian) and noise.grid == "whole":
+        raise InvariantError("noise for every group is drawn at once, on a fine grid")
