@@ -183,14 +183,10 @@ def bounding_question(plan: Plan, tables: Mapping[str, Schema]) -> Query | None:
 
 def bounding_of(plan: Plan) -> Norm | Truncate | None:
     """Return how a plan bounds what people give, where it does."""
-    for one in plan.passes:
-        bounding = one.scan.bounding
-        if (
-            isinstance(one.scan.schema.unit, Person)
-            and isinstance(bounding, (Norm, Truncate))
-            and not one.scan.distinct
-        ):
-            return bounding
+    for scan in (one.scan for one in plan.passes if not one.scan.distinct):
+        match scan.schema.unit, scan.bounding:
+            case Person(), (Norm() | Truncate()) as bounding:
+                return bounding
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
-from privet.core.given import choice
+from privet.core.given import choice, instance
 from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
@@ -61,10 +61,9 @@ class AskOptions:
         if self.confidence is not None:
             open_probability(self.confidence, "confidence")
         choice(self.bound, "bound", ("norm", "groups"))
-        if self.contribution is not None and not isinstance(self.contribution, Contribution):
-            raise BadParameter("contribution", self.contribution, "a Contribution(groups=, rows=)")
-        if not isinstance(self.find_groups, bool):
-            raise BadParameter("find_groups", self.find_groups, "True or False")
+        if self.contribution is not None:
+            instance(self.contribution, Contribution, "contribution", "a Contribution(groups=, rows=)")
+        instance(self.find_groups, bool, "find_groups", "True or False")
 
     def keywords(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as keywords of a session's methods."""
@@ -83,7 +82,11 @@ class Catalog:
     @property
     def delta(self) -> Fraction:
         """The account's delta; 0 where it has none."""
-        return self.budget.delta if isinstance(self.budget, Approximate) else Fraction(0)
+        match self.budget:
+            case Approximate(delta=delta):
+                return delta
+            case _:
+                return Fraction(0)
 
 
 def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
@@ -161,14 +164,16 @@ def merged(
 def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     """Return a question as our own tree, and what it says itself about how it is to be answered."""
     tables = catalog.schemas
-    if isinstance(question, str):
-        query, wish = parse_asked(question, tables, catalog.views)
-    elif isinstance(question, Result):
-        query, wish = question.query(), question.wish
-    elif isinstance(question, Query):
-        query, wish = question, Wish()
-    else:
-        raise BadParameter("question", type(question).__name__, "SQL text, or a table of this session with .agg(...)")
+    match question:
+        case str():
+            query, wish = parse_asked(question, tables, catalog.views)
+        case Result():
+            query, wish = question.query(), question.wish
+        case Query():
+            query, wish = question, Wish()
+        case _:
+            allowed = "SQL text, or a table of this session with .agg(...)"
+            raise BadParameter("question", type(question).__name__, allowed)
     check_categories(query, tables)
     return query, wish
 
