@@ -21,7 +21,7 @@ from .pairs import FailedPair, ProfilePair
 from .pld import bounds as pld
 
 _FEW = 64
-"""Up to so many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""
+"""Up to this many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""
 
 
 def epsilon(event: Event, delta: Number) -> float:

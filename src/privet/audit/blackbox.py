@@ -57,7 +57,7 @@ def audit(
     """Return what `samples` releases of each of two neighbouring inputs say about a claim.
 
     `mechanism` is a mechanism, a function of one input, or, with `batched`, a function of an input and a count that
-    returns so many releases at once: an array with a row for each, or a sequence of numbers, texts or tables. A call
+    returns this many releases at once: an array with a row for each, or a sequence of numbers, texts or tables. A call
     that raises counts as an output of its own, unless every call does.
     `claimed` is an epsilon, a pair (epsilon, delta), a budget, or an event, which claims a whole curve.
 

@@ -46,9 +46,9 @@ class AuditEntry:
     event: Event | None = None
     """What the mechanism says that a release costs, where the claim is an exact curve."""
     loss: Callable[[Fraction], float] | None = None
-    """The exact loss of the pair where a mechanism is made for so many times the epsilon, if it is known."""
+    """The exact loss of the pair where a mechanism is made for this many times the epsilon, if it is known."""
     build: Callable[[Fraction], Mechanism] | None = None
-    """The mechanism itself, made for so many times the epsilon, where there is one."""
+    """The mechanism itself, made for this many times the epsilon, where there is one."""
     look: Callable[[Any], Any] | None = None
     """What of its releases is looked at, if not all."""
     samples: int = 1_000_000
@@ -110,13 +110,13 @@ def known(
     stated: int,
     look: Callable[[Any], Any] | None = None,
     samples: int = 1_000_000,
-    room: float = _INTEGRATED,
+    margin: float = _INTEGRATED,
 ) -> AuditEntry:
     """Return the entry of a mechanism whose exact law is known: the claim is the exact curve of this pair.
 
     `law` computes it from epsilon and the published definition alone, never from the mechanism: a scale that is wrong
     there must not be right here. `make(leak)` is made for `leak` times the stated epsilon. `look` must map releases to
-    what `law` gives the chances of; `room` raises the claim where the law is rounded.
+    what `law` gives the chances of; `margin` raises the claim where the law is rounded.
     """
 
     def curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
@@ -131,7 +131,7 @@ def known(
         mechanism=type(honest),
         make=simulated(make, look),
         neighbours=neighbours,
-        claimed=Curve(tuple((epsilon * room, delta) for epsilon, delta in exact.points if epsilon > 0)),
+        claimed=Curve(tuple((epsilon * margin, delta) for epsilon, delta in exact.points if epsilon > 0)),
         stated=stated,
         event=honest.event,
         loss=lambda leak: curve(leak, (least,)).points[0][0],

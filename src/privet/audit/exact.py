@@ -304,7 +304,7 @@ def gaussian_curve(epsilon: float, delta: float, deltas: Iterable[float]) -> Cur
 
 @lru_cache(maxsize=64)
 def least_whole_sigma(epsilon: float, delta: float, moves: int) -> float:
-    """Return the least sigma of noise on the whole numbers that keeps (epsilon, delta) for so many moves.
+    """Return the least sigma of noise on the whole numbers that keeps (epsilon, delta) for this many moves.
 
     Cites: [CKS20, Def. 1].
     """

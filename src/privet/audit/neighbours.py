@@ -152,7 +152,7 @@ def _alone(before: Seen, after: Seen) -> int:
 
 
 def _heaviest(discovery: Discovery, touches: int) -> Measured:
-    """Return what measures the heaviest key of one side alone, by what a threshold allows for so many of them.
+    """Return what measures the heaviest key of one side alone, by what a threshold allows for this many of them.
 
     Cites: [DVGM22] for the threshold, and `privet.mechanisms.key_selection` for what it takes for granted.
     """

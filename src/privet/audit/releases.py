@@ -81,7 +81,7 @@ def places_of(*several: Releases) -> tuple[Place, ...]:
 
 
 def read_releases(outputs: Outputs, count: int) -> Releases:
-    """Return releases as numbers, refusing what is not so many of them."""
+    """Return releases as numbers, refusing what is not this many of them."""
     columns = _frame(outputs)
     if columns is not None:
         _check(len(outputs), count)
@@ -223,7 +223,7 @@ def row_codes(rows: Floats) -> Floats:
 
 
 Draw = Callable[[Any, int], Outputs]
-"""A function of an input and a count that returns so many releases."""
+"""A function of an input and a count that returns this many releases."""
 
 
 class Drawing:
@@ -235,7 +235,7 @@ class Drawing:
         self.error: Exception | None = None
 
     def __call__(self, value: Any, count: int) -> Releases:
-        """Return so many releases of an input, as numbers."""
+        """Return this many releases of an input, as numbers."""
         try:
             drawn = self._draw(value, count)
         except RequestError as error:

@@ -26,13 +26,13 @@ def judge_all(entries: Sequence[AuditEntry], *, samples: int | None, processes: 
             yield Verdict(entry, *reports)
 
 
-def look_at_bits(roads: Sequence[DoublesCheck], *, processes: int) -> Iterator[tuple[DoublesCheck, Report]]:
-    """Yield what the low bits of each road tell, in their order."""
-    if processes == 1 or len(roads) <= _FEW:
-        yield from ((road, road.judge()) for road in roads)
+def look_at_bits(outlets: Sequence[DoublesCheck], *, processes: int) -> Iterator[tuple[DoublesCheck, Report]]:
+    """Yield what the low bits of each outlet tell, in their order."""
+    if processes == 1 or len(outlets) <= _FEW:
+        yield from ((outlet, outlet.judge()) for outlet in outlets)
         return
     with _pool(processes) as pool:
-        yield from zip(roads, pool.map(_look, [road.name for road in roads]), strict=True)
+        yield from zip(outlets, pool.map(_look, [outlet.name for outlet in outlets]), strict=True)
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
@@ -50,4 +50,4 @@ def _judge(name: str, samples: int | None) -> tuple[Report, Report, Report | Non
 def _look(name: str) -> Report:
     from privet.audit.registry.end_to_end import DOUBLES
 
-    return next(road for road in DOUBLES if road.name == name).judge()
+    return next(outlet for outlet in DOUBLES if outlet.name == name).judge()

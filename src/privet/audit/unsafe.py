@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def float_laplace(value: float, count: int, *, scale: float = 1.0) -> Floats:
-    """Return a value plus floating-point Laplace noise, so many times."""
+    """Return a value plus floating-point Laplace noise, this many times."""
     center, spread = float_near(rational(value, "value")), float_near(positive(scale, "scale"))
     return np.asarray(center + np.random.default_rng().laplace(0.0, spread, whole(count, "count", most=2**31)))
 
 
 def float_gaussian(value: float, count: int, *, sigma: float = 1.0) -> Floats:
-    """Return a value plus floating-point Gaussian noise, so many times."""
+    """Return a value plus floating-point Gaussian noise, this many times."""
     return np.asarray(value + np.random.default_rng().normal(0.0, sigma, count))
 
 

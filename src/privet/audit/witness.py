@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 _LABELS = 4096
-"""Outputs that differ in at most so many ways are told apart by name; more are put into bins."""
+"""Outputs that differ in at most this many ways are told apart by name; more are put into bins."""
 _BINS = 256
 _ATOMS, _SEEN = 512, 8
-"""Numbers among many others that have a bin of their own: so many, each seen so often."""
+"""Numbers among many others that have a bin of their own: this many, each seen so often."""
 _COORDINATES = 16
 """Coordinates of a vector that are also looked at alone: those that differ most."""
 _WEIGHED = 512
@@ -349,7 +349,7 @@ def find_witness(
     """Return the event, and the claimed (epsilon, delta), that these releases refute best or come closest to.
 
     `claims` are points that a claim makes, each of which must hold. What is returned is a guess, to be put to the
-    test on so many `trials` with other releases of each.
+    test on this many `trials` with other releases of each.
     """
     best, found = 0.0, None
     # scores are learnt on one half and compared on the other, or those that learnt luck by heart would win

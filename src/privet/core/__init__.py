@@ -1,1 +1,1 @@
-"""Values and protocols that every other room speaks in. Standard library only."""
+"""Values and protocols that every other package uses. Standard library only."""

@@ -120,7 +120,7 @@ def read_seconds(value: object, parameter: str) -> Fraction:
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _LONGEST = 400
-"""So many characters a number that somebody writes has at most."""
+"""The most characters that a written number may have."""
 
 
 def written_decimal(text: str) -> Decimal | None:

@@ -318,7 +318,7 @@ Counts = tuple[Sequence[int], Sequence[int]]
 
 
 class SealedSums:
-    """Exact sums per group, or counts by place, sealed: only the release room opens them."""
+    """Exact sums per group, or counts by place, sealed: only `privet.release` opens them."""
 
     __slots__ = ("_groups", "_places")
 

@@ -98,7 +98,7 @@ class Sensitivity:
         return cls(neighbors=neighbors, l1=k, l2_squared=k)
 
     def of_group(self, size: int) -> Sensitivity:
-        """Return the sensitivity towards that many units changing together: a chain of so many neighbours."""
+        """Return the sensitivity towards that many units changing together: a chain of this many neighbours."""
         k = whole(size, "size", least=1, most=_MOST_UNITS)
         return Sensitivity(neighbors=self.neighbors, l1=self.l1 * k, l2_squared=self.l2_squared * k * k)
 

@@ -89,7 +89,7 @@ def simulated_bars(
 
 
 def points_for(rows: int, tail: float) -> int:
-    """Return how many points simulate the noise of so many rows: fewer for many, and never few beyond an end."""
+    """Return how many points simulate the noise of this many rows: fewer for many, and never few beyond an end."""
     fewest = min(POINTS, int(_FEWEST * max(1.0, _USUAL / max(tail, 1e-9))))
     return max(fewest, min(POINTS, _MOST // max(1, rows)))
 

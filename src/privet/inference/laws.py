@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NODES = 513
 _HALVINGS = 60
 _DIGITS = 9
-"""Relative scales of what is averaged are kept to so many digits, so that equal ones are seen to be equal."""
+"""Relative scales of what is averaged are kept to this many digits, so that equal ones are seen to be equal."""
 
 _FINE = 1e-3
 """A grid whose step is below this part of the noise's scale is as good as none."""
@@ -68,7 +68,7 @@ class Law:
         return self.scale * (-math.log(tail) if self.family == "laplace" else -float(ndtri(tail / 2)))
 
     def times(self, factor: float) -> Law:
-        """Return the law of so many times the noise."""
+        """Return the law of this many times the noise."""
         return Law(self.family, self.scale * factor, self.step * factor, self.parts)
 
     def quantile(self, share: Floats) -> Floats:

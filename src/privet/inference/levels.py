@@ -60,7 +60,7 @@ class Mixed(Law):
         return float(np.interp(-tail, -beyond, places)) * self.deviation
 
     def times(self, factor: float) -> Law:
-        """Return the law of so many times the noise."""
+        """Return the law of this many times the noise."""
         several = tuple((scale * factor, times) for scale, times in self.several)
         return Mixed(self.family, self.scale * factor, self.step * factor, self.parts, several)
 
@@ -80,7 +80,7 @@ class Mixed(Law):
 
 
 def mixed(parts: tuple[tuple[float, int], ...], step: float) -> Law:
-    """Return the law of the sum of so many independent Laplace noises of each scale."""
+    """Return the law of the sum of this many independent Laplace noises of each scale."""
     variance = math.fsum(2 * scale * scale * times for scale, times in parts)
     if not variance:
         return Law("laplace", 0.0, step)
@@ -115,7 +115,7 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Noise:
-    """How the noise of a reconciled number is made of that of the levels: so much of a level's, and so many times."""
+    """How the noise of a reconciled number is made of that of the levels: so much of a level's, and this many times."""
 
     parts: tuple[tuple[Axes, float, int], ...]
 

@@ -85,7 +85,7 @@ class Average(Mechanism):
         return self._read(n, *map(self.laplace.release, sums))
 
     def simulate(self, values: Any, times: int) -> NDArray[np.float64]:
-        """Return so many releases of the same values. Each costs the event once more."""
+        """Return this many releases of the same values. Each costs the event once more."""
         n, sums = self._sums(values)
         noisy = [self.laplace.simulate(each, read_times(times)).tolist() for each in sums]
         drawn = list(zip(*noisy, strict=True))
@@ -112,7 +112,7 @@ class Average(Mechanism):
         return float(answer)
 
     def standard_error(self, *, size: int, mean: Number) -> float:
-        """Return the standard deviation of the noise for so many numbers of this average, to first order.
+        """Return the standard deviation of the noise for this many numbers of this average, to first order.
 
         With p the average's place between the bounds: sqrt(2) (high - low) sqrt(p^2 + (1 - p)^2) / (epsilon n), and
         under change-one sqrt(2) (high - low) / (epsilon n).

@@ -119,7 +119,7 @@ class Exponential(SelectionMechanism):
         return cast(int, noise.race(read_scores(scores), self.rate))
 
     def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
-        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        """Return the indices of this many choices by the same scores. Each costs the event once more."""
         return cast("NDArray[np.int64]", noise.race(read_scores(scores), self.rate, size=read_times(times)))
 
     def probabilities(self, scores: Any) -> NDArray[np.float64]:

@@ -168,7 +168,7 @@ class FiniteMechanism(Mechanism):
         return outputs[0] if numbers.shape is None else np.array(outputs, dtype=np.int64).reshape(array.shape)
 
     def simulate(self, inputs: Any, times: int) -> Any:
-        """Return so many outputs for the same input, along a first axis. Each costs the event once more."""
+        """Return this many outputs for the same input, along a first axis. Each costs the event once more."""
         import numpy as np
 
         array = np.asarray(read_numbers(inputs, "inputs").values)

@@ -137,7 +137,7 @@ def _linear(rho: Exact, order: float) -> float:
 
 _BLUR = Fraction(1, 2**24)
 _FINE_BITS = 24
-"""A fine grid's step is at least so many binary digits below the sensitivity."""
+"""A fine grid's step is at least this many binary digits below the sensitivity."""
 
 _REACH = 40
 """Standard deviations beyond its usual length within which a noise vector is compared with the continuous one."""
@@ -281,7 +281,7 @@ class Gaussian(Mechanism):
         return self._noisy(numbers, *self._grid(numbers))
 
     def simulate(self, value: Any, times: int) -> Any:
-        """Return so many releases of the same value, along a first axis. Each costs the event once more."""
+        """Return this many releases of the same value, along a first axis. Each costs the event once more."""
         one = read_numbers(value)
         return self._noisy(repeated(one, read_times(times)), *self._grid(one))
 

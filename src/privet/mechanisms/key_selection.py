@@ -56,7 +56,7 @@ class KeySelection(Mechanism):
 
     @abstractmethod
     def probability(self, people: int) -> Fraction | float:
-        """Return how likely a key is shown that so many people hold; 0 for none."""
+        """Return how likely a key is shown that this many people hold; 0 for none."""
 
     def release(self, counts: Any) -> Any:
         """Return whether a key is shown: True or False for a count, an array for an array, a set for a mapping.
@@ -71,7 +71,7 @@ class KeySelection(Mechanism):
         return bool(shown[0]) if numbers.shape is None else shown.reshape(numbers.shape)
 
     def simulate(self, counts: Any, times: int) -> Any:
-        """Return so many decisions about a key that so many people hold. Each costs the event once more."""
+        """Return this many decisions about a key that this many people hold. Each costs the event once more."""
         numbers = _read(counts)
         if numbers.shape is not None:
             return super().simulate(counts, times)
@@ -169,7 +169,7 @@ class NoisyThreshold(KeySelection):
     threshold: int
 
     def probability(self, people: int) -> float:
-        """Return how likely a key is shown that so many people hold, to about 1e-6 of it."""
+        """Return how likely a key is shown that this many people hold, to about 1e-6 of it."""
         count = read_count(people)
         return _above(self.noise, self.threshold - (count << SHIFT)) if count else 0.0
 

@@ -31,7 +31,7 @@ _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
 
 _FINE_BITS, _SHARE_BITS = 24, 16
-"""A fine grid's step is so many binary digits below the stated event's step and the noise, and each number's share."""
+"""A fine grid's step is this many binary digits below the stated event's step and the noise, and each share."""
 
 _SMALLEST_LOSS = Fraction(1, 2**900)
 _LARGEST_ORDER = 1e100
@@ -220,7 +220,7 @@ class Laplace(Mechanism):
         return self._noisy(numbers, *self._grid(numbers))
 
     def simulate(self, value: Any, times: int) -> Any:
-        """Return so many releases of the same value, along a first axis. Each costs the event once more."""
+        """Return this many releases of the same value, along a first axis. Each costs the event once more."""
         one = read_numbers(value)
         return self._noisy(repeated(one, read_times(times)), *self._grid(one))
 

@@ -49,7 +49,7 @@ class Mechanism(ABC):
         """Return a private answer, drawn afresh each time."""
 
     def simulate(self, value: Any, times: int) -> Any:
-        """Return so many releases of the same value, drawn by the same sampler, together where that is faster.
+        """Return this many releases of the same value, drawn by the same sampler, together where that is faster.
 
         For audits and simulations. Each costs the event once more: all of them, `Repeated(event, times)`.
         """

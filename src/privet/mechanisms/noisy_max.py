@@ -64,7 +64,7 @@ class PermuteAndFlip(SelectionMechanism):
         return cast(int, noise.noisy_max(read_scores(scores), self.rate, law="exponential"))
 
     def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
-        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        """Return the indices of this many choices by the same scores. Each costs the event once more."""
         drawn = noise.noisy_max(read_scores(scores), self.rate, law="exponential", size=read_times(times))
         return cast("NDArray[np.int64]", drawn)
 
@@ -135,7 +135,7 @@ class NoisyMax(SelectionMechanism):
         return cast(int, noise.noisy_max(read_scores(scores), self.rate, law=self.law))
 
     def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
-        """Return the indices of so many choices by the same scores. Each costs the event once more."""
+        """Return the indices of this many choices by the same scores. Each costs the event once more."""
         drawn = noise.noisy_max(read_scores(scores), self.rate, law=self.law, size=read_times(times))
         return cast("NDArray[np.int64]", drawn)
 

@@ -127,7 +127,7 @@ class OptimalKeys(KeySelection):
         return float_up(self.event.slack())
 
     def probability(self, people: int) -> Fraction:
-        """Return how likely a key is shown that so many people hold, exactly."""
+        """Return how likely a key is shown that this many people hold, exactly."""
         ladder = self._ladder
         return Fraction(ladder[min(read_count(people), len(ladder) - 1)], 1 << self._bits)
 

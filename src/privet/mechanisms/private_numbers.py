@@ -160,7 +160,7 @@ def _exact(value: object, parameter: str) -> Fraction:
 
 
 def repeated(numbers: Numbers, times: int) -> Numbers:
-    """Return the same numbers so many times, along a first axis of their own."""
+    """Return the same numbers this many times, along a first axis of their own."""
     import numpy as np
 
     if numbers.shape is None:

@@ -177,7 +177,7 @@ class ProposeTestRelease(Mechanism):
         return released if passed else None
 
     def simulate(self, value: Any, times: int) -> list[Any]:
-        """Return so many releases of the same `Local`. Each costs the event once more."""
+        """Return this many releases of the same `Local`. Each costs the event once more."""
         answer, distance = self._measure(value)
         released = self.laplace.simulate(answer, read_times(times)).tolist()
         passed = distance + noise.discrete_laplace(1 / self.test_epsilon, len(released)) > self.threshold

@@ -246,7 +246,7 @@ class Quantile(Mechanism):
         return self._answer(list_places(self.ruler.place(values)))
 
     def simulate(self, values: Any, times: int) -> NDArray[Any]:
-        """Return so many releases of the same values. Each costs the event once more."""
+        """Return this many releases of the same values. Each costs the event once more."""
         found = list_places(self.ruler.place(values))
         places, where = np.unique(self._places(found, read_times(times)), return_inverse=True)
         return np.asarray(self.ruler.at(places.tolist()))[where]
@@ -360,7 +360,7 @@ def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last:
 
 
 def choose_places(found: Tally, q: Fraction, rate: Fraction, *, first: int, last: int, size: int) -> Places:
-    """Return so many independent choices of `choose_place`: the same options, drawn and kept or refused together."""
+    """Return this many independent choices of `choose_place`: the same options, drawn and kept or refused together."""
     steepness, near, widths, off = _near(found, q, rate, first, last)
     chosen = noise.choose(widths, off, steepness, size)
     places = np.empty(size, dtype=np.int64)

@@ -218,7 +218,7 @@ def _spread(ends: Floats, target: Fraction, kappa: float) -> Floats:
 
 
 _SPREAD_BITS, _COUNTED_BITS = 16, 4
-"""Each place is divided into so many places that numbers at it are spread over, at random; of counts, fewer."""
+"""Each place is divided into this many places that numbers at it are spread over, at random; of counts, fewer."""
 
 _MOST_QUANTILES = 1000
 
@@ -465,7 +465,7 @@ class Quantiles(Mechanism):
 
 
 def targets(shares: tuple[Fraction, ...], number: int) -> list[Fraction]:
-    """Return how many of so many rows should lie in each gap between quantiles."""
+    """Return how many of this many rows should lie in each gap between quantiles."""
     return [(high - low) * number for low, high in pairwise((Fraction(0), *shares, Fraction(1)))]
 
 

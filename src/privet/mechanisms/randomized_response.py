@@ -186,7 +186,7 @@ class RandomizedResponse(Mechanism):
         return self._label(reports)
 
     def simulate(self, answer: Any, times: int) -> Any:
-        """Return the reports of so many people with the same answer. For one person, each costs the event once more."""
+        """Return the reports of this many people with the same answer. For one person, each costs the event again."""
         import numpy as np
 
         index, count = self._read(answer, "answer"), read_times(times)

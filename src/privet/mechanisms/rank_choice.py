@@ -34,7 +34,7 @@ from .quantile_one import Places
 
 
 _MOST_PLACES, _MOST_GROUPS = 2**18, 2**12
-"""So many places that hold something, unless one group has more, and so many groups are looked at at a time."""
+"""The most places that hold something, unless one group has more, and the most groups, that are read at a time."""
 
 
 @dataclass(frozen=True, repr=False)

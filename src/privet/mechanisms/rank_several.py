@@ -235,7 +235,7 @@ BITS = 40
 """Each place is 2**40 finer ones, over which what it holds is spread evenly, so that none holds much."""
 
 DIGITS = 16
-"""Where a place stands for values around it, so many binary digits of where in it a quantile lies are released."""
+"""Where a place stands for values around it, this many binary digits of where in it a quantile lies are released."""
 
 MOST_EPSILON = 2**20
 """Several places are not chosen at a larger epsilon: their weights would have more digits than can be compared."""

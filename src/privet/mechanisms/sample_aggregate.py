@@ -38,7 +38,7 @@ class SampleAggregate(Mechanism):
     """Release what an estimator says, by asking it on `blocks` random parts of the rows and aggregating in private.
 
     `estimator` takes some of the rows (of a list or an array, along its first axis) and returns one number; it must
-    not depend on anything else that is private. `aggregate` is a mechanism for so many numbers under change-one
+    not depend on anything else that is private. `aggregate` is a mechanism for this many numbers under change-one
     neighbours: an `Average`, a `Quantile` or a `SmoothQuantile`.
 
     Args:
@@ -83,7 +83,7 @@ class SampleAggregate(Mechanism):
         return self.aggregate.release(self._answers(rows, 1)[0])
 
     def simulate(self, rows: Any, times: int) -> NDArray[Any]:
-        """Return so many releases of the same rows, for each of which the estimator is asked. Each costs the event."""
+        """Return this many releases of the same rows, for each of which the estimator runs. Each costs the event."""
         drawn: dict[tuple[Fraction, ...], list[int]] = {}
         count = read_times(times)
         for place, answers in enumerate(self._answers(rows, count)):
@@ -94,7 +94,7 @@ class SampleAggregate(Mechanism):
         return found
 
     def _answers(self, rows: Any, times: int) -> list[list[Fraction]]:
-        """Return the estimator's answers on the blocks of so many partitions of the rows, each drawn afresh."""
+        """Return the estimator's answers on the blocks of this many partitions of the rows, each drawn afresh."""
         listed = isinstance(rows, (list, tuple))
         size = len(rows) if listed or (isinstance(rows, np.ndarray) and rows.ndim) else None
         if size is None:

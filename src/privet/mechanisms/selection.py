@@ -102,7 +102,7 @@ def read_scores(scores: Any) -> NDArray[Any]:
 
 
 def evenly(low: Number, high: Number, *, options: int) -> list[Fraction]:
-    """Return so many evenly spaced options from low to high, exactly: a grid for a range that is infinite.
+    """Return this many evenly spaced options from low to high, exactly: a grid for a range that is infinite.
 
     The grid is public. Whatever it leaves out between two options costs accuracy only, at most half of its step where
     the score is best in between.

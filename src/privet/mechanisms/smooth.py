@@ -120,7 +120,7 @@ class SmoothSensitivity(Mechanism):
         return self.release_steps(*self._measure(value))
 
     def simulate(self, value: Any, times: int) -> NDArray[Any]:
-        """Return so many releases of the same `Local`. Each costs the event once more."""
+        """Return this many releases of the same `Local`. Each costs the event once more."""
         return self.simulate_steps(*self._measure(value), times)
 
     def _measure(self, value: Any) -> tuple[int, float]:
@@ -137,7 +137,7 @@ class SmoothSensitivity(Mechanism):
         return self.simulate_steps(place, bound, 1).tolist()[0]
 
     def simulate_steps(self, place: int, bound: float, times: int) -> NDArray[Any]:
-        """Return so many releases of a place with noise in proportion to a smooth bound in steps."""
+        """Return this many releases of a place with noise in proportion to a smooth bound in steps."""
         scale, start = self.rung(bound) / self.alpha, whole(place, "place", most=self.ruler.last)
         moved = np.clip(start + self.noise.draw(scale, read_times(times)), 0, self.ruler.last).astype(np.int64)
         held, where = np.unique(moved, return_inverse=True)
@@ -297,7 +297,7 @@ class SmoothQuantile(Mechanism):
         return self.smooth.release_steps(place, bound)
 
     def simulate(self, values: Any, times: int) -> NDArray[Any]:
-        """Return so many releases of the same values. Each costs the event once more."""
+        """Return this many releases of the same values. Each costs the event once more."""
         return self.smooth.simulate_steps(*self._measure(values), times)
 
     def smooth_sensitivity(self, values: Any) -> float:

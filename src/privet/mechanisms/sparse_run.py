@@ -74,7 +74,7 @@ def comparison_variance(epsilon: Fraction, weight: int) -> float:
 
 
 def epsilon_each(epsilon: Fraction, delta: Fraction, times: int) -> Fraction:
-    """Return the largest epsilon that may be spent so many times within (epsilon, delta), by optimal composition.
+    """Return the largest epsilon that may be spent this many times within (epsilon, delta), by optimal composition.
 
     Guarantee: that many epsilon_each-DP releases, chosen adaptively, are together (epsilon, delta)-DP.
     Cites: [KOV15, optimal composition].
@@ -172,7 +172,7 @@ def make_steps(
 def crossings_of_many(
     steps: Steps, limit: int, values: Any, times: int, *, refresh: bool
 ) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Yield the crossings of so many runs over the same queries, in blocks: runs as any other, drawn together.
+    """Yield the crossings of this many runs over the same queries, in blocks: runs as any other, drawn together.
 
     Each block is four arrays: the run, the number of the crossing within it, its place, and its gap.
     """

@@ -275,7 +275,7 @@ class Sparse(Mechanism):
         return Crossings(answered, run.left == 0, tuple(places), tuple(map(self._number, gaps)))
 
     def simulate(self, queries: Any, times: int) -> NDArray[np.float64]:
-        """Return so many runs over the same queries, a row for each: indices of crossings, then gaps.
+        """Return this many runs over the same queries, a row for each: indices of crossings, then gaps.
 
         There is a column of each for every crossing that a run can have, -1 and NaN where it had none. Each run costs
         the event once more.
@@ -327,7 +327,7 @@ class Sparse(Mechanism):
         return Above(self._number(gap))
 
     def accuracy(self, queries: int, beta: Number) -> float:
-        """Return alpha such that a run of so many queries is (alpha, beta)-accurate.
+        """Return alpha such that a run of this many queries is (alpha, beta)-accurate.
 
         Except with probability beta, each query that comes out above is at least threshold - alpha, and each that
         comes out below at most threshold + alpha, as long as fewer than `limit` queries exceed threshold - alpha.

@@ -40,7 +40,7 @@ class Tail(Protocol):
         ...
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
-        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        """Return this many fresh draws of noise of this scale, rounded to whole numbers."""
         ...
 
     def reach(self, confidence: Number) -> float:
@@ -81,7 +81,7 @@ class PowerTail:
         return PureEvent(epsilon)
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
-        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        """Return this many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_power(scale, self.power, read_count(count))
 
     def reach(self, confidence: Number) -> float:
@@ -94,7 +94,7 @@ class PowerTail:
 
 @dataclass(frozen=True)
 class StudentTail:
-    """Student's t with so many degrees of freedom, over their root: density proportional to (1 + z^2)^(-(d + 1)/2).
+    """Student's t with this many degrees of freedom, over their root: density proportional to (1 + z^2)^(-(d + 1)/2).
 
     Args:
         degrees: the degrees of freedom, at least 1.
@@ -124,7 +124,7 @@ class StudentTail:
         return PureEvent(epsilon)
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
-        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        """Return this many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_student(scale, self.degrees, read_count(count))
 
     def reach(self, confidence: Number) -> float:
@@ -177,7 +177,7 @@ class LaplaceTail:
         return ApproximateEvent(epsilon, self.delta)
 
     def draw(self, scale: Fraction, count: int) -> NDArray[Any]:
-        """Return so many fresh draws of noise of this scale, rounded to whole numbers."""
+        """Return this many fresh draws of noise of this scale, rounded to whole numbers."""
         return noise.rounded_laplace(scale, read_count(count))
 
     def reach(self, confidence: Number) -> float:

@@ -83,7 +83,7 @@ class TopK(SelectionMechanism):
 
     @cached_property
     def event(self) -> Event:
-        """The event of one release: so many choices of bounded range."""
+        """The event of one release: this many choices of bounded range."""
         return Repeated(ExponentialEvent(epsilon=self.cost), self.k)
 
     def release(self, scores: Any) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ class TopK(SelectionMechanism):
         return tuple(self._top(scores).tolist())
 
     def simulate(self, scores: Any, times: int) -> NDArray[np.int64]:
-        """Return so many releases for the same scores, a row for each. Each costs the event once more."""
+        """Return this many releases for the same scores, a row for each. Each costs the event once more."""
         return self._top(scores, size=read_times(times))
 
     def _top(self, scores: Any, *, size: int | None = None) -> NDArray[np.int64]:
@@ -181,7 +181,7 @@ class TopKWithGaps(SelectionMechanism):
         return Ranking(tuple(order.tolist()), tuple(map(self._number, steps)))
 
     def simulate(self, scores: Any, times: int) -> NDArray[np.float64]:
-        """Return so many releases for the same scores: rows of k indices and k gaps. Each costs the event once more."""
+        """Return this many releases for the same scores: rows of k indices and k gaps. Each costs the event again."""
         import numpy as np
 
         orders, steps = self._top(scores, size=read_times(times))

@@ -44,7 +44,7 @@ def choose(widths: Integers64, gaps: Integers64, rate: Number, size: int) -> Int
 def choose(widths: Integers64, gaps: Integers64, rate: Number, size: int | None = None) -> int | Integers64:
     """Return index i with probability exactly proportional to widths[i] * exp(-rate * gaps[i]).
 
-    With a size, so many independent choices.
+    With a size, this many independent choices.
 
     Widths and gaps are int64 and not negative, below 2**62; some width is above zero.
 
@@ -100,7 +100,7 @@ def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Frac
 
 
 def choose_many(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction, size: int) -> Integers64:
-    """Return so many choices: draws by the same envelope, kept or drawn again by the same coins."""
+    """Return this many choices: draws by the same envelope, kept or drawn again by the same coins."""
     bounds, behind, unit = envelope(widths, gaps, rate)
     drawer = Below(int(bounds[-1]))
     chosen = np.searchsorted(bounds, drawer.fill(size, source), side="right")
@@ -163,7 +163,7 @@ def accepts(ratio: Fraction, x: Fraction, *, source: Source = SYSTEM) -> bool:
 
 
 def accepts_many(ratio: Fraction, x: Fraction, count: int, source: Source) -> NDArray[np.bool_]:
-    """Return so many tosses of `accepts`, by the same comparison and the same error, on whole arrays."""
+    """Return this many tosses of `accepts`, by the same comparison and the same error, on whole arrays."""
     numerators = source.words(count) & np.uint64(MASK)
     uniform = numerators.view(np.int64) * ULP
     answers, told = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)

@@ -146,7 +146,7 @@ class Below:
 
 
 def fair_heads(tosses: int) -> int:
-    """Return how many of so many fair coins show heads, by tossing them all.
+    """Return how many of this many fair coins show heads, by tossing them all.
 
     Args:
         tosses: the number of coins.

@@ -59,7 +59,7 @@ def noisy_max(scores: Scores, rate: Number, *, law: Law, size: Size = None) -> i
 
 
 def noisy_top(scores: Scores, rate: Number, *, law: Law, winners: int, size: int | None = None) -> NDArray[np.int64]:
-    """Return the indices of the largest rate * score + noise, in order. With a size, rows of so many contests.
+    """Return the indices of the largest rate * score + noise, in order. With a size, rows of this many contests.
 
     Args:
         scores: one score for each candidate.
@@ -88,7 +88,7 @@ def noisy_top_with_gaps(
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the leaders in order, and the distance of each to the next one, in score units, as a number of steps.
 
-    With a size, a row of leaders and a list of distances for each of so many contests.
+    With a size, a row of leaders and a list of distances for each of this many contests.
 
     Args:
         scores: one score for each candidate.
@@ -133,23 +133,23 @@ class Contest(Race):
         self.size: int = self._behind.size
 
     def leaders(self, count: int, source: Source = SYSTEM) -> list[int]:
-        """Return the indices of so many least keys, in order."""
+        """Return the indices of this many least keys, in order."""
         return [int(i) for i in self._lead(1, count, source)[0][0]]
 
     def leaders_and_gaps(self, count: int, step: Fraction, source: Source = SYSTEM) -> tuple[list[int], list[int]]:
-        """Return so many leaders, and how many steps of score units lie between each and the next."""
+        """Return this many leaders, and how many steps of score units lie between each and the next."""
         order, gaps = self._lead_with_gaps(1, count, step, source)
         return order[0].tolist(), gaps[0]
 
     def fill_leaders(self, contests: int, count: int) -> NDArray[np.int64]:
-        """Return the leaders of so many independent contests, a row for each."""
+        """Return the leaders of this many independent contests, a row for each."""
         parts = [self._lead(rows, count, SYSTEM)[0] for rows in self._blocks(contests)]
         return np.concatenate([np.empty((0, count), dtype=np.int64), *parts])
 
     def fill_leaders_and_gaps(
         self, contests: int, count: int, step: Fraction
     ) -> tuple[NDArray[np.int64], list[list[int]]]:
-        """Return the leaders of so many independent contests, and the gaps behind each."""
+        """Return the leaders of this many independent contests, and the gaps behind each."""
         parts = [self._lead_with_gaps(rows, count, step, SYSTEM) for rows in self._blocks(contests)]
         orders = np.concatenate([np.empty((0, count), dtype=np.int64), *(order for order, _ in parts)])
         return orders, [gaps for _, several in parts for gaps in several]
@@ -200,7 +200,7 @@ class Contest(Race):
         return {i: LazyUniform(int(words[i]) & MASK, UNIFORM_BITS, source) for i in ahead}
 
     def _sort(self, words: Words, uniforms: dict[int, LazyUniform], count: int) -> list[int]:
-        """Return so many leaders among the candidates, learning as many bits as their order takes."""
+        """Return this many leaders among the candidates, learning as many bits as their order takes."""
         while True:
             bounds = {i: self._exact(words, uniforms, i) for i in uniforms}
             known = [i for i, (low, _) in bounds.items() if low is not None]
@@ -254,14 +254,14 @@ def _low(bounds: Bounds) -> Fraction:
 
 
 def _ahead(low: Floats, high: Floats, count: int) -> list[int]:
-    """Return all that may be among so many least keys of a row."""
+    """Return all that may be among this many least keys of a row."""
     goal = np.partition(high, count - 1)[count - 1]
     found: list[int] = np.flatnonzero(low <= goal).tolist()
     return found
 
 
 def _fronts(low: Floats, high: Floats, count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return so many least keys of each row, in order, and whether it is sure that this is their order."""
+    """Return this many least keys of each row, in order, and whether it is sure that this is their order."""
     goal = np.partition(high, count - 1, axis=1)[:, count - 1 : count]
     ahead = low <= goal
     sure = np.count_nonzero(ahead, axis=1) == count

@@ -56,7 +56,7 @@ def rounded_power(scale: Number, power: int, size: int) -> NDArray[Any]: ...
 def rounded_power(scale: Number, power: int, size: int | None = None) -> int | NDArray[Any]:
     """Return round(scale * Z) for the density of Z proportional to 1 / (1 + |z|**power); 2 makes it Cauchy.
 
-    The region is u**power + v**power <= u**(power - 2). With a size, so many independent draws.
+    The region is u**power + v**power <= u**(power - 2). With a size, this many independent draws.
 
     Args:
         scale: the scale of the noise.
@@ -80,7 +80,7 @@ def power_from(source: Source, scale: Fraction, power: int) -> int:
 
 
 def powers_from(source: Source, scale: Fraction, power: int, size: int) -> NDArray[Any]:
-    """Return so many of what `rounded_power` returns, with the bits of a given source."""
+    """Return this many of what `rounded_power` returns, with the bits of a given source."""
     return _fill(scale, power_region(power), size, source)
 
 
@@ -104,7 +104,7 @@ def rounded_student(scale: Number, degrees: int, size: int | None = None) -> int
     """Return round(scale * Z) for the density of Z proportional to (1 + z**2)**(-(degrees + 1) / 2).
 
     That is Student's t over the square root of its degrees; 1 makes it Cauchy. The region is
-    (u**2 + v**2)**(degrees + 1) <= u**(2 degrees - 2). With a size, so many independent draws.
+    (u**2 + v**2)**(degrees + 1) <= u**(2 degrees - 2). With a size, this many independent draws.
 
     Args:
         scale: the scale of the noise.
@@ -130,7 +130,7 @@ def student_from(source: Source, scale: Fraction, degrees: int) -> int:
 
 
 def students_from(source: Source, scale: Fraction, degrees: int, size: int) -> NDArray[Any]:
-    """Return so many of what `rounded_student` returns, with the bits of a given source."""
+    """Return this many of what `rounded_student` returns, with the bits of a given source."""
     return _fill(scale, student_region(degrees), size, source)
 
 
@@ -154,7 +154,7 @@ def rounded_laplace(scale: Number, size: int | None = None) -> int | NDArray[Any
     """Return round(scale * Z) for Laplace noise Z: 0 where |z| < 1/2, and otherwise 1 and a geometric number more.
 
     It differs from a discrete Laplace draw, which is what the noise itself is there; this is noise that was rounded.
-    With a size, so many independent draws.
+    With a size, this many independent draws.
 
     Args:
         scale: the scale of the noise.
@@ -171,7 +171,7 @@ def rounded_laplace(scale: Number, size: int | None = None) -> int | NDArray[Any
 
 
 def laplaces_from(source: Source, scale: Fraction, size: int) -> NDArray[Any]:
-    """Return so many of what `rounded_laplace` returns, with the bits of a given source."""
+    """Return this many of what `rounded_laplace` returns, with the bits of a given source."""
     if scale <= 0:
         raise InvariantError("noise needs a positive scale")
     beyond = ExponentialCoin(1 / (2 * scale)).fill(size, source)

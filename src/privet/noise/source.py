@@ -81,7 +81,7 @@ def bits(source: Source, count: int) -> int:
 
 # A uniform number that has as many bits as anyone asks for, and exact answers about E = -ln U.
 #
-# This is the slow road: it is taken by the few draws that the float64 arithmetic of `exponential` leaves open, and
+# This is the slow path, taken by the few draws that the float64 arithmetic of `exponential` leaves open, and
 # its answers are right whatever the machine's logarithm does. It must never round an operand.
 
 

@@ -128,7 +128,7 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -
 
 
 def _least(alarms: Floats, claims: tuple[tuple[float, float], ...]) -> Floats:
-    """Return the least misses that claims of (epsilon, delta) leave a test with so many false alarms.
+    """Return the least misses that claims of (epsilon, delta) leave a test with this many false alarms.
 
     f(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), the largest over the claims.
 

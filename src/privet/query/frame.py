@@ -258,7 +258,7 @@ class Result:
         return self._with(order=tuple(order))
 
     def limit(self, rows: int, *, offset: int = 0) -> Result:
-        """Return so many rows, after skipping some."""
+        """Return this many rows, after skipping some."""
         most = 2**31
         return self._with(limit=whole(rows, "rows", most=most), offset=whole(offset, "offset", most=most))
 

@@ -179,7 +179,7 @@ class Term:
         return self._with("ceil")
 
     def round(self, digits: int | Term | None = None) -> Term:
-        """Return the value rounded, halves up: to a whole number, or to so many decimals."""
+        """Return the value rounded, halves up: to a whole number, or to this many decimals."""
         return self._with("round") if digits is None else self._with("round_to", digits=_digits(digits))
 
     def sqrt(self) -> Term:

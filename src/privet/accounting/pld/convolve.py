@@ -71,7 +71,7 @@ class _Factor:
     blemish: float
 
     @property
-    def room(self) -> int:
+    def extent(self) -> int:
         return self.times * (len(self.weights) - 1)
 
 
@@ -211,26 +211,26 @@ def _grouped(factors: Sequence[_Factor], size: int) -> list[_Factor]:
 
     made: list[_Factor] = []
     waiting: list[_Factor] = []
-    room = 0
-    for factor in sorted(factors, key=lambda factor: factor.room):
-        if factor.room > size // 8:
+    extent = 0
+    for factor in sorted(factors, key=lambda factor: factor.extent):
+        if factor.extent > size // 8:
             made.append(factor)
             continue
-        if room + factor.room > size // 8:
-            made.append(_joined(waiting, next_fast_len(room + 1, real=True)))
-            waiting, room = [], 0
+        if extent + factor.extent > size // 8:
+            made.append(_joined(waiting, next_fast_len(extent + 1, real=True)))
+            waiting, extent = [], 0
         waiting.append(factor)
-        room += factor.room
+        extent += factor.extent
     if waiting:
-        made.append(_joined(waiting, next_fast_len(max(2, room + 1), real=True)))
+        made.append(_joined(waiting, next_fast_len(max(2, extent + 1), real=True)))
     return made
 
 
 def _joined(factors: Sequence[_Factor], size: int) -> _Factor:
     lowest = sum(factor.times * factor.lowest for factor in factors)
-    room = sum(factor.room for factor in factors)
+    extent = sum(factor.extent for factor in factors)
     masses, lost = _multiplied(factors, size)
-    return _Factor(np.roll(masses, -(lowest % size))[: room + 1], lowest, 1, lost * math.sqrt(size))
+    return _Factor(np.roll(masses, -(lowest % size))[: extent + 1], lowest, 1, lost * math.sqrt(size))
 
 
 def _folded(factor: _Factor, size: int) -> Floats:

@@ -190,7 +190,7 @@ KEYS: tuple[AuditEntry, ...] = (
         _laplace,
         (2, 3),
         stated=1,
-        room=_FINE,
+        margin=_FINE,
     ),
     known(
         "Keys, Gaussian threshold",
@@ -198,7 +198,7 @@ KEYS: tuple[AuditEntry, ...] = (
         _gaussian,
         (1, 2),
         stated=4,
-        room=_FINE,
+        margin=_FINE,
     ),
 )
 

@@ -114,7 +114,7 @@ def _asked(
     discovered: bool = False,
     look: Callable[[Any], Any] | None = None,
     samples: int = _SAMPLES,
-    room: float = 1.0,
+    margin: float = 1.0,
 ) -> AuditEntry:
     """Return the entry of a question; with a law for an epsilon, the claim is the exact curve of the two groups."""
 
@@ -127,7 +127,7 @@ def _asked(
         if law is None:
             return Curve(((spent, 0.0),))
         exact = exact_curve(law(spent, neighbours[0]), law(spent, neighbours[1]), deltas)
-        return Curve(tuple((loss * room, delta) for loss, delta in exact.points))
+        return Curve(tuple((loss * margin, delta) for loss, delta in exact.points))
 
     return AuditEntry(
         name=name,
@@ -166,7 +166,7 @@ def _median(epsilon: float, values: Any) -> list[float]:
 
 
 def _shown(epsilon: float, values: Any) -> list[float]:
-    """Return the chance that a group of so many rows is shown: they and Gaussian noise exceed 1 + q.
+    """Return the chance that a group of this many rows is shown: they and Gaussian noise exceed 1 + q.
 
     A hundredth of delta bounds the chance that noise exceeds q. The noise for showing groups and that of their counts
     keep epsilon and the rest of delta together, so each is wider by the root of 2.
@@ -184,11 +184,11 @@ SESSIONS: tuple[AuditEntry, ...] = (
     _asked("Session, SUM", "SUM(x)", ([], [1.0])),
     _asked("Session, AVG", "AVG(x)", ([1.0, 1.0], [0.0, 1.0, 1.0]), _mean, epsilon=4, look=side),
     _asked("Session, MEDIAN", "MEDIAN(x)", ([170, 170], [170, 170, 200]), _median, epsilon=5, column=Y, samples=90_000),
-    _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True, room=_FINE),
+    _asked("Session, found groups", "COUNT(*)", ([0.0] * 2, [0.0] * 3), _shown, discovered=True, margin=_FINE),
 )
 
 
-# Audits of more roads of a session: batches, several sums, people with bounded rows, joins, widths that are asked
+# Audits of more paths through a session: batches, several sums, people with bounded rows, joins, widths that are asked
 # for.
 #
 # As in `sessions`, one question is about many groups alike, and each group is a release of its own. All pairs reach
@@ -202,7 +202,7 @@ _COUNT = "SELECT k, COUNT(*) AS v FROM t GROUP BY k"
 _SUM = "SELECT k, SUM(x) AS v FROM t GROUP BY k"
 
 Tables = Callable[[Any, int], dict[str, Table]]
-"""The tables of a session in which each of so many groups holds these numbers."""
+"""The tables of a session in which each of this many groups holds these numbers."""
 
 Asks = Callable[["Session", Fraction], Any]
 """What is asked of a session at an epsilon: an array with a row, or a number, for each group."""
@@ -322,7 +322,7 @@ QUESTIONS: tuple[AuditEntry, ...] = (
 )
 
 
-# Every road on which a number leaves as a double, with values between which its low bits must tell nothing.
+# Every outlet through which a number leaves as a double, with values between which its low bits must tell nothing.
 #
 # Goodness of fit does not see what low bits say, so this is a net of its own.
 
@@ -333,7 +333,7 @@ _LOW, _HIGH = -1, 1023
 
 @dataclass(frozen=True)
 class DoublesCheck:
-    """A road by name, its draws, what a pair of values may tell, and how a value becomes an input."""
+    """An outlet by name, its draws, what a pair of values may tell, and how a value becomes an input."""
 
     name: str
     draw: Callable[[], Draw]

@@ -113,7 +113,7 @@ QUANTILES: tuple[AuditEntry, ...] = (
         stated=8,
         look=lambda rows: np.asarray(rows)[:, 1] > _MIDDLE,
         samples=36_000,
-        room=_ROUNDED,
+        margin=_ROUNDED,
     ),
     known(
         "Quantiles, jointly",
@@ -125,7 +125,7 @@ QUANTILES: tuple[AuditEntry, ...] = (
         stated=4,
         look=_run_of,
         samples=48_000,
-        room=_ROUNDED,
+        margin=_ROUNDED,
     ),
     known(
         "Sample and aggregate",
