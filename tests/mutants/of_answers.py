@@ -64,12 +64,16 @@ MUTANTS: list[Mutant] = [
         ("spend.epsilon * (1 - _ROOM) - 2 * blur", "spend.epsilon"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:_check_found",
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
-        ("hidden and not spend.keys", "False"),
+        ("not hidden or draft.spend.keys", "True"),
+    ),
+    *of(
+        "planner.make:PlanDraft.share",
+        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         (
-            "sum(map(len, ordered.values())) + len(values) + len(spans) + discovers",
-            "sum(map(len, ordered.values())) + len(values) + len(spans)",
+            "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans) + self.discovers",
+            "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
         ),
     ),
     *of(
@@ -129,10 +133,17 @@ MUTANTS: list[Mutant] = [
         ("contribution.groups * contribution.rows", "contribution.rows"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:PlanDraft.share",
         "laws/test_different_values.py",
-        ("sum(map(len, ordered.values())) + len(values) + len(spans)", "sum(map(len, ordered.values()))"),
-        ("(CountValues, Ranked, Mode, Span)", "Ranked"),
+        (
+            "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
+            "sum(map(len, self.sums.values()))",
+        ),
+    ),
+    *of(
+        "aggregates.count:CountValues",
+        "laws/test_different_values.py",
+        ("own_pass = True", "own_pass = False"),
     ),
     *of(
         "engines.scan_sql.statement:Writer._pairs",
@@ -158,9 +169,9 @@ MUTANTS: list[Mutant] = [
         ("[choice for choice in found if self.family in (None, choice.family)]", "[choice for choice in found ]"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:_choose",
         "adversarial/test_batches.py",
-        ("part_of(spend_each, Fraction(among.weight, among.parts))", "spend_each"),
+        ("part_of(draft.spend_each, Fraction(among.weight, among.parts))", "draft.spend_each"),
     ),
     *of(
         "release:release_all",

@@ -151,11 +151,11 @@ MUTANTS: list[Mutant] = [
         ("replace(key, values=None) if query.find else key", "key"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:_group",
         "unit/planner/test_found_groups.py",
         (
-            "(keys, None) if query.find else allowed_groups(keys, query.table, query.where, tables)",
-            "allowed_groups(keys, query.table, query.where, tables)",
+            "(keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)",
+            "allowed_groups(keys, query.table, query.where, draft.tables)",
         ),
     ),
 ]

@@ -59,10 +59,14 @@ MUTANTS: list[Mutant] = [
         ("self.k[:-1]", "self.k"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:PlanDraft.share",
         "unit/test_frequent_road.py",
-        ("measures + len(selections) + len(winners)", "measures + len(selections)"),
-        ("spend.keys / max(1, discovers + sum(key.values is None for key in options))", "spend.keys"),
+        ("counted + len(self.selections) + len(self.winners)", "counted + len(self.selections)"),
+    ),
+    *of(
+        "planner.make:PlanDraft.spend_each",
+        "unit/test_frequent_road.py",
+        ("self.spend.keys / max(1, finding)", "self.spend.keys"),
     ),
     *of(
         "planner.keys:_mapped",
@@ -121,8 +125,11 @@ MUTANTS: list[Mutant] = [
         ("not scan.keys or scan.keys[-1].values is None", "False"),
     ),
     *of(
-        "planner.make:make_plan",
+        "planner.make:PlanDraft.share",
         "unit/test_range_road.py",
-        ("sum(map(len, ordered.values())) + len(values) + len(spans)", "sum(map(len, ordered.values())) + len(values)"),
+        (
+            "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
+            "sum(map(len, self.sums.values())) + len(self.values)",
+        ),
     ),
 ]

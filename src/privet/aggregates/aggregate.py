@@ -141,6 +141,9 @@ class Aggregate(ABC):
     typical: ClassVar[str | None] = None
     """What such answers are called, where they are about a typical row, so that it matters how much each one counts."""
 
+    own_pass: ClassVar[bool] = False
+    """Whether it is released by a pass of its own, and not among the sums that others share."""
+
     exactly: ClassVar[bool] = False
     """Whether `predicted_width` is a bound, and not a rough one."""
 

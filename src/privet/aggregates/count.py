@@ -86,6 +86,7 @@ class CountValues(Count):
 
     names = MappingProxyType({"count_distinct": ("COUNT",)})
     additive = False
+    own_pass = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.argument.where),)

@@ -31,6 +31,7 @@ class Mode(Aggregate):
     names = MappingProxyType({"mode": ("MODE", "TOP_K")})
     bounded = False
     chosen = True
+    own_pass = True
 
     @classmethod
     def of(cls, wanted: Wanted) -> Self:

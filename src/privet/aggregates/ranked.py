@@ -24,6 +24,7 @@ class Ranked(Aggregate):
     share: Fraction
     names = MappingProxyType({"quantile": ("QUANTILE", "MEDIAN", "MIN", "MAX")})
     typical = "quantiles"
+    own_pass = True
 
     @classmethod
     def of(cls, wanted: Wanted) -> Self:

@@ -44,6 +44,7 @@ class Span(Aggregate):
     names = MappingProxyType({"bounds": ("BOUNDS",)})
     bounded = False
     chosen = True
+    own_pass = True
 
     @classmethod
     def of(cls, wanted: Wanted) -> Self:

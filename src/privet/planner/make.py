@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from typing import Literal
 
 from privet.aggregates import Aggregate, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.expression import Expression
 from privet.core.relation import Relation
-from privet.core.scan import GroupKey, Pairs, Scan, Sum
+from privet.core.scan import Bounding, GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Nobody, Rows
 from privet.core.wire import canonical
 from privet.query.fanout import check_fanout
-from privet.query.nodes import AggregateCall as Asked
 from privet.query.nodes import Query
 from privet.query.normal import text
 from privet.query.shape import schema_of, typical_of
@@ -26,7 +27,7 @@ from .choose import Choice, Family, choices
 from .keys import count_cells, discovered, group_key, people_needed, with_other
 from .measures import Measure, SumMeasure
 from .modes import option_key, place_of, wanted_winners, winners_pass
-from .plan import Known, Pass, Plan, Reading, Spend, Target
+from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
 from .private_bounds import place_in, span_pass, wanted_spans
 from .quantiles import part_of, places_in, quantile_passes, selection_pass, wanted_selections
@@ -56,6 +57,98 @@ class Among:
         return [replace(choice, share=choice.share * self.weight) for choice in kept]
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How contributions are bounded for one plan."""
+
+    rule: Rule
+    contribution: Contribution
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanDraft:
+    """A plan in the making: what is asked, over which facts, and what the steps have decided so far."""
+
+    query: Query
+    tables: Mapping[str, Schema]
+    schema: Schema
+    typical: Schema
+    spend: Spend
+    limits: Limits
+    among: Among | None
+    target: Target | None
+    keys: tuple[GroupKey, ...] = ()
+    cells: Cells | None = None
+    aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
+    known: Mapping[Sum, Known] = field(default_factory=dict)
+    sums: Mapping[bool, tuple[Sum, ...]] = field(default_factory=dict)
+    """The sums that share a pass: of rows, and where each person counts once in each group."""
+    noisy: tuple[tuple[Pass, ...], ...] = ()
+    """The passes that add noise, for each noise that the spend allows."""
+    chosen: tuple[Pass, ...] = ()
+    """The passes that choose, and those that count the rows of what is chosen."""
+    plans: tuple[Plan, ...] = ()
+
+    @property
+    def discovers(self) -> bool:
+        """Whether some groups are not public."""
+        return any(key.values is None for key in self.keys)
+
+    @property
+    def first(self) -> tuple[GroupKey, ...]:
+        """The keys of the pass that finds values beside which there is an other group, and which sums nothing."""
+        return tuple(key for key in self.keys if key.other is not None)
+
+    @cached_property
+    def values(self) -> tuple[CountValues, ...]:
+        """The counts of different values."""
+        return different_values(self.aggregates)
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """The ranges that are asked for."""
+        return wanted_spans(self.aggregates)
+
+    @cached_property
+    def winners(self) -> list[Mode]:
+        """The choices of most frequent values."""
+        return wanted_winners(self.aggregates)
+
+    @cached_property
+    def options(self) -> list[GroupKey]:
+        """What the most frequent values are chosen from."""
+        return [option_key(mode, self.schema.columns) for mode in self.winners]
+
+    @cached_property
+    def selections(self) -> list[tuple[Ranked, ...]]:
+        """The quantiles, those of one column together."""
+        return wanted_selections(self.aggregates)
+
+    @property
+    def share(self) -> Among:
+        """Which part of the spend the plan may take: all of it, unless it shares."""
+        counted = sum(map(len, self.sums.values())) + len(self.values) + len(self.spans) + self.discovers
+        parts = max(1, counted + len(self.selections) + len(self.winners))
+        return self.among or Among(max(1, counted), parts)
+
+    @property
+    def spend_each(self) -> Spend:
+        """The spend, of whose delta every pass that finds something has its own part."""
+        finding = self.discovers + sum(key.values is None for key in self.options)
+        return replace(self.spend, keys=self.spend.keys / max(1, finding))
+
+    def scan(self, sums: tuple[Sum, ...], bounding: Bounding) -> Scan:
+        """Return a scan of the groups that are asked for."""
+        query = self.query
+        return Scan(query.table, self.schema, query.where, self.keys, sums, bounding, cells=self.cells)
+
+    def bounding(self, *, order: Literal[1, 2], distinct: bool = False, grouped: bool | None = None) -> Bounding:
+        """Return how what a unit gives is bounded."""
+        kept, rule = self.limits.contribution, self.limits.rule
+        inside = bool(self.keys) if grouped is None else grouped
+        return bounding_for(self.schema, kept, rule=rule, grouped=inside, order=order, distinct=distinct)
+
+
 def make_plan(
     query: Query,
     tables: Mapping[str, Schema],
@@ -75,88 +168,120 @@ def make_plan(
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
     schema = private_schema(query.table, tables)
     typical = typical_of(query.table, tables, contribution)
-    limits = Limits(bound, typical.contribution)
-    keys = with_other(scan_keys(query, schema), query, schema)
+    draft = PlanDraft(
+        query=query,
+        tables=tables,
+        schema=schema,
+        typical=typical,
+        spend=spend,
+        limits=Limits(bound, typical.contribution),
+        among=among,
+        target=target,
+    )
+    for step in STEPS:
+        draft = step(draft)
+    groups = draft.limits.contribution.groups
+    return min(draft.plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups)))
+
+
+def _group(draft: PlanDraft) -> PlanDraft:
+    """Decide on the groups: those that declared facts allow, or any, where they are found."""
+    query = draft.query
+    keys = with_other(scan_keys(query, draft.schema), query, draft.schema)
     # groups that are found have rows, whatever is declared or said of them
-    keys, cells = (keys, None) if query.find else allowed_groups(keys, query.table, query.where, tables)
+    keys, cells = (keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)
     count_cells(keys, cells)
-    aggregates = {asked.name: aggregate_of(asked, schema, typical.columns) for asked in query.aggregates}
-    known = known_sums(query, schema)
+    return replace(draft, keys=keys, cells=cells)
+
+
+def _aggregate(draft: PlanDraft) -> PlanDraft:
+    """Decide on the bounds and grids of what is aggregated."""
+    asked = draft.query.aggregates
+    aggregates = {one.name: aggregate_of(one, draft.schema, draft.typical.columns) for one in asked}
+    return replace(draft, aggregates=aggregates, known=known_sums(draft.query, draft.schema))
+
+
+def _sum(draft: PlanDraft) -> PlanDraft:
+    """Collect the sums that share a pass, each once and in an order of their own."""
     groups: dict[bool, dict[str, Sum]] = {}
-    values = different_values(aggregates)
-    for asked in query.aggregates:
-        if isinstance(aggregates[asked.name], (CountValues, Ranked, Mode, Span)):
+    for one in draft.aggregates.values():
+        if one.own_pass:
             continue
-        wanted = groups.setdefault(aggregates[asked.name].people, {})
-        for total in aggregates[asked.name].sums():
-            if total not in known:
-                wanted[canonical(total)] = total
-    ordered = {distinct: [wanted[text] for text in sorted(wanted)] for distinct, wanted in sorted(groups.items())}
-    discovers = any(key.values is None for key in keys)
-    winners = wanted_winners(aggregates)
-    options = [option_key(mode, schema.columns) for mode in winners]
-    hidden = [key.expression for key in (*keys, *options) if key.values is None]
-    if hidden and not spend.keys:
-        named = [asked.name for asked in query.keys if asked.expression in hidden]
-        names = ", ".join([*named, *(text(key.expression) for key in options if key.values is None)])
-        if query.find:
-            raise RequestError(
-                "finding groups needs a delta, and this budget has none: leave find_groups out, and group by fewer or "
-                "coarser keys or leave groups out with WHERE; or use a budget with a delta"
-            )
+        wanted = groups.setdefault(one.people, {})
+        wanted.update((canonical(total), total) for total in one.sums() if total not in draft.known)
+    sums = {people: tuple(wanted[text] for text in sorted(wanted)) for people, wanted in sorted(groups.items())}
+    if draft.discovers and not sums and not draft.first:
+        sums = {False: ()}  # a pass that finds the keys, and sums nothing
+    return replace(draft, sums=sums)
+
+
+def _check_found(draft: PlanDraft) -> PlanDraft:
+    """Refuse to find groups or values without a delta."""
+    hidden = [key.expression for key in (*draft.keys, *draft.options) if key.values is None]
+    if not hidden or draft.spend.keys:
+        return draft
+    if draft.query.find:
         raise RequestError(
-            f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
-            f"declare them (category([...]), or low and high), or use a budget with a delta"
+            "finding groups needs a delta, and this budget has none: leave find_groups out, and group by fewer or "
+            "coarser keys or leave groups out with WHERE; or use a budget with a delta"
         )
-    # every pass that finds something has its own part of delta
-    spend_each = replace(spend, keys=spend.keys / max(1, discovers + sum(key.values is None for key in options)))
-    # the pass that finds values beside which there is an other group, and which sums nothing
-    first = tuple(key for key in keys if key.other is not None)
-    if discovers and not ordered and not first:
-        ordered = {False: []}  # a pass that finds the keys, and sums nothing
-    spans = wanted_spans(aggregates)
-    measures = sum(map(len, ordered.values())) + len(values) + len(spans) + discovers
-    selections = wanted_selections(aggregates)
-    parts = max(1, measures + len(selections) + len(winners))
-    noisy = ordered or values or spans or first
-    among = among or Among(max(1, measures), parts)
-    found: list[tuple[Pass, ...]] = [] if noisy else [()]
-    for choice in among.choices(spend) if noisy else ():
-        passes = tuple(
-            _pass(
-                query,
-                schema,
-                keys,
-                cells,
-                tuple(sums),
-                distinct,
-                choice,
-                spend_each,
-                limits,
-                find=discovers and index == 0 and not first,
-            )
-            for index, (distinct, sums) in enumerate(ordered.items())
-        )
-        if first:
-            passes = (_pass(query, schema, first, None, (), False, choice, spend_each, limits, find=True), *passes)
-        passes += tuple(_values_pass(query, schema, keys, cells, counted, choice, limits) for counted in values)
-        found.append(passes + tuple(_span_pass(query, schema, keys, cells, span, choice, limits) for span in spans))
+    named = [asked.name for asked in draft.query.keys if asked.expression in hidden]
+    names = ", ".join([*named, *(text(key.expression) for key in draft.options if key.values is None)])
+    raise RequestError(
+        f"the values of {names} are not declared, and finding them needs a delta that this budget does not have; "
+        f"declare them (category([...]), or low and high), or use a budget with a delta"
+    )
+
+
+def _add_noise(draft: PlanDraft) -> PlanDraft:
+    """Make the passes that add noise, once for each noise that the spend allows."""
+    if not (draft.sums or draft.values or draft.spans or draft.first):
+        return replace(draft, noisy=((),))
+    found = []
+    for choice in draft.share.choices(draft.spend):
+        passes = [_first_pass(draft, choice)] if draft.first else []
+        for index, (people, sums) in enumerate(draft.sums.items()):
+            find = draft.discovers and index == 0 and not draft.first
+            passes.append(_sums_pass(draft, sums, people, choice, find=find))
+        passes += [_values_pass(draft, counted, choice) for counted in draft.values]
+        passes += [
+            span_pass(span, draft.scan((), draft.bounding(order=choice.order, grouped=True)), choice)
+            for span in draft.spans
+        ]
+        found.append(tuple(passes))
     if not found:
         raise InvariantError("no noise fits the spend")
-    share = part_of(spend_each, Fraction(among.weight, among.parts))
-    bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=bool(keys), order=1, distinct=False)
-    scan = Scan(query.table, schema, query.where, keys, (), bounding, cells=cells)
-    chosen, counts = _selected(selections, scan, share, [*known, *ordered.get(False, ())], even=among.even)
-    chosen += tuple(winners_pass(mode, scan, share, rule=bound, contribution=limits.contribution) for mode in winners)
-    chosen += counts
-    plans = []
-    for passes in (one + chosen for one in found):
+    return replace(draft, noisy=tuple(found))
+
+
+def _choose(draft: PlanDraft) -> PlanDraft:
+    """Make the passes that choose quantiles and frequent values."""
+    among = draft.share
+    share = part_of(draft.spend_each, Fraction(among.weight, among.parts))
+    scan = draft.scan((), draft.bounding(order=1))
+    released = [*draft.known, *draft.sums.get(False, ())]
+    chosen, counts = _selected(draft.selections, scan, share, released, even=among.even)
+    kept, rule = draft.limits.contribution, draft.limits.rule
+    modes = tuple(winners_pass(mode, scan, share, rule=rule, contribution=kept) for mode in draft.winners)
+    return replace(draft, chosen=(*chosen, *modes, *counts))
+
+
+def _read(draft: PlanDraft) -> PlanDraft:
+    """Find where each aggregate is read from, for each noise that the spend allows."""
+    query, plans = draft.query, []
+    for passes in (noisy + draft.chosen for noisy in draft.noisy):
         readings = tuple(
-            _reading(asked, aggregates[asked.name], passes, known, query.where) for asked in query.aggregates
+            _reading(asked.name, draft.aggregates[asked.name], passes, draft.known, query.where)
+            for asked in query.aggregates
         )
-        plans.append(Plan(query, passes, readings, spend, target))
-    groups_given = limits.contribution.groups
-    return min(plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups_given)))
+        plans.append(Plan(query, passes, readings, draft.spend, draft.target))
+    return replace(draft, plans=tuple(plans))
+
+
+PlanStep = Callable[[PlanDraft], PlanDraft]
+
+STEPS: tuple[PlanStep, ...] = (_group, _aggregate, _sum, _check_found, _add_noise, _choose, _read)
+"""How a plan is made: each step decides on one thing, from declared facts and what was decided before."""
 
 
 def _selected(
@@ -210,14 +335,6 @@ def known_rows(schema: Schema) -> bool:
     return isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How contributions are bounded for one plan."""
-
-    rule: Rule
-    contribution: Contribution
-
-
 def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     """Return the facts of what a query stands on, which must have units to protect."""
     schema = schema_of(relation, tables)
@@ -227,64 +344,34 @@ def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     return schema
 
 
-def _pass(
-    query: Query,
-    schema: Schema,
-    keys: tuple[GroupKey, ...],
-    cells: Cells | None,
-    sums: tuple[Sum, ...],
-    distinct: bool,
-    choice: Choice,
-    spend: Spend,
-    limits: Limits,
-    *,
-    find: bool,
-) -> Pass:
-    bounding = bounding_for(
-        schema, limits.contribution, rule=limits.rule, grouped=bool(keys), order=choice.order, distinct=distinct
-    )
-    shift = shift_of(bounding)
-    scan = Scan(query.table, schema, query.where, keys, sums, bounding, None, distinct, cells=cells)
+def _sums_pass(draft: PlanDraft, sums: tuple[Sum, ...], people: bool, choice: Choice, *, find: bool) -> Pass:
+    bounding = draft.bounding(order=choice.order, distinct=people)
+    return _summed(draft, replace(draft.scan(sums, bounding), distinct=people), choice, find=find)
+
+
+def _first_pass(draft: PlanDraft, choice: Choice) -> Pass:
+    bounding = draft.bounding(order=choice.order, grouped=True)
+    return _summed(draft, replace(draft.scan((), bounding), keys=draft.first, cells=None), choice, find=True)
+
+
+def _summed(draft: PlanDraft, scan: Scan, choice: Choice, *, find: bool) -> Pass:
     release = None
     if find:
-        most = keys_kept(bounding, limits.contribution)
-        scan, release = discovered(scan, choice, most=most, delta=spend.keys)
+        most = keys_kept(scan.bounding, draft.limits.contribution)
+        scan, release = discovered(scan, choice, most=most, delta=draft.spend_each.keys)
+    shift = shift_of(scan.bounding)
     measures = []
-    for total in sums:
+    for total in scan.sums:
         sensitivity = sensitivity_of(total, scan)
         measures.append(Measure(total, sensitivity, choice.mechanism(sensitivity), shift))
     return Pass(scan, SumMeasure(tuple(measures), release))
 
 
-def _values_pass(
-    query: Query,
-    schema: Schema,
-    keys: tuple[GroupKey, ...],
-    cells: Cells | None,
-    counted: CountValues,
-    choice: Choice,
-    limits: Limits,
-) -> Pass:
-    bounding = Pairs(counted.argument.expression, pairs_kept(schema, limits.contribution))
-    (total,) = counted.sums()
-    scan = Scan(query.table, schema, query.where, keys, (total,), bounding, cells=cells)
-    sensitivity = sensitivity_of(total, scan)
-    return Pass(scan, SumMeasure((Measure(total, sensitivity, choice.mechanism(sensitivity), 0),)))
-
-
-def _span_pass(
-    query: Query,
-    schema: Schema,
-    keys: tuple[GroupKey, ...],
-    cells: Cells | None,
-    span: Span,
-    choice: Choice,
-    limits: Limits,
-) -> Pass:
-    bounding = bounding_for(
-        schema, limits.contribution, rule=limits.rule, grouped=True, order=choice.order, distinct=False
+def _values_pass(draft: PlanDraft, counted: CountValues, choice: Choice) -> Pass:
+    scan = draft.scan(
+        counted.sums(), Pairs(counted.argument.expression, pairs_kept(draft.schema, draft.limits.contribution))
     )
-    return span_pass(span, Scan(query.table, schema, query.where, keys, (), bounding, cells=cells), choice)
+    return _summed(draft, scan, choice, find=False)
 
 
 def error_of(passes: tuple[Pass, ...], groups: int) -> float:
@@ -303,33 +390,36 @@ def error_of(passes: tuple[Pass, ...], groups: int) -> float:
 
 
 def _reading(
-    asked: Asked,
+    name: str,
     aggregate: Aggregate,
     passes: tuple[Pass, ...],
     known: Mapping[Sum, Known],
     where: Expression | None,
 ) -> Reading:
-    if isinstance(aggregate, Mode):
-        return Reading(asked.name, aggregate, (place_of(aggregate, passes, where),))
-    if isinstance(aggregate, Span):
-        return Reading(asked.name, *place_in(aggregate, passes, where))
-    if isinstance(aggregate, Ranked):
-        for one, measure in quantile_passes(passes):
-            if one.scan.places and _grid_of(one.scan.places) == _grid_of(aggregate.places(1)):
-                places = places_in(measure, passes.index(one), aggregate)
-                if aggregate.extreme:
-                    places += (presence_place(aggregate.argument.present(), passes, known),)
-                return Reading(asked.name, aggregate, places)
-        raise InvariantError("a quantile has no pass")
-    if isinstance(aggregate, CountValues):
-        scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
-        return Reading(asked.name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
+    match aggregate:
+        case Mode():
+            return Reading(name, aggregate, (place_of(aggregate, passes, where),))
+        case Span():
+            return Reading(name, *place_in(aggregate, passes, where))
+        case Ranked():
+            return Reading(name, aggregate, _quantile_places(aggregate, passes, known))
+        case CountValues():
+            scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
+            return Reading(name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     others = [not one.plain or isinstance(one.scan.bounding, Pairs) for one in passes]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == aggregate.people and not others[i])
     sums = passes[index].scan.sums
-    return Reading(
-        asked.name, aggregate, tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
-    )
+    places = tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
+    return Reading(name, aggregate, places)
+
+
+def _quantile_places(ranked: Ranked, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> tuple[Place, ...]:
+    for one, measure in quantile_passes(passes):
+        if one.scan.places and _grid_of(one.scan.places) == _grid_of(ranked.places(1)):
+            places = places_in(measure, passes.index(one), ranked)
+            count = (presence_place(ranked.argument.present(), passes, known),) if ranked.extreme else ()
+            return (*places, *count)
+    raise InvariantError("a quantile has no pass")
 
 
 def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
