@@ -26,6 +26,7 @@ from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit
+from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
@@ -160,7 +161,7 @@ def schema(unit: Unit, neighbors: str) -> Schema:
 def scanned(plan: Plan, rows: list[tuple[int, str, float | None]]) -> dict[Any, Any]:
     """Return the integers that the generated SQL sums over these rows."""
     (one,) = plan.passes
-    asked = statement(one.scan, "(SELECT * FROM d)", 1)
+    asked = statement(one.scan, "(SELECT * FROM d)", 1, DUCKDB)
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         connection.execute("CREATE TABLE d(c0 BIGINT, c1 VARCHAR, c2 DOUBLE)")
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]

@@ -88,4 +88,24 @@ MUTANTS: list[Mutant] = [
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         ('dialect.least("c", whole(discovery.most))', '"1"'),
     ),
+    *of(
+        "testing.suites:_bounded",
+        "conformance/test_suites.py::test_a_broken_engine_is_told_by_the_law_that_it_breaks",
+        ("total == 2 * most", "True"),
+    ),
+    *of(
+        "testing.suites:_chosen_anew",
+        "conformance/test_suites.py::test_a_broken_engine_is_told_by_the_law_that_it_breaks",
+        ("len(seen) > 1", "True"),
+    ),
+    *of(
+        "testing.suites:_stored",
+        "conformance/test_suites.py::test_a_broken_ledger_is_told_by_the_law_that_it_breaks",
+        ("found is not None and found[1] == answer", "True"),
+    ),
+    *of(
+        "testing.suites:_audited",
+        "conformance/test_outside_mechanism.py",
+        ("not report.refuted", "True"),
+    ),
 ]

@@ -1,0 +1,679 @@
+"""Conformance suites that anyone can run over an engine, a ledger, a mechanism or an aggregate of their own.
+
+Each suite is a list of laws. All of them run; what failed is raised together, by name, as one `AssertionError`.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import inspect
+import math
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privet.accounting.events import PureEvent
+from privet.aggregates import AGGREGATES, Aggregate, Argument
+from privet.audit import audit
+from privet.core import schema
+from privet.core.budget import Approximate, Budget, Pure
+from privet.core.errors import BudgetError, PrivetError, RequestError
+from privet.core.event import Event, Repeated
+from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.ports import Engine, Ledger, LedgerAdmin
+from privet.core.records import Receipt
+from privet.core.rounding import float_up
+from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.schema import Table
+from privet.core.unit import Person, Rows
+from privet.ledger.codec import read_event, write_event
+from privet.ledger.memory import MemoryLedger
+from privet.mechanisms import Mechanism
+
+from .oracle import Memory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Law = tuple[str, Callable[[], None]]
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """What a suite found: the laws that hold, and those that were broken, each with how."""
+
+    subject: str
+    held: tuple[str, ...]
+    broken: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        told = [f"{self.subject}: {len(self.held)} laws hold, {len(self.broken)} do not"]
+        return "\n".join([*told, *(f"  {law}: {how}" for law, how in self.broken)])
+
+
+class _Broken(Exception):
+    """A law does not hold."""
+
+
+def _holds(holds: bool, how: str) -> None:
+    if not holds:
+        raise _Broken(how)
+
+
+@contextmanager
+def _refused(kind: type[Exception], how: str) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        return
+    raise _Broken(how)
+
+
+def _run(subject: str, laws: Sequence[Law]) -> SuiteReport:
+    held, broken = [], []
+    for name, law in laws:
+        try:
+            law()
+        except Exception as error:  # whatever a stranger's code raises is a law that does not hold
+            how = str(error) if isinstance(error, _Broken) else f"{type(error).__name__}: {error}"
+            broken.append((name, how))
+        else:
+            held.append(name)
+    report = SuiteReport(subject, tuple(held), tuple(broken))
+    if broken:
+        raise AssertionError(str(report))
+    return report
+
+
+# Engines
+
+
+_COLUMNS = {
+    "who": schema.integer(nullable=True),
+    "city": schema.category(["Ulm", "Bonn", "O'Hara"], nullable=True),
+    "shop": schema.text(nullable=True),
+    "age": schema.integer(0, 5, nullable=True),
+    "pay": schema.number(Fraction(-1, 2), 10, step=Fraction(1, 100), nullable=True),
+    "ok": schema.boolean(nullable=True),
+}
+_NUMBERS = (None, 0.0, -0.0, 0.005, 0.015, 9.995, -0.5, 10.0, 5e-324, 1e308, math.inf, -math.inf, 3.25, -2.0, 11.0)
+_CITY = GroupKey(ColumnRef("city"), ("Ulm", "Bonn", "O'Hara", None), True)
+_SHOP = GroupKey(ColumnRef("shop"), None, True)
+_LISTED = GroupKey(ColumnRef("shop"), tuple(f"s{index}" for index in range(40)), False)
+_AGE = GroupKey(ColumnRef("age"), (0, 1, 2, 3, 4, 5), False)
+_COUNT = Sum(None, 1, 1)
+_SUMS = (
+    _COUNT,
+    Sum(None, 1, 1, where=Call("less", (ColumnRef("age"), Literal(3)))),
+    Sum(ColumnRef("age"), 0, 5, null_as=0),
+    Sum(ColumnRef("age"), -5, 5, origin=Fraction(5, 2), step=Fraction(1, 2), null_as=-5),
+    Sum(ColumnRef("pay"), -50, 1000, step=Fraction(1, 100)),
+    Sum(ColumnRef("pay"), -200, 5000, step=Fraction(1, 100), null_as=7),
+    Sum(ColumnRef("pay"), -525, 525, origin=Fraction(19, 4), step=Fraction(1, 100), power=2, offset=137812),
+)
+_WHERES = (
+    None,
+    Call("greater", (ColumnRef("pay"), Literal(Fraction(1, 2)))),
+    Call("or", (ColumnRef("ok"), Call("is_null", (ColumnRef("pay"),)))),
+)
+_ALL = 10**6
+"""More rows and groups than a unit has: which are kept is then up to nobody."""
+
+Tables = Mapping[str, Table]
+
+
+def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -> SuiteReport:
+    """Run every law of engines over an engine of one's own, and raise what does not hold.
+
+    Args:
+        make_engine: returns a fresh engine over tables whose sources are lists of rows, as `Memory` takes them.
+        tables: how many random tables it is compared with the reference over.
+
+    Returns:
+        The report; scans that the engine refuses by `check` are counted as refused, not as wrong.
+
+    Raises:
+        AssertionError: some law does not hold; the message names each.
+
+    Example:
+        >>> print(testing.check_engine(testing.Memory, tables=2))
+        Memory: 9 laws hold, 0 do not
+    """
+    laws: list[Law] = [
+        ("it is an engine by the port", lambda: _is_engine(make_engine)),
+        ("a count and a sum by group are run", lambda: _runs_the_least(make_engine)),
+        ("sums are those of the reference", lambda: _same_sums(make_engine, tables)),
+        ("counts by place are those of the reference", lambda: _same_places(make_engine, tables)),
+        ("different values are those of the reference", lambda: _same_values(make_engine, tables)),
+        ("an empty table takes the ordinary path", lambda: _empty(make_engine)),
+        ("a unit counts in no more rows and groups than it may", lambda: _bounded(make_engine)),
+        ("which rows are kept changes from scan to scan", lambda: _chosen_anew(make_engine)),
+        ("numbers that may not fit are refused before they are read", lambda: _too_wide(make_engine)),
+    ]
+    return _run(getattr(make_engine, "__name__", "engine"), laws)
+
+
+def arrow_tables(tables: Tables) -> dict[str, Table]:
+    """Return tables of rows as Arrow tables of the declared kinds, for an engine that reads these."""
+    import pyarrow as pa
+
+    kinds = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
+    made = {}
+    for name, table in tables.items():
+        fields = pa.schema([(column, kinds[facts.kind]) for column, facts in table.schema.columns.items()])
+        rows: Any = table.source
+        source = pa.Table.from_pylist(list(rows), schema=fields)
+        made[name] = Table(source, unit=table.schema.unit, columns=table.schema.columns)
+    return made
+
+
+@contextmanager
+def _opened(make: Callable[[Tables], Engine], rows: list[Any], unit: Any) -> Iterator[tuple[Engine, Memory, Table]]:
+    table = Table(rows, unit=unit, columns=_COLUMNS)
+    engine = make({"t": table})
+    try:
+        yield engine, Memory({"t": table}), table
+    finally:
+        engine.close()
+
+
+def _groups(engine: Engine, scan: Scan) -> dict[Any, Any]:
+    """Return the sums of the groups that are not all zero: which others come back is up to the engine."""
+    return {cell: sums for cell, sums in engine.scan(scan)._groups.items() if any(sums)}
+
+
+class _Choices:
+    """Choices that look random and are the same in every run, so that what a suite finds can be found again."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.drawn = seed, 0
+
+    def randrange(self, low: int, high: int) -> int:
+        """Return a whole number from low to high - 1."""
+        self.drawn += 1
+        digest = hashlib.sha256(f"{self.seed} {self.drawn}".encode()).digest()
+        return low + int.from_bytes(digest, "big") % (high - low)
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        """Return one of several."""
+        return options[self.randrange(0, len(options))]
+
+
+def _rows(draw: _Choices) -> list[dict[str, Any]]:
+    return [
+        {
+            "who": draw.choice((None, 1, 2, 3, 4, -(2**63))),
+            "city": draw.choice((None, "Ulm", "Bonn", "O'Hara", "elsewhere", "")),
+            "shop": draw.choice((None, "", "s1", "s2", "S1", "é")),
+            "age": draw.choice((None, *range(-3, 10))),
+            "pay": draw.choice(_NUMBERS),
+            "ok": draw.choice((None, True, False)),
+        }
+        for _ in range(draw.randrange(0, 25))
+    ]
+
+
+def _is_engine(make: Callable[[Tables], Engine]) -> None:
+    with _opened(make, [], Rows()) as (engine, _, _):
+        _holds(isinstance(engine, Engine), "it lacks check, scan or close")
+
+
+def _runs_the_least(make: Callable[[Tables], Engine]) -> None:
+    rows = [dict.fromkeys(_COLUMNS) | {"who": 1, "city": "Ulm", "age": 2} for _ in range(3)]
+    with _opened(make, rows, Rows()) as (engine, _, table):
+        scan = Scan("t", table.schema, None, (_CITY,), (_COUNT, _SUMS[2]), Once())
+        engine.check(scan)
+        found = engine.scan(scan)._groups
+        _holds(found.get(("Ulm",)) == (3, 6), f"3 rows of age 2 in Ulm came back as {found.get(('Ulm',))}")
+        whole = all(type(number) is int for sums in found.values() for number in sums)
+        _holds(whole, "a sum is not an integer of Python's")
+
+
+def _compared(make: Callable[[Tables], Engine], count: int, seed: int, scan_of: Any, read: Any) -> None:
+    """Compare an engine with the reference over random tables; what `check` refuses is not run."""
+    draw, run = _Choices(seed), 0
+    for _ in range(count):
+        unit: Any = draw.choice((Rows(), Person("who")))
+        with _opened(make, _rows(draw), unit) as (engine, reference, table):
+            for _ in range(4):
+                scan = scan_of(draw, table, unit)
+                try:
+                    engine.check(scan)
+                except RequestError:
+                    continue
+                run += 1
+                _holds(read(engine, scan) == read(reference, scan), f"another answer than the reference's to {scan}")
+    _holds(run > 0 or count == 0, "no scan of this kind is run: all are refused")
+
+
+def _bounding(draw: _Choices, unit: Any, orders: tuple[int, ...] = (1, 2)) -> Bounding:
+    if isinstance(unit, Rows):
+        return Once()
+    norm: Any = Norm(draw.choice(orders), draw.randrange(1, 12), draw.choice((0, 7)))
+    chosen: Bounding = draw.choice((norm, Truncate(_ALL, _ALL)))
+    return chosen
+
+
+def _same_sums(make: Callable[[Tables], Engine], count: int) -> None:
+    def scan_of(draw: _Choices, table: Table, unit: Any) -> Scan:
+        keys = draw.choice(((), (_CITY,), (_SHOP,), (_AGE, _CITY), (_LISTED,)))
+        sums = tuple(draw.choice(_SUMS) for _ in range(draw.randrange(1, 5)))
+        return Scan("t", table.schema, draw.choice(_WHERES), keys, sums, _bounding(draw, unit))
+
+    _compared(make, count, 1, scan_of, _groups)
+
+
+def _same_places(make: Callable[[Tables], Engine], count: int) -> None:
+    def scan_of(draw: _Choices, table: Table, unit: Any) -> Scan:
+        places = draw.choice((Sum(ColumnRef("age"), 0, 5), Sum(ColumnRef("pay"), 0, 900, step=Fraction(1, 100))))
+        keys = draw.choice(((), (_CITY,), (_LISTED,)))
+        return Scan("t", table.schema, None, keys, (), _bounding(draw, unit, (1,)), places=places)
+
+    def read(engine: Engine, scan: Scan) -> Any:
+        found = engine.scan(scan)._places
+        return {cell: (list(map(int, at)), list(map(int, weight))) for cell, (at, weight) in found.items()}
+
+    _compared(make, count, 2, scan_of, read)
+
+
+def _same_values(make: Callable[[Tables], Engine], count: int) -> None:
+    def scan_of(draw: _Choices, table: Table, unit: Any) -> Scan:
+        of, keys = ColumnRef(draw.choice(("shop", "age", "city"))), draw.choice(((), (_CITY,)))
+        most = 1 if isinstance(unit, Rows) else _ALL
+        return Scan("t", table.schema, draw.choice(_WHERES), keys, (_COUNT,), Pairs(of, most))
+
+    _compared(make, count, 3, scan_of, _groups)
+
+
+def _empty(make: Callable[[Tables], Engine]) -> None:
+    for bounding, unit in ((Once(), Rows()), (Norm(1, 5, 7), Person("who")), (Truncate(2, 2), Person("who"))):
+        with _opened(make, [], unit) as (engine, _, table):
+            for keys in ((), (_CITY,)):
+                found = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT, _SUMS[4]), bounding))
+                _holds(found == {}, f"no rows gave {found} under {bounding}")
+
+
+def _many_of_one() -> list[dict[str, Any]]:
+    people, shops = (1, 2), range(9)
+    return [
+        dict.fromkeys(_COLUMNS) | {"who": who, "shop": f"s{shop}", "age": shop % 6}
+        for who in people
+        for shop in shops
+        for _ in range(4)
+    ]
+
+
+def _bounded(make: Callable[[Tables], Engine]) -> None:
+    with _opened(make, _many_of_one(), Person("who")) as (engine, _, table):
+        for keys, most in (((_LISTED,), 3 * 2), ((), 2)):
+            found = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT,), Truncate(3, 2)))
+            total = sum(sums[0] for sums in found.values())
+            _holds(total == 2 * most, f"two people who may count {most} times each counted {total} times")
+        found = _groups(engine, Scan("t", table.schema, None, (_LISTED,), (_COUNT,), Norm(1, 5, 7)))
+        total = sum(sums[0] for sums in found.values())
+        _holds(total <= 2 * 5 * 2**7, f"the weights of two people exceed their norm: {total}")
+
+
+def _chosen_anew(make: Callable[[Tables], Engine]) -> None:
+    with _opened(make, _many_of_one(), Person("who")) as (engine, _, table):
+        scan = Scan("t", table.schema, None, (_LISTED,), (_COUNT,), Truncate(2, 1))
+        seen = {repr(sorted(_groups(engine, scan).items())) for _ in range(20)}
+        _holds(len(seen) > 1, "20 scans kept the same groups of a person: what is kept can be foretold")
+
+
+def _too_wide(make: Callable[[Tables], Engine]) -> None:
+    with _opened(make, [], Rows()) as (engine, _, table):
+        facts = replace(table.schema, rows=2**50)
+        scan = Scan("t", facts, None, (), (Sum(ColumnRef("age"), 0, 2**80, step=Fraction(1, 2**76)),), Once())
+        with _refused(RequestError, "check lets pass a sum that may not fit into 128 bits"):
+            engine.check(scan)
+
+
+# Ledgers
+
+
+def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
+    """Run every law of ledgers over a ledger of one's own, and raise what does not hold.
+
+    Args:
+        make_ledger: returns a fresh ledger of a budget.
+
+    Raises:
+        AssertionError: some law does not hold; the message names each.
+
+    Example:
+        >>> print(testing.check_ledger(privet.ledger.MemoryLedger))
+        MemoryLedger: 10 laws hold, 0 do not
+    """
+    laws: list[Law] = [
+        (name, lambda law=law: law(make_ledger))  # type: ignore[misc]
+        for name, law in (
+            ("it is a ledger by the port", _is_ledger),
+            ("exactly what fits is granted", _fits),
+            ("a refused charge leaves no trace", _no_trace),
+            ("an infinite cost is never charged", _infinite),
+            ("an answer comes back as it was stored, to who paid", _stored),
+            ("the first answer to a plan is kept", _first_kept),
+            ("nothing is stored for a forged receipt", _forged),
+            ("the same key is charged once", _same_key),
+            ("three failures in a row freeze an account", _frozen),
+            ("threads get exactly what fits together", _threads),
+        )
+    ]
+    return _run(getattr(make_ledger, "__name__", "ledger"), laws)
+
+
+def _pure(epsilon: Fraction | int) -> PureEvent:
+    return PureEvent(Fraction(epsilon))
+
+
+_Make = Callable[[Budget], Ledger]
+
+
+def _is_ledger(make: _Make) -> None:
+    _holds(isinstance(make(Pure(epsilon=1)), Ledger), "it lacks a method of the port")
+
+
+def _fits(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    for index in range(3):
+        ledger.charge(_pure(Fraction(1, 3)), f"plan {index}", account="ana")
+    with _refused(BudgetError, "a charge beyond the budget is granted, if it is small enough"):
+        ledger.charge(_pure(Fraction(1, 10**30)), "one too many", account="ana")
+    _holds(ledger.remaining().amount == 0, f"{ledger.remaining().amount} is left of nothing")
+    _holds([entry.event for entry in ledger.history()] == [_pure(Fraction(1, 3))] * 3, "the history is another")
+    ledger.verify()
+
+
+def _no_trace(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    with _refused(BudgetError, "twice the budget is granted"):
+        ledger.charge(_pure(2), "plan", account="ana")
+    _holds(ledger.history() == (), "a refused charge is in the history")
+    _holds(not ledger.admits(_pure(2), account="ana") and ledger.admits(_pure(1), account="ana"), "admits is wrong")
+
+
+def _infinite(make: _Make) -> None:
+    from privet.accounting.events import ZcdpEvent
+
+    ledger = make(Pure(epsilon=1))
+    with _refused(PrivetError, "an event without a pure epsilon is charged to a pure budget"):
+        ledger.charge(ZcdpEvent(Fraction(1, 100)), "plan", account="ana")
+    _holds(ledger.history() == (), "it is in the history")
+
+
+def _stored(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    receipt = ledger.charge(_pure(Fraction(1, 2)), "plan", account="ana")
+    _holds(ledger.find("plan", "ana") is None, "an answer is found that nobody stored")
+    answer = ((1, "Ulm", None, True), (Fraction(1, 3), -5))
+    ledger.store(receipt, answer)
+    found = ledger.find("plan", "ana")
+    _holds(found is not None and found[1] == answer, "the answer is another")
+    _holds(ledger.find("plan", "ben") is None, "another account reads it without a charge")
+
+
+def _first_kept(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    first = ledger.charge(_pure(Fraction(1, 4)), "plan", account="ana")
+    _holds(ledger.store(first, (1,))[1] == (1,), "what is stored is not what comes back")
+    _holds(ledger.store(first, (2,))[1] == (1,), "a second draw takes the place of the first")
+
+
+def _forged(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(_pure(Fraction(1, 4)), "plan", account="ana")
+    with _refused(PrivetError, "an answer is stored for a charge that was not made"):
+        ledger.store(Receipt(7, "other", "ana"), (1,))
+
+
+def _same_key(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    charges = [ledger.charge(_pure(Fraction(1, 4)), "plan", account="ana", key="mine") for _ in range(3)]
+    _holds(len(ledger.history()) == 1, "a retry is charged again")
+    _holds(len({charge.entry for charge in charges}) == 1, "a retry gives another receipt")
+
+
+def _frozen(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    for index in range(3):
+        ledger.fail(ledger.charge(_pure(Fraction(1, 100)), f"plan {index}", account="ana"))
+    with _refused(PrivetError, "an account whose last three scans failed may go on"):
+        ledger.charge(_pure(Fraction(1, 100)), "next", account="ana")
+    if isinstance(ledger, LedgerAdmin):
+        ledger.clear("ana", reason="the disk was full")
+        ledger.charge(_pure(Fraction(1, 100)), "next", account="ana")
+
+
+def _threads(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+
+    def charge(index: int) -> bool:
+        try:
+            ledger.charge(_pure(Fraction(1, 10)), f"plan {index}", account="ana")
+        except BudgetError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        granted = sum(pool.map(charge, range(40)))
+    _holds(granted == 10, f"{granted} charges of a tenth were granted")
+    ledger.verify()
+
+
+# Mechanisms
+
+
+def check_mechanism(
+    make: Callable[[], Mechanism],
+    *,
+    takes: Sequence[Any],
+    refuses: Sequence[Any] = (),
+    neighbours: tuple[Any, Any] | None = None,
+    samples: int = 20_000,
+) -> SuiteReport:
+    """Run every law of mechanisms over a mechanism of one's own, and raise what does not hold.
+
+    Args:
+        make: returns the mechanism; called twice, it returns equal ones.
+        takes: inputs that it takes.
+        refuses: inputs that it must refuse with a `RequestError` that does not quote them.
+        neighbours: two neighbouring inputs; if given, releases of both are audited against the event.
+        samples: how many releases of each are audited.
+
+    Raises:
+        AssertionError: some law does not hold; the message names each.
+
+    Example:
+        >>> make = lambda: privet.Laplace(sensitivity=1, epsilon=1)
+        >>> print(testing.check_mechanism(make, takes=[3], refuses=["three"]))
+        Laplace: 8 laws hold, 0 do not
+    """
+    laws: list[Law] = [
+        ("it is a frozen value, equal by what it is", lambda: _frozen_value(make)),
+        ("using it does not change it", lambda: _unchanged(make, takes)),
+        ("it can be copied and pickled", lambda: _copied(make, takes)),
+        ("its cost is that of its event", lambda: _cost(make)),
+        ("its event can be written in a ledger and read back", lambda: _written(make)),
+        ("it spends from a ledger before it releases", lambda: _spends(make, takes)),
+        ("a function of what it released costs nothing more", lambda: _mapped(make, takes)),
+        ("what it does not take is refused and not quoted", lambda: _not_quoted(make, refuses)),
+    ]
+    if neighbours is not None:
+        laws.append(("no audit refutes its event", lambda: _audited(make, neighbours, samples)))
+    return _run(type(make()).__name__, laws)
+
+
+def _frozen_value(make: Callable[[], Mechanism]) -> None:
+    one: Any = make()
+    _holds(isinstance(one, Mechanism), "it is no Mechanism")
+    _holds(one == make() and hash(one) == hash(make()), "two that are made alike differ")
+    _holds(dataclasses.is_dataclass(one), "it is no frozen dataclass")
+    for field in dataclasses.fields(one):
+        with _refused(dataclasses.FrozenInstanceError, f"{field.name} can be set"):
+            setattr(one, field.name, getattr(one, field.name))
+    _holds("Guarantee:" in (inspect.getdoc(type(one)) or ""), "its docstring states no Guarantee:")
+
+
+def _unchanged(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
+    one = make()
+    for value in takes:
+        one.release(value)
+    _holds(one == make() and repr(one) == repr(make()), "it differs after a release")
+
+
+def _copied(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
+    one = make()
+    for twin in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        _holds(twin == one and twin.event == one.event, "a copy differs")
+        twin.release(takes[0])
+
+
+def _cost(make: Callable[[], Mechanism]) -> None:
+    one = make()
+    _holds(isinstance(one.event, Event), "its event is none")
+    pure = float_up(one.event.pure())
+    _holds(not math.isfinite(pure) or math.isclose(one.epsilon, pure), f"epsilon is {one.epsilon}, the event's {pure}")
+    _holds(one.event.slack() <= Repeated(one.event, 3).slack(), "three releases cost less than one")
+
+
+def _written(make: Callable[[], Mechanism]) -> None:
+    event = make().event
+    _holds(read_event(write_event(event)) == event, "it is read back as another event")
+
+
+def _spends(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
+    one = make()
+    ledger = MemoryLedger(Approximate(epsilon=1000, delta=Fraction(1, 10)))
+    ledger.charge(one.event, "one release", account="suite")
+    one.release(takes[0])
+    _holds([entry.event for entry in ledger.history()] == [one.event], "the ledger holds another event")
+
+
+def _mapped(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
+    mapped = make().map(str)
+    _holds(mapped.event == make().event, "a function of what was released has another cost")
+    _holds(isinstance(mapped.release(takes[0]), str), "the function was not applied")
+
+
+def _not_quoted(make: Callable[[], Mechanism], refuses: Sequence[Any]) -> None:
+    for value in refuses:
+        try:
+            make().release(value)
+        except RequestError as error:
+            _holds(str(value) not in str(error), "a refusal quotes the value that it was given")
+        else:
+            raise _Broken(f"an input of type {type(value).__name__} that it must refuse was released")
+
+
+def _audited(make: Callable[[], Mechanism], neighbours: tuple[Any, Any], samples: int) -> None:
+    one = make()
+    report = audit(one.simulate, neighbours, one.event, samples, batched=True)
+    _holds(not report.refuted, f"releases show epsilon >= {report.found:.4g}, and {one.epsilon:.4g} is claimed")
+
+
+# Aggregates
+
+
+def check_aggregate(name: str, *, exact: Callable[[NDArray[Any]], float] | None = None) -> SuiteReport:
+    """Run every law of aggregates over a registered one that takes a column, and raise what does not hold.
+
+    Args:
+        name: the name under which it is registered.
+        exact: the statistic that it is, of values that are not NULL; if given, exact sums must be read as that.
+
+    Raises:
+        AssertionError: some law does not hold; the message names each.
+
+    Example:
+        >>> print(testing.check_aggregate("avg", exact=lambda values: values.mean()))
+        avg: 5 laws hold, 0 do not
+    """
+    laws: list[Law] = [
+        ("its sums are bounded by what is declared, and always the same", lambda: _sums(name)),
+        ("reading is total and keeps to its ends", lambda: _total(name)),
+        ("a linear one is its sum times a factor", lambda: _linear(name)),
+        ("a condition is part of every sum", lambda: _filtered(name)),
+    ]
+    if exact is not None:
+        laws.append(("exact sums are read as the statistic", lambda: _exact(name, exact)))
+    return _run(name, laws)
+
+
+_RANGES = ((0, 100), (-5, 20), (3, 4), (-7, -2), (5, 5), (-(10**12), 10**12))
+
+
+def _made(name: str, low: int, high: int, where: Any = None, step: Fraction | None = None) -> Aggregate:
+    argument = Argument(
+        expression=ColumnRef("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=True, where=where
+    )
+    return AGGREGATES[name](argument)
+
+
+def _sums(name: str) -> None:
+    for (low, high), step in ((ends, step) for ends in _RANGES for step in (None, Fraction(1), Fraction(1, 3))):
+        sums = _made(name, low, high, step=step).sums()
+        _holds(sums == _made(name, low, high, step=step).sums(), "the same arguments give other sums")
+        _holds(1 <= len(sums) <= 6, f"it measures {len(sums)} sums")
+        for total in sums:
+            _holds(
+                total.low <= total.high and max(map(abs, total.ends)) <= total.most, f"the ends of {total} are wrong"
+            )
+
+
+def _total(name: str) -> None:
+    wild = np.array([0.0, -1.0, 1.0, 0.5, -1e30, 1e30, 1e300, 3.0])
+    for low, high in _RANGES:
+        one = _made(name, low, high)
+        grids = np.meshgrid(*[wild] * len(one.sums()))
+        with np.errstate(all="ignore"):
+            read = one.read(*(grid.ravel() for grid in grids))
+        _holds(read.shape == (wild.size ** len(grids),), "not every row of sums is read")
+        if one.linear is None:
+            _holds(not np.isnan(read).any(), "some sums are read as no number")
+            within = (read >= one.ends[0]).all() and (read <= one.ends[1]).all()
+            _holds(bool(within), f"a value lies outside of {one.ends}")
+
+
+def _linear(name: str) -> None:
+    one = _made(name, -5, 20)
+    if one.linear is not None:
+        values = np.array([-3.0, 0.0, 7.0])
+        _holds(len(one.sums()) == 1, "it has several sums")
+        _holds(np.allclose(one.read(values), values * float(one.linear)), "it is not its sum times the factor")
+
+
+def _filtered(name: str) -> None:
+    condition = Call("greater", (ColumnRef("x"), Literal(3)))
+    for total in _made(name, 0, 9, condition).sums():
+        within = total.where is not None and condition in (total.where, *_parts(total.where))
+        _holds(within, f"{total} has no condition")
+
+
+def _parts(condition: Any) -> tuple[Any, ...]:
+    return condition.arguments if isinstance(condition, Call) else ()
+
+
+def _exact(name: str, exact: Callable[[NDArray[Any]], float]) -> None:
+    for low, high in ((0, 100), (-5, 20), (-7, -2)):
+        values = np.linspace(0, 1, 57) ** 2 * (high - low) + low
+        one = _made(name, low, high)
+        read = float(one.read(*(np.array([_summed(total, values)]) for total in one.sums()))[0])
+        wanted = float(exact(values))
+        _holds(math.isclose(read, wanted, rel_tol=1e-4, abs_tol=1e-4), f"exact sums are read as {read}, not {wanted}")
+
+
+def _summed(total: Sum, values: NDArray[Any]) -> float:
+    """Return what an engine sums over values that are not NULL."""
+    if total.expression is None:
+        return float(len(values))
+    y = np.floor((values - float(total.origin)) / float(total.step) + 0.5)
+    return float(np.sum(np.clip(y, total.low, total.high) ** total.power - total.offset))
