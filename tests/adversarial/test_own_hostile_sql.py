@@ -75,7 +75,7 @@ def exact(session: Session, scan: Scan) -> dict[Any, Any]:
     """Return what a scan gives, with the choices of rows and keys held fixed."""
     engine: Any = session._executor.engine
     relation = relation_sql(scan.table, engine._tables, engine._relations, 1, DUCKDB)
-    asked = (statement if scan.places is None else counting)(replace(scan, near=None), relation, SECRET)
+    asked = (statement if scan.places is None else counting)(replace(scan, near=None), relation, SECRET, DUCKDB)
     rows = engine._fetch(asked.sql, asked.parameters)
     if scan.places is None:
         return {row[: asked.keys]: row[asked.keys :] for row in rows}

@@ -99,13 +99,18 @@ def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
 
 def counting_draws(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     drawn: list[str] = []
-    real = privet.execution.executor.release
 
-    def release(exacts: Any, plan: Any, *rest: Any) -> Any:
-        drawn.append(plan.digest)
-        return real(exacts, plan, *rest)
+    def counted(name: str) -> None:
+        real = getattr(privet.execution.executor, name)
 
-    monkeypatch.setattr(privet.execution.executor, "release", release)
+        def release(exacts: Any, plan: Any, *rest: Any) -> Any:
+            drawn.append(plan.digest)
+            return real(exacts, plan, *rest)
+
+        monkeypatch.setattr(privet.execution.executor, name, release)
+
+    counted("release")
+    counted("release_all")
     return drawn
 
 
@@ -151,17 +156,20 @@ def test_equal_questions_of_two_accounts_are_drawn_once_and_charged_to_both(
     assert (len(gate.times), len(drawn)) == (1, 1)
 
 
-def test_equal_batches_and_rounds_at_once_are_charged_once(engine: DuckDB, ledger: Ledger) -> None:
-    gate = Gate(engine, Crowd())
+def test_equal_batches_and_rounds_at_once_are_charged_and_drawn_once(
+    engine: DuckDB, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, gate = counting_draws(monkeypatch), Gate(engine, Crowd())
     made, stack = sessions(gate, ledger, *["ana"] * 4)
     with stack:
         together = at_once([lambda one=one: one.ask_all([COUNT, SUM], epsilon=1) for one in made])
         assert len({repr([answer.to_dict() for answer in answers]) for answers in together}) == 1
-        assert len(ledger.history()) == 1
+        assert len(ledger.history()) == len(drawn) == 1
         rounds = "SELECT AVG(x) AS n FROM t"
         narrow = at_once([lambda one=one: one.ask(rounds, within=0.5, at_most=20) for one in made])
         assert len({repr(answer.to_dict()) for answer in narrow}) == 1
         charged = [entry.digest for entry in ledger.history()]
+        assert sorted(charged) == sorted(drawn)
         assert len(charged) == len(set(charged)) == 1 + len(narrow[0].accuracy.receipts)
 
 

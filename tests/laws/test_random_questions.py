@@ -100,7 +100,7 @@ class Bench:
 
     def run(self, scan: Scan, read: Callable[[list[Any], int], Any]) -> list[Any]:
         relation = relation_sql(scan.table, self.setting.tables, self.names, SECRET, DUCKDB)
-        asked = (statement if scan.places is None else counting)(scan, relation, SECRET)
+        asked = (statement if scan.places is None else counting)(scan, relation, SECRET, DUCKDB)
         if asked.parameters:
             given = [{"world": one, **asked.parameters} for one in range(self.worlds)]
             return [read(self.connection.execute(asked.sql, one).fetchall(), asked.keys) for one in given]
