@@ -169,7 +169,7 @@ class Answer:
             table.add_column(Text(series.name), justify="right" if series.noisy else "left")
         for index in range(len(self)):
             table.add_row(*(Text(_cell(series, index)) for series in self.series))
-        return Group(table, Text("; ".join(self.notes)))
+        return Group(table, Text(" ".join(self.notes)))
 
     def __repr__(self) -> str:
         from io import StringIO
@@ -188,7 +188,7 @@ class Answer:
             "<tr>" + "".join(f"<td>{escape(_cell(series, index))}</td>" for series in self.series) + "</tr>"
             for index in range(len(self))
         )
-        caption = escape("; ".join(self.notes))
+        caption = escape(" ".join(self.notes))
         return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _only(self) -> Series:

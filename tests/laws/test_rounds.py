@@ -354,7 +354,7 @@ def test_where_somebody_else_spends_meanwhile_what_was_paid_for_is_answered_and_
         answer = asked.ask(WARDS, within={"cost": "0.01%"}, at_most=2)
         assert answer.accuracy is not None
         assert len(answer.accuracy.receipts) == 3
-        assert "somebody else" in answer.notes[0]
+        assert "another query used the remaining budget" in answer.notes[0]
 
 
 def test_a_condition_on_released_rows_says_which_cells_must_be_narrow() -> None:
@@ -383,10 +383,10 @@ REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
         "SELECT COUNT(*) AS n, AVG(age) AS a FROM t",
         {"within": {"n": 1, "a": 50}, "at_most": 1},
         RequestError,
-        "at best",
+        "the best possible half-width",
     ),
-    ("SELECT COUNT(*) AS n FROM t", {"within": "0.1%", "at_most": 0.01}, RequestError, "at best, on any data"),
-    ("SELECT AVG(age) AS a FROM t", {"within": 0.001, "at_most": 1}, RequestError, "at best, on any data"),
+    ("SELECT COUNT(*) AS n FROM t", {"within": "0.1%", "at_most": 0.01}, RequestError, "the best possible half-width"),
+    ("SELECT AVG(age) AS a FROM t", {"within": 0.001, "at_most": 1}, RequestError, "the best possible half-width"),
     (
         "SELECT name, COUNT(*) AS n FROM t GROUP BY name",
         {"within": "2%"},

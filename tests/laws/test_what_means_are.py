@@ -38,10 +38,10 @@ TYPICAL = [
 OTHERS = ["COUNT(*)", "SUM(x)", "COUNT(DISTINCT who)"]
 PEOPLE = [privet.Person("who"), privet.Window("who", "day", 7)]
 SENTENCE = re.compile(
-    r"^[a-z, ]+ are taken over rows "
+    r"^[A-Z][a-z, ]+ are computed over rows "
     r"(weighted so that each who(, in each bucket of [^,]+,)? counts as at most [\d,]+ rows?"
     r"|of which each who(, in each bucket of [^,]+,)? has at most [\d,]+( in each of at most [\d,]+ groups?)?, "
-    r"chosen at random), not over all rows equally$"
+    r"chosen at random), not over all rows equally\.$"
 )
 
 
@@ -85,7 +85,8 @@ def test_the_number_is_the_declared_one() -> None:
     with privet.Session({"t": table}, budget=privet.Pure(epsilon=1000)) as s:
         answer = s.ask("SELECT AVG(x) AS m FROM t", epsilon=1, contribution=privet.Contribution(rows=7))
         assert said(answer) == [
-            "means are taken over rows weighted so that each who counts as at most 7 rows, not over all rows equally"
+            "Means are computed over rows weighted so that each who counts as at most 7 rows, "
+            "not over all rows equally."
         ]
         both = s.ask_all(["SELECT AVG(x) AS m FROM t", "SELECT COUNT(*) AS n FROM t"], epsilon=1)
         assert [bool(said(one)) for one in both] == [True, False]

@@ -244,10 +244,10 @@ def test_ends_that_came_out_as_the_far_bound_are_told_from_what_was_released():
         ends = "MIN(age) AS youngest, MAX(age) AS oldest, MEDIAN(pay) AS middle, COUNT(*) AS n FROM t"
         grouped = s.plan(f"SELECT city, {ends} GROUP BY city", epsilon=4)
         told = far_notes(grouped, {"min_age": [120.0, 0.0], "max_age": [119.0, 120.0], "median_pay": [0.0, 100.0]})
-        assert told == ("youngest: the far bound in 1 of 2 groups, most likely for want of rows",)
+        assert told == ("youngest: the far bound in 1 of 2 groups, most likely because of too few rows.",)
         whole = s.plan(f"SELECT {ends}", epsilon=4)
         told = far_notes(whole, {"min_age": [119.0], "max_age": [0.0], "median_pay": [0.0]})
-        assert told == ("oldest: the far bound, most likely for want of rows",)
+        assert told == ("oldest: the far bound, most likely because of too few rows.",)
 
 
 def test_a_median_stands_on_a_join_that_finds_one_row():

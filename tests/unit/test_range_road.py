@@ -70,7 +70,7 @@ def test_what_has_too_few_rows_has_no_range():
         (row,) = s.ask("SELECT BOUNDS(none) AS x, BOUNDS(age) AS y FROM t WHERE age < 1", epsilon=Fraction(1, 100))
         assert list(row.values()) == [None] * 4
         answer = s.ask("SELECT BOUNDS(none) FROM t", epsilon=1)
-        assert any("no range" in note for note in answer.notes)
+        assert any("No range" in note for note in answer.notes)
 
 
 def test_the_answer_says_how_the_range_is_declared_and_then_sums_are_answered():

@@ -50,15 +50,15 @@ _TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other",
 _OPTIONS = (
     click.argument("sql", required=False),
     click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file."),
-    click.option("--epsilon", type=number, help="What this answer may cost; a tenth of the budget if left out."),
-    click.option("--rho", type=number, help="What it may cost, counted as rho."),
+    click.option("--epsilon", type=number, help="The most this answer may cost. [default: a tenth of the budget]"),
+    click.option("--rho", type=number, help="The most this answer may cost, as rho."),
     click.option(
         "--within",
         type=width,
         metavar="WIDTH",
-        help="How far off the answer may be, instead of what it may cost: 5, 2%, or by column: n=5,cost=2%.",
+        help="Half-width to reach, instead of a cost: 5, 2%, or by column: n=5,cost=2%.",
     ),
-    click.option("--confidence", type=number, help="How often an interval holds; 0.95 if left out."),
+    click.option("--confidence", type=number, help="Confidence level of the intervals. [default: 0.95]"),
     click.option(
         "--at-most",
         type=number,
@@ -69,10 +69,12 @@ _OPTIONS = (
         type=click.Choice(["norm", "groups"]),
         default="norm",
         show_default=True,
-        help="Scale down whoever gives more than is typical, or keep some of their groups and rows.",
+        help="How to limit each person's contribution: `norm` scales it down, `groups` drops excess groups and rows.",
     ),
     click.option(
-        "--contribution", metavar="GROUPS,ROWS", help="What a person typically gives, instead of as declared."
+        "--contribution",
+        metavar="GROUPS,ROWS",
+        help="What a person typically contributes, instead of the declared limit.",
     ),
     analyst_option,
     config_option,
@@ -122,7 +124,7 @@ def read_sql(sql: str | None, file: Path | None) -> str:
     from privet.core.errors import RequestError
 
     if (sql is None) == (file is None):
-        raise RequestError("give the question once: as an argument, with --file, or - to read standard input")
+        raise RequestError("pass the question once: as an argument, with --file, or as - to read standard input")
     try:
         if file is not None:
             with file.open(encoding="utf-8") as lines:
@@ -147,16 +149,18 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, opti
     if not more:
         return [read_sql(sql, file)]
     if file is not None or "-" in (sql, *more):
-        raise RequestError("give several questions as arguments, and none with --file or from standard input")
+        raise RequestError("pass several questions as arguments, not with --file or from standard input")
     if options.other is not None:
         raise RequestError("--other is for one question; ask that one by itself")
     if options.find_groups:
-        raise RequestError("--find-groups is for one question; of several, say OPTIONS(find_groups = TRUE) in each")
+        raise RequestError(
+            "--find-groups applies to one question; with several, write OPTIONS(find_groups = TRUE) in each"
+        )
     return [read_sql(one, None) for one in (sql, *more)]
 
 
 def read_contribution(text: str | None) -> Contribution | None:
-    """Return what --contribution says: so many groups, and so many rows in each."""
+    """Return the groups of a person, and the rows in each, that --contribution names."""
     from privet.core.errors import BadParameter
     from privet.core.numbers import written_whole
     from privet.core.schema import Contribution
@@ -248,10 +252,9 @@ def _ask_several(
         print_answer(answer)
         print_text("")
     paid, left, *_ = _facts(answers[0], told, batch.cost())
-    covers = dict.fromkeys(answer.notes[0] for answer in answers)
-    others = [note for note in dict.fromkeys(note for one in answers for note in one.notes[1:]) if note not in covers]
-    told_of = (("covers", tuple(covers)), ("but", others))
-    notes = [("" if index else name, note) for name, several in told_of for index, note in enumerate(several)]
+    covered = [answer.notes[0] for answer in answers]
+    every = dict.fromkeys([*covered, *(note for answer in answers for note in answer.notes)])
+    notes = [("" if index else "notes", note) for index, note in enumerate(every)]
     print_facts([paid, left, *notes])
 
 
@@ -402,9 +405,9 @@ def clipping_command(
     key: str | None,
     as_json: bool,
 ) -> None:
-    """Estimate privately what clamping and bounding take away from a question's answer. Charged like a question.
+    """Estimate privately what clamping and contribution bounding remove from an answer. Charged like a question.
 
-    SQL is the question itself, or - to read it from standard input. Its own answer is not among what is told.
+    SQL is the question itself, or - to read it from standard input. Its own answer is not released.
 
     \b
     Example:
@@ -414,9 +417,7 @@ def clipping_command(
     from privet.core.errors import RequestError
 
     if options.within is not None or options.at_most is not None:
-        raise RequestError(
-            "this has no width to ask for: leave out --within and --at-most; say what it may cost: --epsilon or --rho"
-        )
+        raise RequestError("this has no width to ask for: omit --within and --at-most, and pass --epsilon or --rho")
     text = read_sql(sql, file)
     with opened(config, analyst) as place, working("asking"):
         found = place.session.clipping(text, **options.keywords(), key=key)
@@ -427,13 +428,18 @@ def clipping_command(
         print_text(printable(line))
     print_text("")
     cost = f"{cost_words(found.cost) or 'nothing'}, entry {found.receipt.entry} of the ledger"
-    print_facts([("cost", cost), ("covers", f"the noise, with {found.confidence:.3g} probability, each by itself")])
+    print_facts(
+        [
+            ("cost", cost),
+            ("notes", f"Each interval covers the added noise with probability {found.confidence:.3g}."),
+        ]
+    )
 
 
 # `privet practice`: ask made-up rows that fit a privet.toml, at no cost and without the data.
 
 
-MADE_UP = "made up: these numbers are about nobody"
+MADE_UP = "made up: these numbers describe no real person"
 
 
 @click.command()

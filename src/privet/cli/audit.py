@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 _BATCHED, _ONE_BY_ONE, _BITS = 1_000_000, 100_000, 50_000
-"""Releases of each input if nobody says how many: of functions that return many at once, of others; for low bits."""
+"""Default number of releases of each input: of functions that return many at once, of others; for low bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command line says about one's own code."""
+    """The options of an audit of the user's own code."""
 
     target: str
     neighbours: tuple[str, str] | None
@@ -57,7 +57,7 @@ def audit_own(asked: Asked) -> bool:
     from privet.mechanisms import Mechanism
 
     if asked.neighbours is None:
-        raise click.UsageError("say between which two inputs: --neighbours 10 11 (JSON: numbers, lists, texts, tables)")
+        raise click.UsageError("pass the two inputs: --neighbours 10 11 (JSON: numbers, lists, texts, tables)")
     values = (read_input(asked.neighbours[0]), read_input(asked.neighbours[1]))
     found = load_target(asked.target)
     _verify(found, asked.target)
@@ -93,7 +93,7 @@ def save_picture(report: Report, path: Path, title: str) -> None:
     try:
         plot_audit(report, title=title, path=path)
     except (OSError, ValueError):
-        raise RequestError(f"the picture cannot be written to {str(path)!r}; give a file such as audit.png") from None
+        raise RequestError(f"the picture cannot be written to {str(path)!r}; pass a file such as audit.png") from None
 
 
 def _verify(found: Any, target: str) -> None:
@@ -107,7 +107,7 @@ def _verify(found: Any, target: str) -> None:
     if not callable(found) and not isinstance(found, Mechanism):
         raise RequestError(
             f"{target} is of type {type(found).__name__}, which cannot be called; point at a function of one input, "
-            "or of an input and a count that returns so many releases"
+            "or of an input and a count that returns that many releases"
         )
 
 
@@ -118,13 +118,11 @@ def _claim(asked: Asked, found: Any) -> Any:
         return (asked.claimed, asked.delta) if asked.delta else asked.claimed
     if isinstance(found, Mechanism) and asked.delta is None:
         return found.event
-    raise click.UsageError(
-        "say what is claimed: --claimed 1 for epsilon, and --delta 1e-3 beside it for an (epsilon, delta)"
-    )
+    raise click.UsageError("pass the claim: --claimed 1 for epsilon, and also --delta 1e-3 for an (epsilon, delta)")
 
 
 def _bits(audit_bits: Any, draw: Any, claim: Any, size: int, values: tuple[Any, Any]) -> Report | None:
-    """Return what the low bits tell, where releases are doubles; None where they are something else."""
+    """Return what the low bits leak, where releases are doubles; None for other releases."""
     import numpy as np
 
     from privet.core.errors import RequestError
@@ -183,8 +181,8 @@ def _print(asked: Asked, report: Report, bits: Report | None) -> None:
         ("power", f"an epsilon understated by 10% would have been caught with probability {report.power:.2f}"),
     ]
     if bits is not None:
-        alone = f"the last bits of the doubles alone give an epsilon of at least {bits.found:.4g}"
-        more = "" if bits.refuted else "; other pairs may tell more, such as 0.1 and 0.7"
+        alone = f"the last bits of the doubles alone imply an epsilon of at least {bits.found:.4g}"
+        more = "" if bits.refuted else "; other pairs may leak more, such as 0.1 and 0.7"
         facts.append(("low bits", alone + more))
     print_facts([(name, printable(told)) for name, told in facts])
     print_text(f"\n{_verdict(report, bits)}", style="bold")
@@ -195,8 +193,8 @@ def _verdict(report: Report, bits: Report | None) -> str:
         return "REFUTED: the claim is false."
     if bits is not None and bits.refuted:
         return (
-            "REFUTED by the low bits: the noise may have the right size, but the last bits of the doubles tell the "
-            "inputs apart. Draw whole numbers, on a grid."
+            "REFUTED by the low bits: the noise may have the right size, but the last bits of the doubles distinguish "
+            "the inputs. Draw whole numbers, on a grid."
         )
     if report.power < 0.5:
         return "not refuted, and it proves little: power is low. Draw more releases, or choose inputs that differ more."
@@ -211,9 +209,7 @@ def _verdict(report: Report, bits: Report | None) -> str:
 @click.option("--replay", metavar="SQL", help="For the custodian: replay a question without each unit. Private.")
 @click.option("--epsilon", type=number, default="1", show_default=True, help="What the replayed question may cost.")
 @config_option
-@click.option(
-    "--samples", type=whole_number, help="Releases of each neighbour; what each mechanism asks for if not given."
-)
+@click.option("--samples", type=whole_number, help="Releases of each neighbour. [default: as each mechanism requires]")
 @click.option("--neighbours", "--neighbors", nargs=2, metavar="A B", help="Two inputs for your own code, as JSON.")
 @click.option("--claimed", type=number, metavar="EPSILON", help="What your own code claims.")
 @click.option("--delta", type=number, help="The delta that is claimed beside it.")
@@ -258,7 +254,7 @@ def command(
       privet audit --replay "SELECT COUNT(*) FROM visits"
     """
     if not (names or everything or attacks or broken or replay):
-        raise click.UsageError("say which mechanisms to audit, or --all, --attacks, --broken or --replay")
+        raise click.UsageError("name the mechanisms to audit, or pass --all, --attacks, --broken or --replay")
     if own := [name for name in names if is_target(name)]:
         if len(names) > 1 or everything or attacks or broken or replay:
             raise click.UsageError(f"audit {own[0]!r} by itself, without --all, --attacks, --broken and --replay")

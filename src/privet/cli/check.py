@@ -1,4 +1,4 @@
-"""`privet check`: is a privet.toml well declared, are the sources what it says, and what does it all mean?"""
+"""`privet check`: is a privet.toml valid, do the sources match it, and what does it protect?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: bool) -> None:
-    """Check a privet.toml and its sources, and tell in words what they protect. For the custodian alone.
+    """Check a privet.toml and its sources, and explain what they protect. For the custodian alone.
 
     It reads the data to see that declared numbers, keys and links hold, so what it finds is not for analysts. No
     bound, value or count is shown.
@@ -53,7 +53,7 @@ def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: boo
         raise failure
     if not as_json:
         _print_compared(compared)
-        print_text("The file is well declared, and the sources are what it says.")
+        print_text("The file is valid, and the sources match it.")
 
 
 def _compare(declared: Config, key_file: Path | None) -> Compared:
@@ -62,13 +62,13 @@ def _compare(declared: Config, key_file: Path | None) -> Compared:
 
     key = key_file or declared.key_file
     if key is None:
-        raise RequestError('a fingerprint needs a key of yours: give --key FILE, or write [fingerprint] key = "FILE"')
+        raise RequestError('a fingerprint needs a key: pass --key FILE, or write [fingerprint] key = "FILE"')
     with working("reading the sources"):
         found = compare(declared, Path(key).absolute())
     if found.changed:
         raise RequestError(
             f"the data of {', '.join(found.changed)} changed since this version was first seen, and the version did "
-            "not; give a new version in privet.toml, or answers from before stand for the new data"
+            "not; set a new version in privet.toml, or earlier answers are returned for the new data"
         )
     return found
 
@@ -82,7 +82,7 @@ def _print(declared: Config, config: Path, undeclared: Any) -> None:
             print_text(printable(sentence), indent="  ")
         if undeclared.get(name):
             what = "1 column" if undeclared[name] == 1 else f"{undeclared[name]} columns"
-            print_text(f"Not declared, so that nobody can ask about it: {what} of its source.", indent="  ")
+            print_text(f"Not declared, so no question can use it: {what} of its source.", indent="  ")
         print_text("")
     print_text(f"The budget: {declared.rules.budget.describe()}", style="bold")
     for sentence in promise_in_words(declared):

@@ -52,7 +52,7 @@ def epsilon_command() -> None:
 @click.option("--whole", is_flag=True, help="Integer noise on whole numbers: costs more than on reals when repeated.")
 @shared_options
 def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) -> None:
-    """Tell what Laplace noise of a given scale costs.
+    """Compute the privacy loss of Laplace noise of a scale.
 
     \b
     Example:
@@ -69,7 +69,7 @@ def laplace(scale: Fraction, sensitivity: Fraction, whole: bool, **shared: Any) 
 @sensitivity_option
 @shared_options
 def gaussian(sigma: Fraction, sensitivity: Fraction, **shared: Any) -> None:
-    """Tell what Gaussian noise of a given standard deviation costs.
+    """Compute the privacy loss of Gaussian noise of a standard deviation.
 
     \b
     Example:
@@ -191,7 +191,7 @@ def calibrate_gaussian(epsilon: Fraction, delta: Fraction, sensitivity: Fraction
 
 
 def _start(sensitivity: Fraction, times: int, epsilon: Fraction) -> float:
-    """Return the noise with which so many releases certainly fit, where the search starts."""
+    """Return noise with which this many releases certainly fit, where the search starts."""
     from privet.core.errors import RequestError
     from privet.core.numbers import positive, whole
 

@@ -46,7 +46,7 @@ def draw(answer: Answer, truth: Mapping[tuple[Any, ...], tuple[Any, ...]], path:
     axes.plot(days.values, right, color=other, lw=1.2, label="truth")
     inside = sum(bottom <= value <= top for bottom, value, top in zip(low, right, high, strict=True))
     axes.set_title(
-        f"A year of flu, released day by day: {inside} of {len(right)} intervals hold the truth",
+        f"A year of flu, released day by day: {inside} of {len(right)} intervals cover the truth",
         loc="left",
         fontsize=11,
     )
@@ -58,7 +58,7 @@ def draw(answer: Answer, truth: Mapping[tuple[Any, ...], tuple[Any, ...]], path:
         path.parent.mkdir(parents=True, exist_ok=True)
         finish(figure, path)
     except (OSError, ValueError):
-        raise RequestError(f"the picture cannot be written to {str(path)!r}; give a file such as demo.png") from None
+        raise RequestError(f"the picture cannot be written to {str(path)!r}; pass a file such as demo.png") from None
 
 
 Truth = Mapping[tuple[Any, ...], tuple[Any, ...]]
@@ -176,8 +176,8 @@ def _print_start(seconds: float) -> None:
     print_text(
         f"A made-up hospital: {PATIENTS:,} patients, {VISITS:,} visits, {PRESCRIPTIONS:,} prescriptions; {ROWS:,} rows "
         f"in three Parquet files, made in {seconds:.1f} s. Its privet.toml protects all that each patient has in a "
-        "table, and promises epsilon 3, delta 1e-06 for all answers together. The truth stands beside each answer "
-        "only because nobody here exists."
+        "table, and promises epsilon 3, delta 1e-06 for all answers together. The truth is printed beside each "
+        "answer only because these people do not exist."
     )
 
 
@@ -197,7 +197,7 @@ def _print(outcome: DemoOutcome) -> None:
     cost = answer.certificate()["cost"]["epsilon"]
     told = [
         f"epsilon {show_cost(cost)}" if outcome.charged else "free: nothing was charged",
-        *([] if answer.accuracy is None else [answer.accuracy.note()]),
+        *([] if answer.accuracy is None else [answer.accuracy.note().rstrip(".")]),
         f"{outcome.seconds:.1f} s",
         *([f"{hidden} groups do not show"] if hidden > 0 else []),
     ]

@@ -35,11 +35,11 @@ _ENDS = {"integer": "0:120", "number": "0:2000", "date": "2025-01-01:2025-12-31"
 
 def ask_for_rest(draft: Draft) -> Draft:
     """Return the draft with what the custodian answers; an empty answer leaves a note, or what is usual."""
-    click.echo("All that you answer becomes public. Do not look it up in the data: say what is known anyway.")
+    click.echo("Every answer becomes public. Do not look it up in the data: enter what is known without them.")
     tables = tuple(_ask_table(table) for table in draft.tables)
     budget = draft.budget
     if budget is None:
-        budget = _until_read("What may all answers together tell? such as epsilon=1,delta=1e-6", budget_from_spec)
+        budget = _until_read("Total budget of all answers? such as epsilon=1,delta=1e-6", budget_from_spec)
     return replace(draft, tables=tables, budget=budget)
 
 
@@ -51,10 +51,12 @@ def _ask_table(table: DraftTable) -> DraftTable:
 
         def owner(text: str) -> str:
             if "->" not in text and text != "rows" and text not in names:
-                raise RequestError(f"there is no column {text!r}; say one of the columns, rows, or a link")
+                raise RequestError(f"there is no column {text!r}; enter one of the columns, rows, or a link")
             return text
 
-        question = "Whose is a row? a column; or rows (each by itself); or a link such as visit_id -> visits.id"
+        question = (
+            "Which column identifies the person? (or rows, for each row; or a link such as visit_id -> visits.id)"
+        )
         whose = _until_read(question, owner)
         linked = whose is not None and "->" in whose
         table = replace(table, unit=None if linked else whose, link=whose if linked else None)
@@ -62,7 +64,7 @@ def _ask_table(table: DraftTable) -> DraftTable:
         if column.declared is None:
             table = _ask_column(table, column, bounds=column.name != table.unit)
     if (table.link or table.unit not in (None, "rows")) and table.contribution is None:
-        question = "What does one person typically give? such as groups=3,rows=2"
+        question = "How much does one person typically contribute? such as groups=3,rows=2"
         table = replace(table, contribution=_until_read(question, contribution_from_spec))
     return table
 
@@ -114,7 +116,7 @@ _LONGEST_NAME = 80
 
 
 def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
-    """Return a draft of what the options say; refuse an option that is about nothing."""
+    """Return a draft from the options; refuse an option that names no table or column."""
     sources = _sources(said["files"], said["tables"])
     draft = {name: _table(name, patterns, output) for name, patterns in sources.items()}
     for name in said["public"]:
@@ -149,7 +151,7 @@ def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]
             raise RequestError(f"two tables would be called {name!r}; name them: --table NAME={pattern!r}")
         found[name] = [pattern]
     if not found:
-        raise RequestError("give the files that hold the tables, such as: privet init data/*.parquet")
+        raise RequestError("pass the files of the tables, such as: privet init data/*.parquet")
     return found
 
 
@@ -253,7 +255,7 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
 @click.option("--table", "tables", multiple=True, metavar="NAME=PATTERN", help="One table of all files at a pattern.")
 @click.option("--unit", "units", multiple=True, metavar="[TABLE=]COLUMN", help="Whose row it is; or: rows.")
 @click.option("--link", "links", multiple=True, metavar="TABLE=LINK", help="Such as drugs='visit_id -> visits.id'.")
-@click.option("--public", multiple=True, metavar="TABLE", help="A table that protects nobody.")
+@click.option("--public", multiple=True, metavar="TABLE", help="A public table: it protects no one.")
 @click.option("--column", "columns", multiple=True, metavar="[TABLE.]NAME=SPEC", help="Such as age=integer:0:120.")
 @click.option("--contribution", "gifts", multiple=True, metavar="[TABLE:]SPEC", help="Such as groups=3,rows=2.")
 @click.option("--budget", metavar="SPEC", help="Such as epsilon=1,delta=1e-6, or rho=0.1.")
@@ -266,8 +268,8 @@ def command(**said: Any) -> None:
     """Write a first privet.toml for Parquet or CSV files, one table for each.
 
     Names and types of columns come from the files' own schema (of a CSV, from its first line). Everything else must be
-    public: it is asked for, or taken from options, and never read from the data. What was not said stands in the file
-    as a note that `privet check` points to.
+    public: it is asked for, or taken from options, and never read from the data. What was not entered is marked in the
+    file by a note that `privet check` points to.
 
     \b
     Columns: KIND, KIND:LOW:HIGH, number:LOW:HIGH:STEP or category:A,B,C, with
@@ -286,7 +288,7 @@ def command(**said: Any) -> None:
 
     output, as_json = Path(said["output"]), bool(said["as_json"])
     if _is_there(output) and not said["force"]:
-        raise RequestError(f"there is a file {str(output)!r} already; give another --output, or --force")
+        raise RequestError(f"there is a file {str(output)!r} already; pass another --output, or --force")
     draft = make_draft(said, output)
     asks = said["ask"] if said["ask"] is not None else sys.stdin.isatty() and not as_json
     if asks:
@@ -336,7 +338,10 @@ def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
 
 def _follows(problem: Problem, notes: list[Problem]) -> bool:
     """Return whether a problem is only that something is missing that a note asks for."""
-    asks = {"no amount is given": "what all answers together", "nothing says who": "who is protected"}
+    from privet.config.reading import NO_AMOUNT
+    from privet.config.tables import NO_UNIT
+
+    asks = {NO_AMOUNT: "the budget of all answers", NO_UNIT: "who is protected"}
     return any(
         problem.message.startswith(missing) and any(asked in note.message for note in notes)
         for missing, asked in asks.items()

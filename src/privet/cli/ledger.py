@@ -1,4 +1,4 @@
-"""`privet ledger`: what was charged and answered, whether it is whole, and copies of it. For custodians."""
+"""`privet ledger`: charges and answers, verification, copies and rules. For custodians."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _what(one: LedgerEntry) -> str:
             try:
                 return _asked(charge.facts)
             except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
-                return "a charge that tells of its plan in other words than Privet's"
+                return "a charge whose plan was not recorded by Privet"
         case Answered(charge=charge):
             return f"to entry {charge}"
         case Failed(charge=charge):
@@ -91,7 +91,7 @@ def _asked(facts: dict[str, Any]) -> str:
     sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
     by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
     where = f" where {plain_sql(facts['where'])}" if facts.get("where") else ""
-    return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge that tells no more"
+    return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge without a recorded plan"
 
 
 def cost_words(cost: dict[str, float]) -> str:
@@ -100,7 +100,7 @@ def cost_words(cost: dict[str, float]) -> str:
 
 
 def plain_sql(text: str) -> str:
-    """Return SQL as people write it: plain names without quotes, and no brackets around the whole."""
+    """Return SQL as people write it: plain names without quotes, and no brackets around all of it."""
     text = re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", text)
     inner, depth = text[1:-1], 0
     if not (text.startswith("(") and text.endswith(")")) or "'" in text:
@@ -154,7 +154,7 @@ def top_up(
 
 @ledger_command("limit")
 @click.option("--epsilon", type=number, help="The most epsilon that one query may cost.")
-@click.option("--delta", type=number, help="The delta at which that holds, for an (epsilon, delta) budget.")
+@click.option("--delta", type=number, help="The delta at which that applies, for an (epsilon, delta) budget.")
 @click.option("--rho", type=number, help="The most rho that one query may cost, for a budget that counts rho.")
 @click.option("--none", "unlimited", is_flag=True, help="Take the limit away.")
 @click.option("--reason", required=True, help="Why: it is recorded.")
@@ -168,7 +168,7 @@ def limit(
     reason: str,
     as_json: bool,
 ) -> None:
-    """Change the most that one query may cost. Say the same in privet.toml, or it will not open.
+    """Change the most that one query may cost. Change privet.toml accordingly, or it will not open.
 
     \b
     Example:
@@ -178,7 +178,7 @@ def limit(
     from privet.core.errors import RequestError
 
     if unlimited and (epsilon, delta, rho) != (None, None, None):
-        raise RequestError("say how much one query may cost, or --none, not both")
+        raise RequestError("pass what one query may cost, or --none, not both")
     most = None if unlimited else _budget(epsilon, delta, rho)
     with existing_ledger(config, ledger_path) as ledger:
         ledger.limit(most, reason=reason)
@@ -197,7 +197,7 @@ def limit(
 def reschedule(
     config: Path, ledger_path: Path | None, until: str, account: str | None, reason: str, as_json: bool
 ) -> None:
-    """Change when spending ends, or say never. What was spent stays spent. Say the same in privet.toml.
+    """Change when spending ends, or pass never. What was spent stays spent. Change privet.toml accordingly.
 
     \b
     Example:
@@ -227,7 +227,7 @@ def reschedule(
 @click.argument("account")
 @click.option("--reason", required=True, help="Why: it is recorded.")
 def clear(config: Path, ledger_path: Path | None, account: str, reason: str, as_json: bool) -> None:
-    """Let an account spend again that was frozen because the database failed three times in a row.
+    """Unfreeze an account that was frozen because the database failed three times in a row.
 
     \b
     Example:
@@ -250,7 +250,7 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
         return Zcdp(rho=rho)
     if rho is None and epsilon is not None:
         return Pure(epsilon=epsilon) if delta is None else Approximate(epsilon=epsilon, delta=delta)
-    raise RequestError("say how much in one way: --epsilon, --epsilon and --delta, or --rho")
+    raise RequestError("pass one amount: --epsilon, --epsilon and --delta, or --rho")
 
 
 # `privet ledger export`, `import` and `backup`: copies of a ledger, each checked as it is made or read.
@@ -288,12 +288,12 @@ def export(config: Path, ledger_path: Path | None, output: Path | None, as_json:
 @click.command("import")
 @click.argument("source", type=click.File(encoding="utf-8"))
 @click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), required=True, help="The new ledger.")
-@click.option("--head", help="A head that you kept: the lines must hold that entry.")
+@click.option("--head", help="A head that you kept: the lines must contain that entry.")
 @json_option
 def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> None:
     """Make a new ledger of exported lines, after checking all of them. SOURCE is a file, or - for standard input.
 
-    An old export has forgotten what was spent after it: give the last head that you know.
+    An old export lacks what was spent after it: pass the last head that you know.
 
     \b
     Example:
@@ -312,7 +312,7 @@ def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> 
     if as_json:
         print_json({"entries": len(lines), "head": last, "ledger": str(ledger_path)})
         return
-    print_text(f"{len(lines):,} entries are in {ledger_path}, the ledger is whole. Head:\n{last}")
+    print_text(f"{len(lines):,} entries are in {ledger_path}, the ledger is intact. Head:\n{last}")
 
 
 @ledger_command("backup")
@@ -374,7 +374,7 @@ def list_entries(
 @ledger_command("show")
 @click.argument("number", type=whole_number)
 def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> None:
-    """Show one entry whole, as it is written.
+    """Show one complete entry, as it is written.
 
     \b
     Example:
@@ -398,9 +398,9 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
 
 
 @ledger_command("verify")
-@click.option("--head", help="A head that you kept: the ledger must still hold that entry.")
+@click.option("--head", help="A head that you kept: the ledger must still contain that entry.")
 def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bool) -> None:
-    """Prove the ledger from its file alone: every entry as it was written, every event priced again, none overspent.
+    """Verify the ledger from its store alone: the chain of all entries, the cost of every event, every budget.
 
     \b
     Example:
@@ -416,9 +416,9 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bo
     if as_json:
         print_json({"valid": True, "entries": entries, "head": last, "pinned": head})
         return
-    print_text(f"The ledger is whole: {entries:,} entries, each as it was written, and nothing was overspent.")
+    print_text(f"The ledger is intact: {entries:,} entries, each as it was written, and no budget was exceeded.")
     if head is not None:
-        print_text(f"It still holds entry {head.partition(':')[0]}, which you kept.")
+        print_text(f"It still contains entry {head.partition(':')[0]}, which you kept.")
     print_text(f"Keep this head elsewhere, to know an old copy from this one:\n{last}")
 
 
@@ -426,8 +426,8 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bo
 def review(config: Path, ledger_path: Path | None, as_json: bool) -> None:
     """List releases that an earlier version made with a form of question that leaked. Changes nothing.
 
-    Of old releases the ledger holds the plan in words and not every expression: so some that are listed may be
-    harmless, and none is missing.
+    Entries of old releases contain the plan in words and not every expression, so some of those listed may be
+    harmless; none is missing.
 
     \b
     Example:
@@ -449,7 +449,7 @@ def review(config: Path, ledger_path: Path | None, as_json: bool) -> None:
     sure = sum(one.sure for one in found)
     print_text(
         f"\n{len(found):,} releases to look at; {sure:,} of them name such a form. Ask again what matters, with this "
-        "version: see SECURITY.md for what could be learnt."
+        "version: see SECURITY.md for what could be learned."
     )
 
 
@@ -481,7 +481,7 @@ def _plain(value: Any) -> str:
 @ledger_option
 @json_option
 def certificate_command(number: int, config: Path, ledger_path: Path | None, as_json: bool) -> None:
-    """Give the certificate of a release: NUMBER is the entry of the ledger that charged or answered it.
+    """Print the certificate of a release: NUMBER is the entry of the ledger that charged or answered it.
 
     It is public: what was protected, bounds and truncation, noise, cost, versions, and the ledger's head.
 
@@ -540,7 +540,7 @@ def _protected(told: dict[str, Any]) -> str:
 
 
 def _release(one: dict[str, Any]) -> tuple[str, ...]:
-    """Return one released sum as a row; a later version may tell less of it, or more."""
+    """Return one released sum as a row; a later version may record less of it, or more."""
     ends, width, moved = one.get("clamped_to"), one.get("half_width_95"), one.get("sensitivity")
     return (
         str(one.get("noise", "")),
@@ -553,7 +553,7 @@ def _release(one: dict[str, Any]) -> tuple[str, ...]:
 
 @click.group()
 def command() -> None:
-    """See, prove, copy and mend the ledger. For custodians.
+    """Inspect, verify, copy and repair the ledger. For custodians.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""How commands show things to people: plain tables that line up at any width, and signs of life while work is long.
+"""How commands print: aligned tables at any width, and progress while work is long.
 
 Colour and movement only on a terminal. Nothing here knows how many rows there are, or shows how far a scan has come.
 """
@@ -152,7 +152,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def screen() -> Console:
-    """Return standard output for people: as wide as the terminal, or as COLUMNS says, or 80 columns."""
+    """Return standard output for people: as wide as the terminal, or as COLUMNS sets it, or 80 columns."""
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
@@ -272,11 +272,10 @@ def print_answer(answer: Answer, *, beside: Sequence[Figures] = (), most: int | 
 
 
 def note_facts(answer: Answer) -> list[tuple[str, str]]:
-    """Return the notes of an answer with what each is about: a width that was asked for, what is covered, what not."""
+    """Return the notes of an answer, a width that was asked for first, under labels."""
     notes = list(answer.notes)
     width = [] if answer.accuracy is None else [("width", notes.pop(0))]
-    covers, *others = notes
-    return [*width, ("covers", covers), *(("" if index else "but", note) for index, note in enumerate(others))]
+    return [*width, *(("" if index else "notes", note) for index, note in enumerate(notes))]
 
 
 def print_columns(

@@ -69,7 +69,7 @@ _EXAMPLE = "my_module:my_mechanism, or path/to/file.py:my_mechanism"
 
 
 def is_target(name: str) -> bool:
-    """Return whether a name points at somebody's own code."""
+    """Return whether a name points at the user's own code."""
     return ":" in name
 
 
@@ -77,7 +77,7 @@ def load_target(target: str) -> Any:
     """Return the object that `module:name` or `file.py:name` points at; attributes of it follow after dots."""
     place, _, name = target.rpartition(":")
     if not place or not name:
-        raise RequestError(f"{target!r} does not say what to audit; write {_EXAMPLE}")
+        raise RequestError(f"{target!r} does not name what to audit; write {_EXAMPLE}")
     found: Any = _module(place)
     for part in name.split("."):
         if not hasattr(found, part):
@@ -124,7 +124,7 @@ def _from_file(file: Path) -> ModuleType:
 
 
 def takes_a_count(function: Any) -> bool:
-    """Return whether a function must be given two things: an input, and how many releases of it to return."""
+    """Return whether a function takes two arguments: an input, and the number of releases of it to return."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions do not tell
@@ -134,7 +134,7 @@ def takes_a_count(function: Any) -> bool:
 
 
 def read_input(text: str) -> Any:
-    """Return an input that is written as JSON, or as @ and the name of a file that holds JSON."""
+    """Return an input that is written as JSON, or as @ and the name of a JSON file."""
     written = text
     if text.startswith("@"):
         try:

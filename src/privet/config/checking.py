@@ -220,10 +220,10 @@ def notes(config: Config) -> tuple[str, ...]:
 def _table(schema: Schema) -> Iterator[str]:
     match schema.unit:
         case Nobody():
-            yield "Public: it protects nobody, and is there to be joined to private tables."
+            yield "Public: it protects no one and can be joined to private tables."
             return
         case Rows(group=group):
-            yield "Protects each row by itself: a person with several rows is not protected as a whole."
+            yield "Protects each row separately: a person with several rows is not fully protected."
             one = "one row"
         case Person(column=column, group=group):
             yield f"Protects all rows of each {column} together."
@@ -244,8 +244,8 @@ def _table(schema: Schema) -> Iterator[str]:
         give = schema.contribution
         each = "" if give.groups == 1 else f" in each of {give.groups} groups"
         yield (
-            f"{one[0].upper()}{one[1:]} is expected to give up to {_several(give.rows, 'row')}{each}; what they give "
-            "beyond that is scaled down."
+            f"{one[0].upper()}{one[1:]} is expected to contribute up to {_several(give.rows, 'row')}{each}; "
+            "contributions above that are scaled down."
         )
     said = {schema.unit.column} if isinstance(schema.unit, Person) else set()
     said |= set() if schema.link is None else {schema.link.via}
@@ -274,16 +274,16 @@ def _notes(config: Config) -> Iterator[str]:
     for name, table in config.tables.items():
         units = table.schema.units
         if isinstance(budget, Approximate) and units is not None and budget.delta * units >= 1:
-            yield f"The delta is no smaller than one in the {units:,} units of {name}: it could give away a whole one."
+            yield f"The delta is no smaller than one in the {units:,} units of {name}: it could disclose a whole row."
         if not table.schema.version and not isinstance(table.schema.unit, Nobody):
-            yield f'{name} has no version: when its data change, give it one (version = "..."), or old answers stay.'
+            yield f'{name} has no version: set one (version = "...") when its data change, or old answers stay.'
     for name, analyst in config.analysts.items():
         if analyst.budget is not None and _exceeds(analyst.budget, budget):
-            yield f"The cap of {name} is larger than the data set's budget, which holds all the same."
+            yield f"The cap of {name} is larger than the data set's budget, which applies all the same."
         if isinstance(analyst.budget, Pure) and isinstance(budget, Approximate):
             yield f"{name} has a pure epsilon: groups must be declared ones; a delta would allow others."
     if not config.analysts:
-        yield "No analysts are named: whoever may open this file shares the one budget."
+        yield "No analysts are named: everyone who can open this file shares the one budget."
 
 
 def _exceeds(cap: Budget, budget: Budget) -> bool:

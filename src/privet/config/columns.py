@@ -105,7 +105,7 @@ def _make(section: Section, kind: str, nullable: bool) -> ColumnFacts | None:
             section.problem(key, f"is given without {other}; write both, as in {EXAMPLES[kind]}")
     if "step" in given and "low" not in given:
         well = False
-        section.problem("step", f"is given without bounds; write them too, as in {EXAMPLES['number']}")
+        section.problem("step", f"is declared without bounds; write them too, as in {EXAMPLES['number']}")
     if kind == "category" and "values" not in given:
         well = False
         section.problem(None, f"a category needs its public values; write {EXAMPLES['category']}")

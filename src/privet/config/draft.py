@@ -58,12 +58,12 @@ def write_draft(draft: Draft) -> str:
 
 
 def _lines(draft: Draft) -> Iterator[str]:
-    yield "# What Privet may tell about these tables, and to whom. Everything here is public: never take bounds or"
-    yield "# values from the data themselves. `privet check` says what is still to be filled in, and what it all means."
+    yield "# What Privet may release about these tables, and to whom. Everything here is public: never take bounds or"
+    yield "# values from the data themselves. `privet check` lists what is still missing, and explains the result."
     yield ""
     yield "[budget]"
     if draft.budget is None:
-        yield f"{TODO} choose what all answers together may tell, such as epsilon = 1 and delta = 1e-6"
+        yield f"{TODO} choose the budget of all answers together, such as epsilon = 1 and delta = 1e-6"
         yield "# epsilon = 1"
         yield "# delta = 1e-6"
     else:
@@ -77,7 +77,7 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield budget
     if not draft.analysts:
         yield ""
-        yield "# Without analysts, whoever may open this file shares the budget. To give each a cap of their own:"
+        yield "# Without analysts, everyone who can open this file shares the budget. To set a cap for each:"
         yield "# [analysts.alice]"
         yield "# epsilon = 0.5"
         yield "# delta = 1e-7"
@@ -94,13 +94,13 @@ def _table(table: DraftTable) -> Iterator[str]:
         elif table.unit is not None:
             yield f"unit = {toml_text(table.unit)}"
         else:
-            yield f"{TODO} say who is protected: the column that tells whose row it is, or each row by itself"
+            yield f"{TODO} declare who is protected: the column that identifies the person, or each row"
             yield f"# unit = {toml_text(table.columns[0].name if table.columns else 'patient_id')}"
             yield '# unit = "rows"'
         if table.contribution is not None:
             yield f"contribution = {table.contribution}"
         elif table.unit != "rows":
-            yield "# contribution = { groups = 1, rows = 1 }  # what one of them typically gives; more is scaled down"
+            yield "# contribution = { groups = 1, rows = 1 }  # typical of one of them; more is scaled down"
         yield '# version = "1"  # a public label; change it when the data change'
     yield ""
     yield f"[{where}.columns]"

@@ -224,8 +224,8 @@ class BadConfig(RequestError):
         shown = [f"  {problem}" for problem in found[:_SHOWN]]
         if len(found) > _SHOWN:
             shown.append(f"  and {len(found) - _SHOWN} more")
-        what = "one thing" if len(found) == 1 else f"{len(found)} things"
-        super().__init__("\n".join([f"{file} has {what} to put right:", *shown]))
+        count = "1 problem" if len(found) == 1 else f"{len(found):,} problems"
+        super().__init__("\n".join([f"{count} in {file}:", *shown]))
 
 
 class Problems:

@@ -62,7 +62,7 @@ def read_budget(section: Section, *, needed: bool) -> Budget | None:
     given = {key for key in ("epsilon", "delta", "rho") if section.has(key)}
     if not given:
         if needed:
-            section.problem(None, f"no amount is given; write {_BUDGET}")
+            section.problem(None, f"{NO_AMOUNT}; write {_BUDGET}")
         return None
     if "rho" in given and len(given) > 1:
         section.problem("rho", f"a budget is counted in one way; write {_BUDGET}")
@@ -123,8 +123,9 @@ LARGEST = 2**20
 _MOST_PARTS = 50
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*(?:{_KEY}){{{_MOST_PARTS}}}", re.MULTILINE)
-"""A key of so many parts that the reader, whose time grows with their square, would not come back."""
+"""More parts of a key than the reader, whose time grows with their square, can read in reasonable time."""
 
+NO_AMOUNT = "no amount is declared"
 TO_FILL_IN = "still to be filled in"
 """How a problem begins that a note in the file stands for."""
 
@@ -241,7 +242,7 @@ def _head(value: object) -> str:
 def _text(file: Path, name: str) -> str:
     try:
         if not stat.S_ISREG(file.stat().st_mode):
-            raise RequestError(f"{name} is not a file; give the path of a privet.toml")
+            raise RequestError(f"{name} is not a file; pass the path of a privet.toml")
         with file.open("rb") as opened:
             read = opened.read(LARGEST + 1)
     except (OSError, ValueError):

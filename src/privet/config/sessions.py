@@ -73,7 +73,7 @@ def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]
             raise UnknownName("analyst", str(analyst), (), advice=f"{config.path.name} names none; leave it out")
         return EVERYBODY, frozenset(config.tables)
     if analyst is None:
-        raise RequestError(f"{config.path.name} names analysts, each with a budget; say which one asks")
+        raise RequestError(f"{config.path.name} names analysts, each with a budget; pass the one who asks")
     if analyst not in config.analysts:
         advice = f"ask the custodian to add one to {config.path.name}"
         raise UnknownName("analyst", str(analyst), (), advice=advice)

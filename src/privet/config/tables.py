@@ -57,7 +57,7 @@ def _wrong(
     if link.via not in columns:
         return [f"names a column {link.via!r} that is not listed under columns; {nearest(link.via, columns)}"]
     if link.to not in sections:
-        why = "is public, so nobody owns its rows" if link.to in public else "is not declared"
+        why = "is public, so its rows belong to no one" if link.to in public else "is not declared"
         return [f"the table {link.to!r} {why}; {nearest(link.to, sections.keys() - {name})}"]
     if _owner(name, {table: unit for table, (unit, _) in tables.items()}) is None:
         return ["leads back to where it started; one table on the way must have a unit"]
@@ -69,7 +69,7 @@ def _wrong(
     if columns[link.via].kind != others[link.column].kind:
         return [f"{link.via!r} and {link.column!r} of {link.to!r} must be declared as the same kind"]
     if isinstance(unit, Rows):
-        return [f"table {link.to!r} protects each row by itself; give it a unit column, or link elsewhere"]
+        return [f"table {link.to!r} protects each row separately; declare a unit column for it, or link elsewhere"]
     return []
 
 
@@ -91,7 +91,8 @@ def _owner(name: str, units: Mapping[str, Unit]) -> str | None:
 
 
 _NEIGHBORS: tuple[Neighbors, ...] = ("add-remove", "change-one")
-_UNIT = 'unit = "patient_id" (the column that says whose row it is) or unit = "rows" (each row by itself)'
+NO_UNIT = "who is protected is not declared"
+_UNIT = 'unit = "patient_id" (the column that identifies the person) or unit = "rows" (each row)'
 
 
 def read_tables(root: Section, folder: Path) -> dict[str, Table]:
@@ -125,7 +126,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
     unit: Unit | None = section.read("unit", _unit(section), None)
     link = section.read("link", read_link, None)
     if not section.has("unit") and not section.has("link"):
-        section.problem(None, f'nothing says who is protected; write {_UNIT}, or link = "visit_id -> visits.id"')
+        section.problem(None, f'{NO_UNIT}; write {_UNIT}, or link = "visit_id -> visits.id"')
     if section.has("unit") and section.has("link"):
         section.problem("link", "a table has a unit of its own or is linked to one, not both; keep one of them")
     facts = {
@@ -140,7 +141,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "key": section.read("key", text("key"), None),
     }
     if isinstance(unit, Rows) and section.has("contribution"):
-        section.problem("contribution", "each row is a unit and gives itself; leave it out")
+        section.problem("contribution", "each row is a unit and contributes itself; omit it")
     for key in ("neighbors", "units"):
         if link is not None and section.has(key):
             section.problem(key, "belongs to the table that has the unit; leave it out here")
@@ -173,7 +174,7 @@ def _public(section: Section, folder: Path) -> PublicTable | None:
         section.problem("key", f"names a column {key!r} that is not listed under columns; {nearest(key, columns)}")
     for name in ("unit", "link", "neighbors", "contribution", "units"):
         if section.has(name):
-            section.problem(name, "a public table protects nobody; leave it out, or declare the table under [tables]")
+            section.problem(name, "a public table protects no one; omit it, or declare the table under [tables]")
     section.finish()
     if len(section.problems.found) > before:
         return None
@@ -282,7 +283,7 @@ def read_views(root: Section, tables: Mapping[str, Table]) -> dict[str, str]:
     taken = {name.casefold() for name in schemas}
     for name, sql in found.items():
         if name.casefold() in taken:
-            section.problem(name, "is the name of a table or of another view; give it one of its own")
+            section.problem(name, "is the name of a table or of another view; choose another name")
             continue
         taken.add(name.casefold())
         try:

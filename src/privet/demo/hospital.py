@@ -14,7 +14,7 @@ REGULARS, OFTEN = 5, 200
 """So many patients come so often: what one person adds must not show, however often they come."""
 
 DECLARED_GROUPS, DECLARED_ROWS = 3, 4
-"""What a patient typically gives to the visits, as the custodian declares it."""
+"""What a patient typically contributes to the visits, as the custodian declares it."""
 
 DECLARED = f"""\
 # What the custodian of a made-up hospital declares: who is protected, and what is public.

@@ -70,7 +70,7 @@ QUESTIONS = (
         at_most=Fraction(1, 2),
     ),
     Question(
-        "Groups that nobody declared",
+        "Groups that were not declared",
         "SELECT drug, COUNT(DISTINCT patient_id) AS patients FROM prescriptions GROUP BY drug ORDER BY patients DESC",
         Fraction(1, 2),
         "SELECT drug, COUNT(DISTINCT patient_id) FROM prescriptions GROUP BY drug",

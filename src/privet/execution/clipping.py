@@ -305,7 +305,10 @@ class Clipping:
     def __repr__(self) -> str:
         price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost.items())
         return "\n".join(
-            [*self.lines(), f"Intervals hold the noise with {self.confidence:.3g} probability. Cost {price}."]
+            [
+                *self.lines(),
+                f"Each interval covers the added noise with probability {self.confidence:.3g}. Cost {price}.",
+            ]
         )
 
 

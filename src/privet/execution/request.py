@@ -144,7 +144,8 @@ def merged(
             options = replace(options, **{name: own})
     if wish.delta is not None and wish.delta < delta:
         raise Unsupported(
-            f"delta is not a question's to choose, and the account has {float(delta):.6g}: leave it out, or say no less"
+            f"A query cannot lower delta; this account uses {float(delta):.6g}. "
+            "Omit delta, or pass at least that value."
         )
     if wish.unit is not None:
         owner = person_column(private_schema(query.table, tables).unit)
@@ -198,7 +199,7 @@ def spend_of(budget: Budget, options: AskOptions) -> Spend:
     """Return what an answer may cost, in the measure of an account; a part of its budget where nothing is said."""
     epsilon, rho = options.epsilon, options.rho
     if epsilon is not None and rho is not None:
-        raise RequestError("say what the answer may cost as epsilon or as rho, not both")
+        raise RequestError("Pass either epsilon or rho, not both.")
     match budget:
         case Pure(epsilon=cap):
             if rho is not None:

@@ -22,7 +22,7 @@ from privet.results.read import outside_notes, read_answer
 
 from .executor import Executor
 
-_ENDED = "the budget did not allow another round, as somebody else had spent of it meanwhile"
+_ENDED = "stopped early, because another query used the remaining budget"
 
 
 def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
@@ -153,8 +153,8 @@ def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ende
     accuracy = Accuracy(columns, tuple(receipt for receipt, _ in held), plan.rounds, ended)
     level = float(target.confidence)
     covers, *others = coverage_notes(done, level)
-    notes = (accuracy.note(), f"{covers}, {_HOWEVER}", *others, *outside_notes(answer.series))
+    notes = (accuracy.note(), f"{covers} {_HOWEVER}", *others, *outside_notes(answer.series))
     return replace(answer, confidence=level, notes=notes, accuracy=accuracy)
 
 
-_HOWEVER = "also where released values decided how many rounds there were"
+_HOWEVER = "This remains true where released values decided how many rounds there were."

@@ -181,7 +181,7 @@ def take(one: Filter, taken: tuple[Exact, ...]) -> Filter:
     """Return a filter after it took some amounts, whether or not they fit."""
     kept = _SPENT[type(one)]
     if len(taken) != len(kept):
-        raise LedgerError("a charge in the ledger does not say what its filter took")
+        raise LedgerError("a charge in the ledger does not record what its filter took")
     return _with(one, {name: add(getattr(one, name), amount) for name, amount in zip(kept, taken, strict=True)})
 
 

@@ -293,7 +293,7 @@ def _beginning(history: History, after: object, limit: object, last: object, *, 
     if last is None:
         return begins
     if begins or limit is not None:
-        raise RequestError("a page is the last charges, or those after an entry: give last=, or after= and limit=")
+        raise RequestError("a page is the last charges, or those after an entry: pass last=, or after= and limit=")
     return history.nth_last(whole(last, "last", least=1, most=_MOST_ENTRIES), charges=charges)
 
 
@@ -356,7 +356,7 @@ def _answered(history: History, answer: int, digest: str, event_data: codec.Json
 
 def _of_one_cost(history: History, charges: dict[str, int], event_data: codec.Json) -> dict[str, int]:
     if any(_charge(history, number).event_data != event_data for number in charges.values()):
-        raise LedgerError("one digest stands for two different costs; the ledger cannot tell which is meant")
+        raise LedgerError("one digest stands for two different costs; the ledger cannot decide which is meant")
     return charges
 
 

@@ -66,7 +66,7 @@ def _charge(history: History, number: int) -> int:
         return record.charge
     if not isinstance(record, Charged):
         told = _OTHERS[kind_of(record)]
-        raise RequestError(f"entry {number} {told} and released nothing; give the number of a charge or of an answer")
+        raise RequestError(f"entry {number} {told} and released nothing; pass the number of a charge or of an answer")
     return number
 
 
@@ -130,7 +130,7 @@ def _suspects(charges: Iterable[Written], failed: set[int]) -> Iterator[Suspect]
             continue
         found = _found(charge)
         if found is None and written.number in failed and not _mended(charge):
-            found = False, "the database failed, which may have told of a row"
+            found = False, "the database failed, which may have disclosed a row"
         if found is not None:
             sure, why = found
             yield Suspect(written.number, write_time(written.time), charge.account, charge.digest, sure, why)

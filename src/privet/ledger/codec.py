@@ -123,7 +123,7 @@ def read_event(data: Json) -> Event:
     wire = EVENTS.get(str(data.get("type")))
     if wire is None or type(data.get("v")) is not int or data["v"] != wire.version:
         raise LedgerError(
-            "the ledger holds an event that this version of Privet does not know; open it with a newer version"
+            "the ledger contains an event that this version of Privet does not know; open it with a newer version"
         )
     if data.keys() != {"type", "v", *wire.fields}:
         raise LedgerError(f"a {data['type']} in the ledger does not have the fields that it should")
@@ -201,7 +201,7 @@ def read_plain(data: Json) -> Plain:
                 return value
         except (TypeError, ValueError):
             pass
-    raise LedgerError("an answer in the ledger holds a value that this version of Privet does not know")
+    raise LedgerError("an answer in the ledger contains a value that this version of Privet does not know")
 
 
 def _write_many(values: tuple[Any, ...]) -> list[Any]:
@@ -238,7 +238,7 @@ def _integer(text: str) -> int:
 
 
 def _cannot(value: object, wanted: str) -> NoReturn:
-    raise RequestError(f"an event holds a {type(value).__name__} where {wanted} belongs, and cannot be charged")
+    raise RequestError(f"an event contains a {type(value).__name__} where {wanted} belongs, and cannot be charged")
 
 
 def _write_whole(value: object) -> str:
@@ -248,7 +248,7 @@ def _write_whole(value: object) -> str:
 def _read_whole(text: Json) -> int:
     value = read_rational(text)
     if value.denominator != 1:
-        raise LedgerError("a count in the ledger is not whole")
+        raise LedgerError("a count in the ledger is not a whole number")
     return value.numerator
 
 

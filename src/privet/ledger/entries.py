@@ -137,7 +137,7 @@ class Charged:
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
-            raise LedgerError("what the ledger tells of a plan is not as Privet writes it")
+            raise LedgerError("what the ledger records of a plan is not as Privet writes it")
         return told
 
 
@@ -173,7 +173,7 @@ class Cleared:
 
 
 Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
-"""What says what may be spent."""
+"""The rules: what may be spent."""
 
 Record = Rule | Charged | Answered | Failed | Cleared
 
@@ -348,7 +348,7 @@ FORMAT = 1
 """The version of the entries that are written. Those of later versions are refused."""
 
 WITH_FACTS = 2
-"""The version of charges that also tell their plan as plain data."""
+"""The version of charges that also contain their plan as plain data."""
 
 
 def write_entry(number: int, time: Time, record: Record) -> str:
@@ -366,7 +366,7 @@ def read_entry(body: object) -> Written:
         raise LedgerError("the ledger was written by a newer version of Privet; open it with that version")
     number, kind, time = data.get("number"), data.get("kind"), data.get("time")
     if type(number) is not int or kind not in _READERS:
-        raise LedgerError("the ledger holds an entry of a kind that this version of Privet does not know")
+        raise LedgerError("the ledger contains an entry of a kind that this version of Privet does not know")
     if data.keys() != _FIELDS.get((data["v"], kind)):
         raise _impossible(kind)
     try:

@@ -143,7 +143,7 @@ class BalanceFold:
         if sums is None:
             sums = self._sums[place] = list(map(RunningSum, spent_of(account, payment.filter)))
         if len(sums) != len(payment.amounts):
-            raise LedgerError("a charge in the ledger does not say what its filter took")
+            raise LedgerError("a charge in the ledger does not record what its filter took")
         for one, amount in zip(sums, payment.amounts, strict=True):
             one.add(amount)
 
@@ -194,7 +194,7 @@ class Checks:
             case Answered(digest=digest) as answer:
                 self._paid(answer.charge, answer.account, digest)
                 if digest in self.answers:
-                    raise LedgerError("the ledger holds two answers to one question")
+                    raise LedgerError("the ledger contains two answers to one question")
                 self.answers[digest] = answer.charge
             case Failed() as failure:
                 self._paid(failure.charge, failure.account, None)
@@ -202,12 +202,12 @@ class Checks:
     def _paid(self, number: int, account: str, digest: str | None) -> None:
         charge = self.charges.get(number)
         if charge is None or charge[0] != account or digest not in (None, charge[1]):
-            raise LedgerError("the ledger holds an answer without its charge")
+            raise LedgerError("the ledger contains an answer without its charge")
 
     def _repeats(self, charge: Charged, number: int) -> None:
         event = marshal.dumps(charge.event_data, 2)
         if self.charges.get(number, ())[1:] != (charge.digest, event, True):
-            raise LedgerError("the ledger repeats an answer that nobody paid for")
+            raise LedgerError("the ledger repeats an answer that was not paid for")
 
     def _priced(self, charge: Charged, text: bytes, state: State) -> None:
         """Price a charge's event again, as this version does now. Equal events are priced once."""

@@ -137,7 +137,7 @@ class History:
         state = known or (cached_state(transaction) if proven is None else None) or State()
         if state.head.number and self.head_at(state.head.number) != state.head:
             raise LedgerError(
-                f"entry {state.head.number} of the ledger is gone or another one: an old copy of the file was put back"
+                f"entry {state.head.number} of the ledger is gone or another one: an old copy was put back"
             )
         for head, written in self._following(state.head):
             state = state.apply(head, written)
@@ -225,7 +225,9 @@ class History:
             self._insert(head, body, read_entry(body).record)
             met = met or head == pinned
         if not met:
-            raise LedgerError("the exported ledger does not hold the pinned entry: it is too old, or of another ledger")
+            raise LedgerError(
+                "the exported ledger does not contain the pinned entry: it is too old, or of another ledger"
+            )
 
     def lines(self) -> Iterator[str]:
         """Return every entry with its hash, each as a line of JSON."""
@@ -316,8 +318,8 @@ class StoredHistory:
             proof = Proof(state, bytes(hashes))
             if not proof.holds(pinned):
                 raise LedgerError(
-                    f"the ledger does not hold the pinned entry {pinned.number}: an old copy of the file was put back, "
-                    "or it is another ledger"
+                    f"the ledger does not contain the pinned entry {pinned.number}: an old copy was put back, or it "
+                    "is another ledger"
                 )
             remember(identity, proof)
             self._state, self._proven = state, hashes

@@ -126,12 +126,12 @@ def read_facts(value: object) -> str | None:
             return canonical(dict(value))
     except (TypeError, ValueError, RecursionError):
         pass
-    raise BadParameter("facts", type(value).__name__, "plain data that JSON can hold, by name")
+    raise BadParameter("facts", type(value).__name__, "plain data that JSON can represent, by name")
 
 
 def read_lines(lines: object) -> Iterator[str]:
     """Return the lines of an export one by one, or raise `BadParameter` or `LedgerError` where they are not."""
-    allowed = "the lines that export() gave"
+    allowed = "the lines that export() returned"
     if isinstance(lines, (str, bytes)) or not is_a(lines, Iterable):
         raise BadParameter("lines", type(lines).__name__, allowed)
 

@@ -150,7 +150,7 @@ class State:
                 return self._with(name, replace(self.known(name), expires=expires))
             case Failed(account=name):
                 return replace(self, failures={**self.failures, name: self.failures.get(name, 0) + 1})
-        raise LedgerError("the ledger holds an entry that this version of Privet does not know")
+        raise LedgerError("the ledger contains an entry that this version of Privet does not know")
 
     def _charged(self, charge: Charged) -> State:
         dataset, own = charge.by_dataset, self.check_paid(charge)

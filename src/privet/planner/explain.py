@@ -44,7 +44,8 @@ def mean_notes(plan: Plan) -> list[str]:
             if words and reading.aggregate.typical not in found.setdefault(words, []):
                 found[words].append(reading.aggregate.typical)
     return [
-        f"{_listed(names)} are taken over rows {words}, not over all rows equally" for words, names in found.items()
+        f"{_listed(names).capitalize()} are computed over rows {words}, not over all rows equally."
+        for words, names in found.items()
     ]
 
 
@@ -79,35 +80,42 @@ _RULES = "2"
 """Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet ledger review`."""
 
 
+_TOO_LOW = "so totals may be too low; intervals do not cover this."
+
+
+def _covered(confidence: float) -> str:
+    return f"Each interval covers the added noise with probability {confidence:.3g} (pointwise, not simultaneously)."
+
+
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
     only_chosen = all(one.inside for one in plan.passes)
-    notes = [] if only_chosen else [f"intervals hold the noise with {confidence:.3g} probability, each by itself"]
+    notes = [] if only_chosen else [_covered(confidence)]
     notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes}
     if kinds & {Norm, Largest}:
-        notes.append("what people give beyond the declared contribution is scaled down, and not covered")
+        notes.append(f"Contributions above the declared limit are scaled down, {_TOO_LOW}")
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
-        notes.append("what people give beyond the stated groups and rows is dropped, and not covered")
+        notes.append(f"Contributions above the stated groups and rows are dropped, {_TOO_LOW}")
     if any(_cut(one) for one in plan.passes):
-        notes.append("values that people hold beyond the stated number are dropped, and not covered")
+        notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
     most = _most_joined(plan.passes[0])
     if most is not None:
         notes.append(
-            f"rows that a join makes for one {person_column(plan.passes[0].scan.schema.unit)} beyond {most:,} are "
-            f"dropped, so totals may be too low; intervals do not cover this"
+            f"Joined rows of one {person_column(plan.passes[0].scan.schema.unit)} above {most:,} are "
+            f"dropped, {_TOO_LOW}"
         )
     notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
     if values or any(one.measure.draws for one in plan.passes):
-        notes.append("values outside the declared bounds are clamped, which is not covered")
+        notes.append("Values outside the declared bounds are clamped; intervals do not cover the resulting bias.")
     if plan.finds_first:
-        notes.append(f"rare groups are together in {_label(plan)!r}; coverage is before that selection")
+        notes.append(f"Rare groups are merged into {_label(plan)!r}; coverage is stated before that selection.")
     elif plan.discovers:
-        notes.append("rare groups are left out; coverage is before that selection")
+        notes.append("Rare groups are suppressed; coverage is stated before that selection.")
     if any(step.where is not None or step.limit is not None for step in plan.query.steps):
-        notes.append("rows were chosen by released values; coverage is before that choice")
+        notes.append("Rows were selected by released values; coverage is stated before that selection.")
     return tuple(notes)
 
 

@@ -129,10 +129,10 @@ def winner_notes(plan: Plan) -> list[str]:
     """Return what is said, and not said, about the most frequent values of an answer."""
     passes = [one for one in plan.passes if isinstance(one.measure, ModeMeasure)]
     ranges = any(isinstance(one.measure, BoundsMeasure) for one in plan.passes)
-    notes = ["a range is made of noisy counts, and its ends have no interval"] if ranges else []
-    notes += ["the most frequent values are chosen by noisy counts, and have no interval"] if passes else []
+    notes = ["Private bounds are chosen by noisy counts and have no interval."] if ranges else []
+    notes += ["The most frequent values are chosen by noisy counts and have no interval."] if passes else []
     if any(one.keys is not None for one in passes):
-        notes.append("rare values are not among those that are chosen from")
+        notes.append("Rare values are not among the candidates.")
     return notes
 
 

@@ -103,8 +103,8 @@ def presence_notes(plan: Plan) -> list[str]:
         return []
     least = max(least_rows(plan, one.places[-1]) for one in asked)
     return [
-        f"MIN and MAX are NULL where the noisy count of their rows is at most {least:,.4g}; this holds for a "
-        f"group without rows at least {EMPTY * 1000:g} times in 1,000"
+        f"MIN and MAX are NULL where the noisy count of their rows is at most {least:,.4g}; this is the case for a "
+        f"group without rows at least {EMPTY * 1000:g} times in 1,000."
     ]
 
 
@@ -117,7 +117,7 @@ def presence_lines(plan: Plan) -> list[str]:
         share = f"takes {float(PART * 100):g}% of what is spent on them"
     else:
         share = "is released anyway"
-    return [f"{presence_notes(plan)[0]}; the count {share}."]
+    return [f"{presence_notes(plan)[0]} The count {share}."]
 
 
 def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
         if none:
             where = f" in {none:,} of {len(values):,} groups" if plan.query.keys else ""
             shown = [name for name, meaning in meanings(plan.query).items() if meaning == ColumnRef(reading.name)]
-            notes.append(f"{', '.join(shown) or reading.name}: NULL{where}: too few rows")
+            notes.append(f"{', '.join(shown) or reading.name}: NULL{where}: too few rows.")
     return tuple(notes)
 
 

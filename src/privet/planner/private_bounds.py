@@ -78,12 +78,12 @@ def range_notes(plan: Plan, values: Mapping[str, Sequence[Any]]) -> list[str]:
         span = next(span for span in spans.values() if _named(span) == named)
         if not sides.get("low") or not sides.get("high"):
             if sides.keys() == {"low", "high"}:
-                notes.append(f"no range of {named} has enough rows to be seen at this cost")
+                notes.append(f"No range of {named} has enough rows to be detected at this cost.")
             continue
         low, high = (
             f"{end:.17g}" if isinstance(end, float) else str(end) for end in (min(sides["low"]), max(sides["high"]))
         )
-        notes.append(f"{named} lies mostly from {low} to {high}; values further out may exist")
+        notes.append(f"{named} lies mostly from {low} to {high}; values further out may exist.")
         declared = _declaration(plan, span, low, high)
         if declared:
             notes.append(declared)
@@ -98,7 +98,7 @@ def _declaration(plan: Plan, span: Span, low: str, high: str) -> str:
     name = span.expression.name
     nullable = ", nullable = true" if scan.schema.columns[name].nullable else ""
     return (
-        f"to sum it, declare in privet.toml, under [tables.{_key(scan.table)}.columns]: "
+        f"To sum it, declare in privet.toml, under [tables.{_key(scan.table)}.columns]: "
         f'{_key(name)} = {{ kind = "{span.values}", low = {low}, high = {high}{nullable} }}'
     )
 

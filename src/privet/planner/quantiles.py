@@ -211,10 +211,10 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
     if not any(one.measure.draws for one in plan.passes):
         return []
     if confidence > float(SURE):
-        most = f"quantiles have intervals up to {float(SURE):.3g} probability; beyond, theirs are the declared bounds"
+        most = f"Quantiles have intervals up to confidence {float(SURE):.3g}; above it, theirs are the declared bounds."
         return [most, *presence_notes(plan)]
     return [
-        f"intervals of quantiles were drawn with them, and hold them with {float(SURE):.3g} probability or more",
+        f"Intervals of quantiles were drawn with them and cover them with probability {float(SURE):.3g} or more.",
         *_about_ends(plan),
         *presence_notes(plan),
     ]
@@ -231,8 +231,8 @@ def _about_ends(plan: Plan) -> list[str]:
     if not aims:
         return []
     return [
-        f"the least and the greatest are values about {max(aims):,.4g} ranks inside, the true ones between them and "
-        f"the declared bound; of fewer rows they lie anywhere up to the far bound, and say nothing"
+        f"The least and the greatest are values about {max(aims):,.4g} ranks inside; the true ones lie between them "
+        f"and the declared bound. Of fewer rows they lie anywhere up to the far bound and carry no information."
     ]
 
 
@@ -256,5 +256,7 @@ def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
         if far:
             where = f" in {far:,} of {len(every):,} groups" if plan.query.keys else ""
             shown = [name for name, meaning in meanings(plan.query).items() if meaning == ColumnRef(reading.name)]
-            notes.append(f"{', '.join(shown) or reading.name}: the far bound{where}, most likely for want of rows")
+            notes.append(
+                f"{', '.join(shown) or reading.name}: the far bound{where}, most likely because of too few rows."
+            )
     return tuple(notes)

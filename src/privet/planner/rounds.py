@@ -124,8 +124,8 @@ def check_reachable(plan: Plan, target: Target) -> None:
         if narrowest > wanted * (1 + 1e-9):
             most = f"{name} {float(amount_of(plan.spend)):.4g}"
             raise RequestError(
-                f"{column} cannot be within {limit}: {most} gives ±{narrowest:,.4g} at best, on any data; "
-                f"say at_most= more than that, or ask for a wider one"
+                f"{column} cannot reach {limit}: at {most} the best possible half-width is ±{narrowest:,.4g}. "
+                f"Increase at_most, or ask for a wider interval."
             )
 
 

@@ -25,7 +25,7 @@ _WIDEST = Fraction(10) ** 300
 """So wide, and no less narrow than 1 over it, may an interval be asked to be: floats hold what is between."""
 
 CONFIDENCE = Fraction(19, 20)
-"""How often an interval holds where nothing is said."""
+"""The confidence level of intervals where none is passed."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +212,10 @@ class Accuracy:
         """Return in words whether the width was reached, and otherwise how wide the answer is."""
         count = f"{len(self.receipts)} of {self.rounds} rounds"
         if self.reached:
-            return f"as narrow as asked after {count}"
+            return f"as narrow as asked after {count}."
         told = "; ".join(one.words() for one in self.columns if not one.reached or not one.rows)
         why = self.ended or f"the maximum was spent ({count})"
-        return f"NOT as narrow as asked: {why}; {told or 'no row is shown'}"
+        return f"NOT as narrow as asked: {why}; {told or 'no row is shown'}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""

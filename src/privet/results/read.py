@@ -106,7 +106,8 @@ def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
         if isinstance(value, (int, float)) and (value < low or value > high)
     ]
     names = ", ".join(dict.fromkeys(outside))
-    return (f"{names}: beyond what is possible, as noise may be; kept so, for sums of such numbers",) if outside else ()
+    kept = "noise moved values beyond what is possible; they are not clamped, so that their sums stay unbiased."
+    return (f"{names}: {kept}",) if outside else ()
 
 
 def as_asked(released: Released, plan: Plan) -> Released:

@@ -36,9 +36,9 @@ _DIGITS = 9
 _LEAST = 1e-18
 """Noise that is surely 0 counts as having this variance, so that levels without noise weigh the same."""
 
-_AGREE = "totals were made to agree with their parts, so that counts need not be whole"
+_AGREE = "Totals were made consistent with their parts, so counts need not be whole numbers."
 _APART = (
-    "whoever gives more than the declared contribution is scaled for each level by itself; what agrees lies between"
+    "Contributions above the declared limit are scaled down at each level separately; consistent totals lie between."
 )
 
 

@@ -152,7 +152,7 @@ def test_what_is_protected_is_told_in_words_for_every_table(folder: Path) -> Non
     assert "all rows of each patient together" in said["visits"]
     assert "all rows of each patient together" in said["drugs"]
     assert "visit, which leads to id of visits" in said["drugs"]
-    assert "protects nobody" in said["wards"]
+    assert "protects no one" in said["wards"]
     assert "bounds (age)" in said["visits"]
     assert "must be found in the data: name" in said["drugs"]
     assert "one patient is in the data" in promise_in_words(config)[0]
@@ -167,7 +167,7 @@ def test_rows_by_themselves_are_not_told_as_people(folder: Path) -> None:
     )
     config = read_config(folder / "privet.toml")
     said = " ".join(tables_in_words(config)["visits"])
-    assert "a person with several rows is not protected as a whole" in said
+    assert "a person with several rows is not fully protected" in said
     assert "40, is public" in said
     assert "data of one row might say" in promise_in_words(config)[0]
 
@@ -180,7 +180,7 @@ def test_what_may_not_be_meant_is_noted(folder: Path) -> None:
         assert words in said
     check(folder)
     assert notes(read_config(folder / "privet.toml")) == (
-        "No analysts are named: whoever may open this file shares the one budget.",
+        "No analysts are named: everyone who can open this file shares the one budget.",
     )
 
 

@@ -97,7 +97,7 @@ def test_the_sources_of_other_tables_are_not_even_opened(folder: Path) -> None:
 
 def test_an_analyst_must_be_named_where_the_file_names_any_and_only_there(folder: Path) -> None:
     file = declare(folder, TABLES + ANALYSTS)
-    with pytest.raises(RequestError, match="say which one"):
+    with pytest.raises(RequestError, match="pass the one who asks"):
         privet.open(file)
     with pytest.raises(UnknownName, match="no analyst 'alicia'") as caught:
         privet.open(file, analyst="alicia")

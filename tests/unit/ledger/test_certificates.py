@@ -243,5 +243,5 @@ def test_facts_that_are_no_object_are_not_told(ledger: Bookkeeping, text: str) -
     ledger.charge(PureEvent(Fraction(1, 8)), "d", account="ana", facts={})
     record = ledger.entries()[-1].record
     assert isinstance(record, Charged)
-    with pytest.raises(LedgerError, match="tells of a plan"):
+    with pytest.raises(LedgerError, match="records of a plan"):
         replace(record, facts_text=text).facts  # noqa: B018

@@ -92,7 +92,7 @@ def test_its_words_are_names_like_any_other_elsewhere() -> None:
 
 
 REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
-    (google("OPTIONS(epsilon = 1, delta = 1e-7)"), {}, Refused, "account has 1e-06"),
+    (google("OPTIONS(epsilon = 1, delta = 1e-7)"), {}, Refused, "account uses 1e-06"),
     (google("OPTIONS(epsilon = 1, privacy_unit_column = age)"), {}, Refused, "'person'"),
     (google("OPTIONS(group_selection_strategy = PUBLIC_GROUPS)"), {}, Refused, "group_selection_strategy"),
     (google("OPTIONS(max_rows_contributed = 3)"), {}, Refused, "max_rows_contributed"),

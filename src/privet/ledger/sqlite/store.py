@@ -289,7 +289,7 @@ class SqliteLedger(Bookkeeping):
                 if not self.path.exists():  # or else another process was quicker, and its ledger is opened
                     raise
         else:
-            raise LedgerError(f"there is no ledger {str(path)!r}; check the path, or give a budget to open one")
+            raise LedgerError(f"there is no ledger {str(path)!r}; check the path, or pass a budget to open one")
         check_folder(self.path.parent)
         self._sqlite = SqliteStore(self.path, seconds)
         super().__init__(
@@ -307,9 +307,9 @@ class SqliteLedger(Bookkeeping):
     def restore(
         cls, path: str | os.PathLike[str], lines: Iterable[str], *, head: str | None = None, **options: Any
     ) -> SqliteLedger:
-        """Return a new ledger in a new file, from the lines that `export` gave, checked from the first to the last.
+        """Return a new ledger in a new file, from the lines that `export` returned, checked from the first to the last.
 
-        `head` must be among them, if it is given: then none of the entries up to it can be missing or different.
+        `head` must be among them, if it is passed: then none of the entries up to it can be missing or different.
         """
         target = new_place(given_path(path, "path", "the path of a new ledger"))
         pinned = None if head is None else read_head(head)
