@@ -15,8 +15,8 @@ from privet import col
 from privet.core.errors import BadParameter, RequestError
 from privet.engines.dialects.duckdb import DUCKDB, FORMS, real_form
 from privet.engines.duckdb.engine import DuckDB
-from privet.query import functions, intervals, rules
-from privet.query.functions import FUNCTIONS, Function, register
+from privet.query import intervals, rules
+from privet.query.functions import FUNCTIONS, Function, register, unregister
 from privet.query.terms import function_of
 from privet.testing.oracle import Memory
 
@@ -48,7 +48,7 @@ def cbrt() -> Iterator[None]:
     register(CBRT)
     FORMS["cbrt"] = real_form("cbrt({})")
     yield
-    del functions._TABLE["cbrt"]
+    unregister(CBRT)
     FORMS.pop("cbrt", None)
 
 

@@ -769,6 +769,12 @@ def register(function: Function) -> None:
     _TABLE[function.name] = function
 
 
+def unregister(function: Function) -> None:
+    """Take a function that was added from outside out of the list again."""
+    if _TABLE.get(function.name) is function and function.sql:
+        del _TABLE[function.name]
+
+
 def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     """Return the kind, nullability and interval of an expression, as engines compute it, from declared facts alone.
 
