@@ -190,7 +190,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.fanout:_multiplies",
         "unit/query/test_several_tables.py",
-        ("_spreads(join, tables) or _pairs_many(join, tables)", "_pairs_many(join, tables)"),
+        (
+            "_spreads(join, left, right) or _pairs_many(join, left, right, tables)",
+            "_pairs_many(join, left, right, tables)",
+        ),
     ),
     *of(
         "query.fanout:with_cuts",

@@ -28,8 +28,8 @@ Known = Mapping[str, Facts]
 
 def check_categories(query: Query, tables: Mapping[str, Schema]) -> None:
     """Raise `UnknownName` where a question compares a declared category with a value that it does not have."""
-    _check_relation(query.table, tables)
     columns = schema_of(query.table, tables).columns
+    _check_relation(query.table, tables, columns)
     asked: list[Expression | None] = [query.where, *(key.expression for key in query.keys)]
     for one in query.aggregates:
         asked += [one.argument, one.other, one.where]
@@ -43,18 +43,19 @@ def check_categories(query: Query, tables: Mapping[str, Schema]) -> None:
 
 def check_view(view: PrivateRows, tables: Mapping[str, Schema]) -> None:
     """Raise as `check_categories` does, for rows that a view names."""
-    _check_relation(view.table, tables)
+    _check_relation(view.table, tables, view.schema.columns)
     _check([view.where, *view.columns.values()], view.schema.columns)
 
 
-def _check_relation(relation: Relation, tables: Mapping[str, Schema]) -> None:
+def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: Known | None = None) -> None:
+    """Check a relation and all below it; `columns` are its own, where they are at hand."""
     match relation:
         case Derive(source=source, columns=made, where=where):
             asked: list[Expression | None] = [where, *(one for _, one in made)]
         case Join(left=left, right=right, on=on):
             _check_relation(left, tables)
             _check_relation(right, tables)
-            _check([on], schema_of(relation, tables).columns)
+            _check([on], schema_of(relation, tables).columns if columns is None else columns)
             return
         case GroupWithin(source=source, keys=keys, aggregates=aggregates, where=where):
             asked = [where, *(one for _, one in keys)]

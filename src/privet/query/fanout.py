@@ -18,7 +18,7 @@ from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
 from .functions import FUNCTIONS, typed
-from .shape import equal_sides, is_public, on_key, one_to_meet, schema_of
+from .shape import equal_sides, is_public, on_key, one_to_meet, schema_of, sides_of
 from .typed import LONGEST, Typed, TypedArgument
 
 # How much work a question is for each row, from its text and from declared facts: an upper estimate, never measured.
@@ -38,7 +38,7 @@ _CALL, _ARGUMENT = 20, 10
 def effort(relation: Relation, tables: Mapping[str, Schema], expressions: Iterable[Expression | None] = ()) -> int:
     """Return the steps for one row of a relation: through all of its tree, and through expressions over its columns."""
     columns = schema_of(relation, tables).columns
-    return _of_tree(relation, tables) + sum(steps(one, columns) for one in expressions if one is not None)
+    return _of_tree(relation, tables, columns) + _all(columns, *expressions)
 
 
 def steps(expression: Expression, columns: Mapping[str, Facts]) -> int:
@@ -69,12 +69,13 @@ def _own(call: Call, arguments: Sequence[TypedArgument]) -> int:
     return plain + LONGEST * reads
 
 
-def _of_tree(relation: Relation, tables: Mapping[str, Schema]) -> int:
+def _of_tree(relation: Relation, tables: Mapping[str, Schema], known: Mapping[str, Facts] | None = None) -> int:
+    """Return the steps for one row through all of a tree; `known` are its own columns, where they are at hand."""
     match relation:
         case str():
             return _ROW
         case Join(left=left, right=right):
-            columns = schema_of(relation, tables).columns
+            columns = schema_of(relation, tables).columns if known is None else known
             texts = sum(column.kind == "text" for column in columns.values())
             below = _of_tree(left, tables) + _of_tree(right, tables)
             return below + _ROW + _WIDE * texts + _all(columns, relation.on)
@@ -111,7 +112,7 @@ def with_cuts(
     """
     several = [one for one in joins_of(relation) if _multiplies(one, tables)]
     if not several:
-        return _cut(relation, tables, 0)
+        return _cut(relation, several, 0)
     most = min(MOST, WORK // effort(relation, tables, expressions)) // len(several)
     if _least(several, tables) > most:
         raise Unsupported(
@@ -119,7 +120,7 @@ def with_cuts(
             f"a column that must be equal, declare how many rows they have (PublicTable(..., rows=)), or join fewer "
             f"tables"
         )
-    return _cut(relation, tables, most)
+    return _cut(relation, several, most)
 
 
 def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
@@ -152,18 +153,17 @@ def joins_of(relation: Relation) -> Iterator[Join]:
 
 def _multiplies(join: Join, tables: Mapping[str, Schema]) -> bool:
     """Return whether a join may make more rows of a unit's than it has on either side."""
-    return _spreads(join, tables) or _pairs_many(join, tables)
+    left, right = sides_of(join, tables)
+    return _spreads(join, left, right) or _pairs_many(join, left, right, tables)
 
 
-def _spreads(join: Join, tables: Mapping[str, Schema]) -> bool:
+def _spreads(join: Join, left: Schema, right: Schema) -> bool:
     """Return whether a private row may meet many rows of a public side."""
-    left, right = schema_of(join.left, tables), schema_of(join.right, tables)
     return is_public(right) and not is_public(left) and not on_key(join, left, right)
 
 
-def _pairs_many(join: Join, tables: Mapping[str, Schema]) -> bool:
+def _pairs_many(join: Join, left: Schema, right: Schema, tables: Mapping[str, Schema]) -> bool:
     """Return whether many rows of a person may each meet many others: on neither side there is but one to meet."""
-    left, right = schema_of(join.left, tables), schema_of(join.right, tables)
     if is_public(left) or is_public(right):
         return False
     if one_row_each(join.left, tables) or one_row_each(join.right, tables):
@@ -176,10 +176,11 @@ def _least(several: list[Join], tables: Mapping[str, Schema]) -> int:
 
     Where nothing must be equal, a row meets all rows of a public table.
     """
-    spread = [one for one in several if _spreads(one, tables)]
-    whole = [one for one in spread if not list(equal_sides(one, schema_of(one.left, tables)))]
+    sides = [(one, *sides_of(one, tables)) for one in several]
+    spread = [one for one in sides if _spreads(*one)]
+    whole = [right.rows for one, left, right in spread if not list(equal_sides(one, left))]
     many = len(several) - len(spread)
-    return prod(schema_of(one.right, tables).rows for one in whole) << (many + 1 if many else 0)
+    return prod(whole) << (many + 1 if many else 0)
 
 
 def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
@@ -193,14 +194,15 @@ def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
     return False
 
 
-def _cut(relation: Relation, tables: Mapping[str, Schema], most: int) -> Relation:
+def _cut(relation: Relation, several: Sequence[Join], most: int) -> Relation:
+    """Return a relation in which those joins, and no others, say how many pairs they make."""
     match relation:
         case str():
             return relation
         case Join(left=left, right=right):
-            made = replace(relation, left=_cut(left, tables, most), right=_cut(right, tables, most))
-            return replace(made, most=most if _multiplies(relation, tables) else None)
+            made = replace(relation, left=_cut(left, several, most), right=_cut(right, several, most))
+            return replace(made, most=most if relation in several else None)
         case Union(sources=sources):
-            return replace(relation, sources=tuple(_cut(source, tables, most) for source in sources))
+            return replace(relation, sources=tuple(_cut(source, several, most) for source in sources))
         case _:
-            return replace(relation, source=_cut(relation.source, tables, most))
+            return replace(relation, source=_cut(relation.source, several, most))

@@ -148,6 +148,14 @@ def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     return replace(made, version="; ".join(f"{name}: {version}" for name, version in versions if version))
 
 
+def sides_of(join: Join, tables: Mapping[str, Schema]) -> tuple[Schema, Schema]:
+    """Return the facts of both sides of a join; those of a stored table are declared."""
+    left, right = (
+        _stored(side, tables) if isinstance(side, str) else schema_of(side, tables) for side in (join.left, join.right)
+    )
+    return left, right
+
+
 def typical_of(relation: Relation, tables: Mapping[str, Schema], contribution: Contribution | None = None) -> Schema:
     """Return the facts of a relation where units give no more than is typical: what its sums are clamped to.
 
