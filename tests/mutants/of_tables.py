@@ -6,6 +6,16 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "core.unit:check_unit",
+        "unit/core/test_check_unit.py",
+        ("column not in kinds", "False"),
+        ("via not in kinds", "False"),
+        ('kinds[time] not in ("date", "timestamp") or person == time', "False"),
+        ('kinds[time] == "date" and unit.length % datetime.timedelta(days=1)', "False"),
+    ),
+    *of("core.unit:Nobody", "unit/core/test_check_unit.py", ("public: ClassVar[bool] = True", "public = False")),
+    *of("core.unit:Rows", "unit/core/test_check_unit.py", ("rowwise: ClassVar[bool] = True", "rowwise = False")),
+    *of(
         "core.links:_owned",
         "unit/core/test_links.py",
         ("schema.neighbors != target.neighbors", "False"),
