@@ -24,7 +24,7 @@ from privet.core.budget import Pure
 from privet.core.errors import LedgerError, Unsupported
 from privet.core.ports import Ledger, LedgerAdmin
 from privet.ledger.bookkeeping import Bookkeeping
-from privet.ledger.history import Row, StoredHistory, verify_rows
+from privet.ledger.history import Row, StoredHistory, verify_rows, write_cache
 from privet.ledger.limits import utc_now
 from privet.ledger.memory import MemoryLedger, MemoryStore
 from privet.ledger.sqlite import SqliteLedger
@@ -165,6 +165,17 @@ def test_verification_compares_the_balance_that_the_process_works_with(kind: str
         ledger._history._state = replace(state, dataset=replace(state.dataset, filters=(unspent(state),)))
         with pytest.raises(LedgerError, match="the balance is not what the history adds up to"):
             ledger.verify()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonlines"])
+def test_verification_compares_the_balance_that_is_cached_for_other_processes(kind: str, tmp_path: Path) -> None:
+    """A process that has read nothing yet verifies the cache as well, which the next one would begin with."""
+    with make(kind, tmp_path) as ledger:
+        with ledger._history.writing() as history:
+            state = history.state
+            write_cache(history.transaction, replace(state, dataset=replace(state.dataset, filters=(unspent(state),))))
+        with pytest.raises(LedgerError, match="cached balance is not what its history adds up to"):
+            StoredHistory(ledger._history.store, utc_now).verify()
 
 
 def unspent(state: Any) -> Any:

@@ -158,7 +158,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "config.practice:_with_rows",
         "unit/config/test_practice.py",
-        ('object.__setattr__(made, "source", str(file))', ""),
+        ("str(file)", "made.source"),
         ("replace(table.schema, version=VERSION)", "table.schema"),
     ),
     *of(

@@ -290,7 +290,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "ledger.history:verify_rows",
-        f"{TAMPERING} {FILES}",
+        f"{TAMPERING} {FILES} {STORES}",
         ("checks.add(written, replay.rules)", ""),
         ("state.check_spent()", ""),
         ("(kind, account, digest, key) != _about(written.record)", "False"),

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter
-from privet.core.given import instance, moment, read_fields
+from privet.core.given import instance, moment, read_fields, set_fields
 from privet.core.numbers import open_probability, positive, whole
 from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb.engine import MEMORY_LIMIT, TIMEOUT
@@ -213,7 +213,7 @@ class Config:
     def __post_init__(self) -> None:
         read_fields(self)
         for name in ("tables", "analysts", "views"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            set_fields(self, **{name: MappingProxyType(dict(getattr(self, name)))})
 
     @property
     def public(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from privet.core.errors import Unsupported
+from privet.core.given import set_fields
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Link, Nobody, person_column
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
@@ -209,6 +210,5 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
 
 def _with_rows(table: Table, file: Path) -> Table:
     made = copy.copy(table)
-    object.__setattr__(made, "source", str(file))
-    object.__setattr__(made, "schema", replace(table.schema, version=VERSION))
+    set_fields(made, source=str(file), schema=replace(table.schema, version=VERSION))
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .given import plain_text, read
+from .given import plain_text, read, set_fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Estimate:
         for name in ("value", "low", "high", "confidence", "standard_error"):
             number = getattr(self, name)
             if not (isinstance(number, float) and math.isnan(number)):
-                object.__setattr__(self, name, read(number, float, name))
+                set_fields(self, **{name: read(number, float, name)})
         plain_text(self.covers, "covers")
 
     def __str__(self) -> str:

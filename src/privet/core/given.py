@@ -170,7 +170,7 @@ def read_fields(value: object) -> None:
     """
     kind: Any = type(value)
     for name, hint in _hints(kind):
-        object.__setattr__(value, name, read(getattr(value, name), hint, name))
+        set_fields(value, **{name: read(getattr(value, name), hint, name)})
 
 
 def read(value: object, hint: Any, parameter: str) -> Any:

@@ -356,7 +356,7 @@ class Schema:
                     "units", self.units, "left out: the number of units is public under neighbors='change-one' only"
                 )
             set_fields(self, units=whole(self.units, "units", least=1, most=self.rows))
-        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))  # immutable from here on
+        set_fields(self, columns=MappingProxyType(dict(self.columns)))  # immutable from here on
         check_fields(self)
 
     @property

@@ -12,6 +12,7 @@ from privet.accounting.filters import Filter, PureFilter, Remaining, RenyiFilter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, InvariantError, LedgerError
 from privet.core.event import Event, Exact
+from privet.core.given import instance
 
 from . import codec
 from .entries import Cap, Payment, Time
@@ -141,11 +142,16 @@ def open_cap(cap: Cap) -> Filter:
 
 def make_cap(budget: object, keys_share: Fraction) -> Cap:
     """Return a budget as a cap, with its order chosen here and now, for good."""
-    if not isinstance(budget, (Pure, Approximate, Zcdp)):
-        raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
-    check_amounts(budget, "budget")
-    opened = open_filter(budget, keys_share=keys_share)
-    return Cap(budget, opened.order if isinstance(opened, RenyiFilter) else None, keys_share)
+    checked = given_budget(budget, "budget")
+    opened = open_filter(checked, keys_share=keys_share)
+    return Cap(checked, opened.order if isinstance(opened, RenyiFilter) else None, keys_share)
+
+
+def given_budget(value: object, parameter: str) -> Budget:
+    """Return a budget whose amounts can be shown, or raise `BadParameter`."""
+    budget: Budget = instance(value, Budget, parameter, "Pure(...), Approximate(...) or Zcdp(...)")
+    check_amounts(budget, parameter)
+    return budget
 
 
 def check_amounts(budget: Budget, parameter: str) -> None:

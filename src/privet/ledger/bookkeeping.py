@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
@@ -37,6 +37,8 @@ from .state import Balance, balances_of
 
 _MOST_ENTRIES = 2**62
 """No ledger has this many entries, and every store counts further."""
+
+_About = TypeVar("_About", Charged, Answered)
 
 
 class Bookkeeping(Administration):
@@ -372,15 +374,17 @@ def _in_full(history: History, number: int) -> int:
 
 
 def _charge(history: History, number: int, digest: str | None = None) -> Charged:
-    record = history.read(number).record
-    if not isinstance(record, Charged) or digest not in (None, record.digest):
-        raise _misfiled(number)
-    return record
+    return _record(history, number, Charged, digest)
 
 
 def _answer(history: History, number: int, digest: str) -> Answered:
+    return _record(history, number, Answered, digest)
+
+
+def _record(history: History, number: int, kind: type[_About], digest: str | None) -> _About:
+    """Return a record of a kind, and for a plan where one is named, or raise `LedgerError`."""
     record = history.read(number).record
-    if not isinstance(record, Answered) or record.digest != digest:
+    if not isinstance(record, kind) or digest not in (None, record.digest):
         raise _misfiled(number)
     return record
 

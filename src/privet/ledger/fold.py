@@ -43,8 +43,8 @@ class RunningSum:
     """
 
     def __init__(self, total: Exact) -> None:
-        self._infinite = isinstance(total, float)
-        self._start(Fraction(0) if isinstance(total, float) else total)
+        self._infinite = total == math.inf
+        self._start(Fraction(0) if self._infinite else Fraction(total))
 
     def _start(self, total: Fraction) -> None:
         self._above, self._below = total.numerator, total.denominator

@@ -15,11 +15,11 @@ from privet.accounting.filters import open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, PrivetError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
-from privet.core.given import called, is_a, moment
+from privet.core.given import called, instance, is_a, moment
 from privet.core.numbers import Number, open_probability
 from privet.core.rounding import float_down, float_up
 
-from .account import check_amounts, make_cap
+from .account import given_budget, make_cap
 from .chain import canonical
 from .entries import Opened, Time
 from .state import State
@@ -78,19 +78,13 @@ def read_caps(analysts: object) -> Mapping[str, Budget]:
         raise BadParameter("analysts", type(analysts).__name__, allowed)
     for name, cap in analysts.items():
         read_name(name, "analysts")
-        if not isinstance(cap, (Pure, Approximate, Zcdp)):
-            raise BadParameter("analysts", cap, allowed)
+        instance(cap, Budget, "analysts", allowed)
     return dict(analysts)
 
 
 def read_limit(per_query: object) -> Budget | None:
     """Return the most that one query may cost; None where there is no such limit."""
-    if per_query is None:
-        return None
-    if isinstance(per_query, (Pure, Approximate, Zcdp)):
-        check_amounts(per_query, "per_query")
-        return per_query
-    raise BadParameter("per_query", per_query, "Pure(...), Approximate(...) or Zcdp(...)")
+    return None if per_query is None else given_budget(per_query, "per_query")
 
 
 def read_name(value: object, parameter: str) -> str:
