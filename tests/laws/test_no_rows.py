@@ -69,7 +69,7 @@ def test_groups_without_rows_are_null_and_full_ones_are_not(unit: Any, budget: A
             full = next(row for row in answer if row["g"] == "full")
             assert full["lo_low"] == 0 <= full["lo"] <= full["lo_high"] <= 40
             assert 50 <= full["hi_low"] <= full["hi"] <= full["hi_high"] == 100
-            words = "the least and the greatest are NULL where the noisy count"
+            words = "MIN and MAX are NULL where the noisy count"
             assert any(note.startswith(words) for note in answer.notes)
             told = any("lo: NULL in 2 of 3 groups" in note for note in answer.notes)
             return told and nulls(answer) == nulls(answer, "hi") == NULLS
@@ -119,10 +119,10 @@ def test_the_count_takes_its_stated_share_and_the_price_stays_what_was_asked(uni
         assert float(paid) == pytest.approx(2 * float(PART), rel=1e-6)
         price = dict(alone.price)
         assert next(iter(price.values())) <= 2 * (1 + 1e-9)
-        assert "the count takes 10% of what is spent on them" in alone.explain()
+        assert "The count takes 10% of what is spent on them" in alone.explain()
         beside = s.plan("SELECT MIN(x) AS lo, COUNT(x) AS c FROM t", **spend(budget, 2))
         assert not presence_only(beside)
-        assert "the count is released anyway" in beside.explain()
+        assert "The count is released anyway" in beside.explain()
         two = s.plan("SELECT MIN(n) AS a, MIN(n + 1) AS b FROM t", **spend(budget, 2))
         assert len(presence_only(two)) == 1  # both are of all rows
         assert next(iter(two.price.values())) <= 2 * (1 + 1e-9)
