@@ -44,8 +44,13 @@ from privet.core.errors import (
 )
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
-REFUSED = {"privet.ledger.memory.MemoryLedger.backup": "what is in memory cannot be copied to a path"}
-"""Callables that refuse every argument, and why."""
+REFUSED = {
+    "privet.ledger.memory.MemoryLedger.backup": "what is in memory cannot be copied to a path",
+    "privet.engines.duckdb.engine.DuckDB.check": "takes scans that the planner made",
+    "privet.engines.duckdb.engine.DuckDB.scan": "takes scans that the planner made",
+    "privet.engines.duckdb.engine.DuckDB.public_rows": "takes the name of a public table from a plan",
+}
+"""Callables that refuse every argument, or that only a session calls, and why."""
 
 DOORS = [door for door in doors() if door.name not in REFUSED]
 SECONDS = 1.0

@@ -190,6 +190,8 @@ class DuckDB:
     ) -> None:
         import duckdb
 
+        if not isinstance(tables, Mapping) or not all(isinstance(table, Table) for table in tables.values()):
+            raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables")
         if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
             raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
         seconds = float(read_seconds(timeout, "timeout"))
