@@ -71,7 +71,7 @@ _HOME = {
     "noise": "noise",
     "number": "core.schema",
     "open": "config.sessions",
-    "practice": "config.practice",
+    "practice": "config.sessions",
     "quantile": "query.frame",
     "sensitivity_by_enumeration": "core.sensitivity",
     "smallest": "query.frame",

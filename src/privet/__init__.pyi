@@ -1,8 +1,8 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
 from . import accounting, core, mechanisms, noise
-from .config.practice import practice
 from .config.sessions import open as open
+from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
 from .core.errors import BudgetError, BudgetExceeded, PrivetError, RequestError
 from .core.schema import Contribution, PublicTable, Table, boolean, category, date, integer, number, text, timestamp

@@ -15,7 +15,7 @@ import pytest
 
 import privet
 from privet.core.errors import BudgetError, BudgetExceeded, RequestError, UnknownName
-from privet.core.rounding import float_down
+from privet.core.numbers import float_down
 from privet.core.schema import PublicTable, Table, category, integer, text
 from privet.core.unit import Person
 from privet.ledger.sqlite.store import SqliteLedger

@@ -39,7 +39,7 @@ from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking
 from privet.planner.batch import Batch
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
-from privet.query.rows import PrivateRows
+from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
 from privet.session import Session
 

@@ -12,7 +12,7 @@ from privet.core.scan import Sum
 from privet.inference.laws import Law
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ import privet.mechanisms as mechanisms
 from privet.accounting.compose import basic, optimal
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.core.errors import PrivetError, RequestError
-from privet.core.event import Atom, Composed, Event, Repeated
-from privet.core.pair import NoPair
-from privet.core.rounding import float_up
+from privet.core.event import Atom, Composed, Event, NoPair, Repeated
+from privet.core.numbers import float_up
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,

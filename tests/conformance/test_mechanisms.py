@@ -17,7 +17,7 @@ import pytest
 
 from privet.core.errors import PrivetError
 from privet.core.event import Composed, Event, Repeated
-from privet.core.rounding import float_up
+from privet.core.numbers import float_up
 from privet.ledger.codec import read_event, write_event
 from privet.mechanisms import (
     MECHANISMS,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.rounding import float_up
+from privet.core.numbers import float_up
 from privet.core.scan import Discovery, Norm, Once, Truncate
 from privet.core.schema import Contribution, Schema, category, date, integer, number, text
 from privet.core.unit import Person, Rows, Window

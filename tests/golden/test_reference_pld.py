@@ -20,8 +20,7 @@ from privet.accounting.pairs import (
 )
 from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution, pld_epsilon
 from privet.accounting.tradeoff import region, tradeoff
-from privet.core.event import Atom, Composed, Repeated
-from privet.core.pair import Pair
+from privet.core.event import Atom, Composed, Pair, Repeated
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from privet.core.errors import (
 from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian
-from privet.planner.accuracy import PRICES, price
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
+from privet.planner.rounds import PRICES, price
 from privet.planner.target import excess
 from privet.session import Session
 

@@ -26,8 +26,7 @@ from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEven
 from privet.accounting.groups import Group
 from privet.accounting.pld import bounds as pld
 from privet.core.errors import RequestError
-from privet.core.event import Composed, Event, Repeated
-from privet.core.pair import NoPair
+from privet.core.event import Composed, Event, NoPair, Repeated
 from privet.ledger.codec import EVENTS
 from privet.mechanisms import (
     DiscreteGaussianEvent,

@@ -13,7 +13,7 @@ from math import prod
 
 import pytest
 
-from privet.core.rounding import exp_down
+from privet.core.numbers import exp_down
 from privet.mechanisms import GaussianThreshold, KeySelection, LaplaceThreshold, OptimalKeys
 
 Counts = tuple[int, ...]

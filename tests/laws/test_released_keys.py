@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from privet.core.rounding import exp_down
+from privet.core.numbers import exp_down
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Contribution, Schema, Table, integer, text
 from privet.core.unit import Person, Rows

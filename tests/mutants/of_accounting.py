@@ -91,7 +91,7 @@ MUTANTS: list[Mutant] = [
         ("-mass * np.expm1(np.minimum(epsilon - loss, 0.0))", "-mass * np.expm1(np.minimum(epsilon - loss, 0.0)) / 2"),
     ),
     *of(
-        "accounting.curves:response_rdp",
+        "accounting.events:response_rdp",
         f"{EVENTS} unit/accounting/test_events.py golden/test_worked_examples.py",
         (
             "math.log1p(math.exp(-loss)) - math.log1p(math.exp(-(2 * order - 1) * loss))",
@@ -99,12 +99,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.curves:finite_rho",
+        "accounting.events:finite_rho",
         f"{EVENTS} unit/accounting/test_events.py golden/test_worked_examples.py",
         ("(up + down) ** 2 / 8", "(up + down) ** 2 / 80"),
     ),
     *of(
-        "accounting.curves:finite_rdp",
+        "accounting.events:finite_rdp",
         f"{EVENTS} unit/accounting/test_events.py golden/test_worked_examples.py",
         ("max(_one_way(p, q, order), _one_way(q, p, order))", "_one_way(p, q, order) / 2"),
     ),

@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.accuracy:cheapest",
+        "planner.rounds:cheapest",
         "laws/test_accuracy_first.py",
         ("-1", "5 * PRICES // 6"),
         ("excess(plan, target) <= 1", "excess(plan, target) <= 1.01"),
@@ -92,13 +92,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.sql.wish:_without_options",
+        "query.sql.parse:_without_options",
         "unit/query/test_google_options.py",
         ("depth or found is not None", "found is not None"),
         ("name in options", "False"),
     ),
     *of(
-        "query.sql.wish:split_wish",
+        "query.sql.parse:split_wish",
         "laws/test_accuracy_first.py",
         ("raise ParseError(_FORM, line=token.line, column=token.col)", "pass"),
         ('"CONFIDENCE" in found and "WITHIN" not in found', "False"),

@@ -93,7 +93,7 @@ MUTANTS: list[Mutant] = [
         "planner.make:known_rows",
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         (
-            'isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None',
+            'schema.unit.rowwise and schema.neighbors == "change-one" and schema.units is not None',
             'schema.neighbors == "change-one" and schema.units is not None',
         ),
     ),

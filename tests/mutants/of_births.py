@@ -24,17 +24,17 @@ MUTANTS: list[Mutant] = [
         ("isinstance(self.bounding, Once) != unit.rowwise", "False"),
     ),
     *of(
-        "core.complete:check_fields",
+        "core.given:check_fields",
         "laws/test_complete_values.py",
         ("not test(held)", "False"),
     ),
     *of(
-        "core.complete:_test",
+        "core.given:_test",
         "laws/test_complete_values.py",
         ("type(value) in leaves and _plain(value)", "isinstance(value, tuple(leaves))"),
     ),
     *of(
-        "core.complete:_several.holds",
+        "core.given:_several.holds",
         "laws/test_complete_values.py",
         ("type(value) is not tuple", "not isinstance(value, (tuple, list))"),
     ),

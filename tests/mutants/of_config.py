@@ -156,13 +156,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.practice:_with_rows",
+        "config.sessions:_with_rows",
         "unit/config/test_practice.py",
         ("str(file)", "made.source"),
         ("replace(table.schema, version=VERSION)", "table.schema"),
     ),
     *of(
-        "config.practice:practice",
+        "config.sessions:practice",
         "unit/config/test_practice.py",
         (
             "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "
@@ -172,22 +172,22 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.practice:Fake.rows",
+        "config.sessions:Fake.rows",
         "unit/config/test_practice.py",
         ("min(wanted, _ROWS, schema.rows, *ends)", "min(wanted, _ROWS, *ends)"),
     ),
     *of(
-        "config.practice:_drawn",
+        "config.sessions:_drawn",
         "unit/config/test_practice.py",
         ("int(high - low) + 1", "int(high - low) + 2"),
     ),
     *of(
-        "config.practice:Fake._value",
+        "config.sessions:Fake._value",
         "unit/config/test_practice.py",
         ("column in self._unique[name]", "False"),
     ),
     *of(
-        "config.practice:Fake._units",
+        "config.sessions:Fake._units",
         "unit/config/test_practice.py",
         ("min(schema.units or _UNITS, _UNITS, schema.rows)", "_UNITS"),
     ),

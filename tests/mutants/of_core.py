@@ -38,22 +38,22 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "core.rounding:float_up",
+        "core.numbers:float_up",
         "unit/core/test_rounding.py",
         ("nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)", "nearest"),
     ),
     *of(
-        "core.rounding:_root",
+        "core.numbers:_root",
         "unit/core/test_rounding.py",
         ("round_up and root * root != product << (2 * shift)", "False"),
     ),
     *of(
-        "core.rounding:inflate",
+        "core.numbers:inflate",
         "unit/core/test_rounding.py",
         ("1 + MARGIN", "1 - MARGIN"),
     ),
     *of(
-        "core.rounding:exp_up",
+        "core.numbers:exp_up",
         "unit/core/test_rounding.py",
         ("1 + Fraction(1, 10**50)", "1 - Fraction(1, 10**50)"),
     ),

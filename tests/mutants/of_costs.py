@@ -6,18 +6,18 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "accounting.calibrate:fits",
+        "accounting.cost:fits",
         "unit/accounting/test_calibrate.py",
         ("event.slack() == 0 and event.pure() <= cap", "event.pure() <= cap"),
         ("event.slack() == 0 and event.rho() <= cap", "event.rho() <= cap"),
     ),
     *of(
-        "accounting.calibrate:calibrate.fitting",
+        "accounting.cost:calibrate.fitting",
         "unit/accounting/test_calibrate.py",
         ("Repeated(event_made(made, number), count)", "event_made(made, number)"),
     ),
     *of(
-        "accounting.calibrate:event_made",
+        "accounting.cost:event_made",
         "unit/accounting/test_calibrate.py",
         (
             'made if is_a(made, Event) else called(lambda: getattr(made, "event", None), "make")',
@@ -172,12 +172,12 @@ MUTANTS: list[Mutant] = [
         ("Repeated(event_made(made, noise), count)", "event_made(made, noise)"),
     ),
     *of(
-        "mechanisms.exponential:Exponential.event",
+        "mechanisms.selection:Exponential.event",
         "unit/mechanisms/test_exponential.py",
         ("self.cost", "self.cost / 2"),
     ),
     *of(
-        "mechanisms.exponential:ExponentialEvent.rdp",
+        "mechanisms.selection:ExponentialEvent.rdp",
         "unit/mechanisms/test_exponential.py",
         ("min(epsilon, float_up(self.rho() * Fraction(order)))", "epsilon / 2"),
     ),

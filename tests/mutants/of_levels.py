@@ -67,17 +67,17 @@ MUTANTS: list[Mutant] = [
         ("levels_of(query, tables)", "levels_of(query, tables)[:1]"),
     ),
     *of(
-        "results.rollup:agreed",
+        "results.read:agreed",
         "statistical/test_level_coverage.py",
         ("_law(noise[axes], released)", "released[axes].times(0.5)"),
     ),
     *of(
-        "results.rollup:_law",
+        "results.read:_law",
         "statistical/test_level_coverage.py",
         ("(law.scale * factor) ** 2 * times", "(law.scale * factor) ** 2"),
     ),
     *of(
-        "query.several:crossed",
+        "query.nodes:crossed",
         FORMS,
         ("amount > MOST_LEVELS", "False"),
         ("len({frozenset(level) for level in made}) < len(made)", "False"),

@@ -22,12 +22,12 @@ MUTANTS: list[Mutant] = [
         ("steps.dtype == np.int64 and abs(exponent) < 900", "steps.dtype == np.int64"),
     ),
     *of(
-        "mechanisms.private_numbers:_exact",
+        "mechanisms.lattice:_exact",
         "unit/mechanisms/test_lattice.py adversarial/test_bad_input.py",
         ('f"a {type(value).__name__} that is not one"', "repr(value)"),
     ),
     *of(
-        "mechanisms.private_numbers:_read_array",
+        "mechanisms.lattice:_read_array",
         "unit/mechanisms/test_lattice.py adversarial/test_bad_input.py",
         ("isinstance(value, np.ma.MaskedArray)", "False"),
     ),
@@ -103,7 +103,7 @@ MUTANTS: list[Mutant] = [
         ("float_up(self.blur)", "0.0"),
     ),
     *of(
-        "mechanisms.exponential:ExponentialEvent.rho",
+        "mechanisms.selection:ExponentialEvent.rho",
         "unit/mechanisms/test_exponential.py",
         ("self.epsilon**2 / 8", "self.epsilon**2 / 9"),
     ),

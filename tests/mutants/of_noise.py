@@ -32,12 +32,12 @@ MUTANTS: list[Mutant] = [
         ("excess > 0.0", "excess < 0.0"),
     ),
     *of(
-        "noise.logs:floors",
+        "noise.samplers:floors",
         "unit/noise/test_noise_band.py unit/noise/test_noise_slow_path.py",
         ("distance > factor * BAND", "distance >= 0"),
     ),
     *of(
-        "noise.logs:reach",
+        "noise.samplers:reach",
         "unit/noise/test_noise_band.py unit/noise/test_noise_slow_path.py",
         ("BAND + slack", "slack - 1"),
     ),

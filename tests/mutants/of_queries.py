@@ -101,27 +101,27 @@ MUTANTS: list[Mutant] = [
         ("self._check_scans(batch.releases)", ""),
     ),
     *of(
-        "query.intervals:multiply",
+        "query.typed:multiply",
         "unit/query/test_expression_facts.py",
         ("min(corners), max(corners)", "corners[0], corners[-1]"),
     ),
     *of(
-        "query.intervals:absolute",
+        "query.typed:absolute",
         "unit/query/test_expression_facts.py",
         ("None if low is None or high is None else max(-low, high)", "high"),
     ),
     *of(
-        "query.intervals:power",
+        "query.typed:power",
         "unit/query/test_expression_facts.py",
         ("[low, high] + ([Fraction(0)] if low <= 0 <= high else [])", "[low, high]"),
     ),
     *of(
-        "query.intervals:down",
+        "query.typed:down",
         "unit/query/test_expression_facts.py",
         ("near if near <= x else Fraction(math.nextafter(float(x), -math.inf))", "near"),
     ),
     *of(
-        "query.intervals:rounded",
+        "query.typed:rounded",
         "laws/test_engine_facts.py",
         ("outward(add(x, (HALF, HALF)))", "add(x, (HALF, HALF))"),
     ),
@@ -180,7 +180,7 @@ MUTANTS: list[Mutant] = [
         ('any(token.token_type.name == "SEMICOLON" for token in kept)', "False"),
     ),
     *of(
-        "query.sql.parse:_read",
+        "query.sql.parse:_read_tree",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("check_tree(tree, NAMES)", ""),
     ),

@@ -93,7 +93,7 @@ MUTANTS: list[Mutant] = [
         ("one**2 / (one**2 - other**2)", "one / (one - other)"),
     ),
     *of(
-        "planner.accuracy:plan_within",
+        "planner.rounds:plan_within",
         "laws/test_rounds.py",
         ("most is not None and price > most", "False"),
         ("check_reachable(plan, target)", ""),

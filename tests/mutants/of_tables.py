@@ -55,7 +55,7 @@ MUTANTS: list[Mutant] = [
         "query.shape:_Shape._join",
         "unit/query/test_several_tables.py",
         ("is_public(left) and not is_public(right)", "False"),
-        ("isinstance(left.unit, Rows) and not keyed", "False"),
+        ("left.unit.rowwise and not keyed", "False"),
         ("theirs = {name: replace(column, nullable=True) for name, column in theirs.items()}", "pass"),
     ),
     *of(

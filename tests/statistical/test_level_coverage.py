@@ -22,7 +22,7 @@ from privet.planner.groupings import Levels
 from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.release import release_all
-from privet.results.rollup import read_levels
+from privet.results.read import read_levels
 
 FALSE_ALARMS = 5.7
 """So many standard deviations are exceeded once in 1.6e8 times on one side."""

@@ -13,13 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from privet.core.errors import BadParameter
-from privet.core.event import Atom, Event, Exact, read_event
+from privet.core.event import Atom, Event, Exact, NoPair, Pair, read_event
 from privet.core.given import set_fields
-from privet.core.numbers import Number, probability, read_order
-from privet.core.pair import NoPair, Pair
-from privet.core.rounding import float_up, inflate
+from privet.core.numbers import Number, float_up, inflate, probability, read_order
 
-from .curves import response_rdp, response_rho
+from .events import response_rdp, response_rho
 from .pairs import EitherOrderPair, SampledPair, has_order
 
 _LARGEST_ORDER = 1024

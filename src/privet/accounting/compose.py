@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privet.core.event import Atom, Composed, Event, Exact, Repeated, add_up, read_event, read_events
+from privet.core.event import Atom, Composed, Event, Exact, NoPair, Pair, Repeated, add_up, read_event, read_events
 from privet.core.given import set_fields
-from privet.core.numbers import Number, failure_probability, nonnegative, read_order
-from privet.core.pair import NoPair, Pair
-from privet.core.rounding import float_down, float_up, inflate
+from privet.core.numbers import Number, failure_probability, float_down, float_up, inflate, nonnegative, read_order
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .events import ApproximateEvent
@@ -25,7 +23,7 @@ from .pld import bounds as pld
 from .search import least
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 __all__ = [
     "ApproximatePart",

@@ -17,8 +17,7 @@ from fractions import Fraction
 from privet.core.errors import BadParameter
 from privet.core.event import Exact
 from privet.core.given import called, function
-from privet.core.numbers import Number, failure_probability, nonnegative, read_rational
-from privet.core.rounding import float_down, float_up, inflate
+from privet.core.numbers import Number, failure_probability, float_down, float_up, inflate, nonnegative, read_rational
 
 from .gdp import log_down
 from .search import least, lowest, most

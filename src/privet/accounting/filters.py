@@ -15,11 +15,10 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
 from privet.core.event import Event, Exact, read_event
 from privet.core.given import listed, read_fields
-from privet.core.numbers import Number, failure_probability, open_probability, read_order
-from privet.core.rounding import float_down, float_up
+from privet.core.numbers import Number, failure_probability, float_down, float_up, open_probability, read_order
 
 from .convert import best_order, order_budget, rho_from
-from .curves import response_rdp, response_rho
+from .events import response_rdp, response_rho
 from .gdp import log_down
 from .search import most
 

@@ -16,11 +16,19 @@ from fractions import Fraction
 from functools import lru_cache
 
 from privet.core.errors import BadParameter
-from privet.core.event import Event
+from privet.core.event import Event, NoPair
 from privet.core.given import listed
-from privet.core.numbers import Number, failure_probability, nonnegative, positive
-from privet.core.pair import NoPair
-from privet.core.rounding import exp_up, float_down, float_up, inflate, sqrt_up
+from privet.core.numbers import (
+    Number,
+    exp_up,
+    failure_probability,
+    float_down,
+    float_up,
+    inflate,
+    nonnegative,
+    positive,
+    sqrt_up,
+)
 
 from .search import least, most
 

@@ -12,13 +12,11 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 from privet.core.errors import Unsupported
-from privet.core.event import Event, Exact, add_up, read_event
+from privet.core.event import Event, Exact, NoPair, Pair, add_up, read_event
 from privet.core.given import set_fields
-from privet.core.numbers import Number, failure_probability, nonnegative, read_order, whole
-from privet.core.pair import NoPair, Pair
-from privet.core.rounding import exp_up, float_up
+from privet.core.numbers import Number, exp_up, failure_probability, float_up, nonnegative, read_order, whole
 
-from .curves import response_rdp, response_rho
+from .events import response_rdp, response_rho
 from .pairs import ApproximatePair, ProfilePair
 
 _LARGEST_EXPONENT = 2000

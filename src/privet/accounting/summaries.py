@@ -12,14 +12,12 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Repeated, read_event
 from privet.core.given import function
-from privet.core.numbers import Number, failure_probability, positive, whole
-from privet.core.rounding import float_down, inflate
+from privet.core.numbers import Number, failure_probability, float_down, inflate, positive, whole
 from privet.core.sensitivity import Neighbors
 
 from . import compose, convert, gdp
-from .calibrate import HasEvent, event_made, read_start
 from .convert import rho_epsilon
-from .cost import loss_epsilon
+from .cost import HasEvent, event_made, loss_epsilon, read_start
 from .search import least
 from .tradeoff import posterior
 

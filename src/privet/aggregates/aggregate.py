@@ -22,7 +22,7 @@ from privet.inference.bars import Bars, simulated_bars
 from privet.inference.laws import Law
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 GRID = 2**24
 """A number without a declared step is measured in this many steps from the middle of its bounds to an end."""

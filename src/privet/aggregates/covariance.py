@@ -20,7 +20,7 @@ from privet.inference.laws import Law
 from .aggregate import GRID, Aggregate, Argument, deviations_in, rows, squares
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 Form = Literal["covar_pop", "covar_samp", "corr"]
 

@@ -14,7 +14,7 @@ from privet.inference.laws import Law, half_width
 from .aggregate import Aggregate, Argument
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)

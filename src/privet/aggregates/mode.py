@@ -13,7 +13,7 @@ from privet.core.schema import Kind
 from .aggregate import Aggregate, Wanted
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)

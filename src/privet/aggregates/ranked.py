@@ -13,7 +13,7 @@ from privet.core.scan import Sum
 from .aggregate import Aggregate, Argument, Wanted
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from privet.core.schema import Kind
 from .aggregate import Aggregate, Wanted, rows
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 Side = Literal["low", "high"]
 

@@ -13,7 +13,7 @@ from privet.inference.laws import Law
 from .aggregate import Aggregate, Argument, deviations_in, squares
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 Form = Literal["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
 

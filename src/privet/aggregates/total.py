@@ -12,7 +12,7 @@ from privet.core.scan import Sum
 from .aggregate import Aggregate, Argument
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)

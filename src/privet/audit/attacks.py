@@ -22,7 +22,7 @@ from .blackbox import Claimed, audit_bits
 from .unsafe import coins, float_gaussian, float_laplace, float_sum, narrow_sum
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 __all__ = ["ATTACKS", "Outcome"]
 

@@ -14,10 +14,17 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BadValue, raise_alone
 from privet.core.event import Event
 from privet.core.given import called, function, is_a, listed
-from privet.core.numbers import Number, failure_probability, nonnegative, open_probability, read_rational, whole
-from privet.core.rounding import float_up
+from privet.core.numbers import (
+    Number,
+    failure_probability,
+    float_up,
+    nonnegative,
+    open_probability,
+    read_rational,
+    whole,
+)
 from privet.mechanisms import Mechanism
-from privet.mechanisms.private_numbers import read_floats
+from privet.mechanisms.lattice import read_floats
 
 from .exact import Curve
 from .releases import Draw, make_draw, places_of
@@ -27,7 +34,7 @@ from .witness import Witness, find_witness
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 Claimed = Number | tuple[Number, Number] | Budget | Event | Curve

@@ -13,11 +13,10 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.given import listed, read_fields
-from privet.core.numbers import Number, failure_probability, nonnegative, read_rational
-from privet.core.rounding import exp_down, float_up, log_up
+from privet.core.numbers import Number, exp_down, failure_probability, float_up, log_up, nonnegative, read_rational
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 _TOLERANCE = Fraction(1, 10**9)

@@ -20,7 +20,7 @@ from privet.core.given import truth
 from privet.mechanisms import Mechanism
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 Outputs = Any

@@ -12,14 +12,13 @@ from scipy.stats import binom
 
 from privet.core.errors import BadParameter, raise_alone
 from privet.core.given import instance, read_fields
-from privet.core.numbers import failure_probability, nonnegative, open_probability, whole
-from privet.core.rounding import float_down, float_near
-from privet.mechanisms.private_numbers import read_floats
+from privet.core.numbers import failure_probability, float_down, float_near, nonnegative, open_probability, whole
+from privet.mechanisms.lattice import read_floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # What counts of an event under two neighbouring inputs prove about epsilon, and how likely they were to prove it.

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.core.numbers import positive, rational, whole
-from privet.core.rounding import float_near
+from privet.core.numbers import float_near, positive, rational, whole
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 def float_laplace(value: float, count: int, *, scale: float = 1.0) -> Floats:

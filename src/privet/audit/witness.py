@@ -13,7 +13,7 @@ from .releases import LARGEST, NAMES, Place, row_codes
 from .report import epsilon_low, rate_high, rate_low
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # Scores of releases, learnt from some of them: the higher, the likelier under one neighbour than under the other.

@@ -462,7 +462,7 @@ def practice_command(
     Example:
       privet practice "SELECT ward, AVG(cost) FROM visits GROUP BY ward" --epsilon 0.5
     """
-    from privet.config.practice import practice
+    from privet.config.sessions import practice
 
     text = read_sql(sql, file)
     with working("making up rows"), practice(config, analyst) as session:

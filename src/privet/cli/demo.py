@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.demo.questions import QUESTIONS, Question
+from privet.demo.hospital import QUESTIONS, Question
 
 from .asking import OpenedSession, opened
 from .screen import json_option, print_json, print_text, screen, show_cost, working

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from privet.core.numbers import read_rational, written_decimal, written_whole
-from privet.core.rounding import float_up
+from privet.core.numbers import float_up, read_rational, written_decimal, written_whole
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -205,7 +205,7 @@ def promise_in_words(config: Config) -> tuple[str, ...]:
     """Return what the data set's budget promises to one of those whom its tables protect."""
     check_config(config)
     schemas = followed({name: table.schema for name, table in config.tables.items()})
-    private = [schema for schema in schemas.values() if not isinstance(schema.unit, Nobody)]
+    private = [schema for schema in schemas.values() if not schema.unit.public]
     changed = private and all(schema.neighbors == "change-one" for schema in private)
     columns = {person_column(schema.unit) or "row" for schema in private}
     who = f"one {columns.pop()}" if len(columns) == 1 else "one person"
@@ -275,7 +275,7 @@ def _notes(config: Config) -> Iterator[str]:
         units = table.schema.units
         if isinstance(budget, Approximate) and units is not None and budget.delta * units >= 1:
             yield f"The delta is no smaller than one in the {units:,} units of {name}: it could disclose a whole row."
-        if not table.schema.version and not isinstance(table.schema.unit, Nobody):
+        if not table.schema.version and not table.schema.unit.public:
             yield f'{name} has no version: set one (version = "...") when its data change, or old answers stay.'
     for name, analyst in config.analysts.items():
         if analyst.budget is not None and _exceeds(analyst.budget, budget):

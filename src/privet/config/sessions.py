@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import datetime
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 
-from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.schema import Table
-from privet.core.unit import Link
+from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.given import set_fields
+from privet.core.schema import ColumnFacts, Schema, Table
+from privet.core.unit import Link, person_column
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.engine import DuckDB
+from privet.engines.scan_sql.dialect import identifier, quoted
+from privet.ledger.memory import MemoryLedger
 from privet.session import Session
 
 from .declared import Config
@@ -102,3 +113,195 @@ def open_engine(config: Config, tables: Mapping[str, Table]) -> DuckDB:
         timeout=limits.timeout,
         scans=limits.scans,
     )
+
+
+# Practice: the tables of a privet.toml with made-up rows, a budget to throw away and no ledger file.
+
+
+# Made-up rows that fit what is declared about tables. They are drawn from the declarations alone: no source is
+# opened.
+#
+# The values follow from hashes of names and row numbers, so the same file always makes the same rows. They are
+# nobody's, and they are no secret: nothing here is noise.
+
+
+_UNITS = 1000
+_ROWS = 20_000
+_PUBLIC = 100
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def write_rows(folder: Path, tables: Mapping[str, Table]) -> dict[str, Path]:
+    """Return Parquet files of made-up rows, one for each table, written into a folder."""
+    import duckdb
+
+    made = Fake({name: table.schema for name, table in tables.items()})
+    paths = {name: folder / f"table{index}.parquet" for index, name in enumerate(tables)}
+    connection = duckdb.connect(":memory:")
+    try:
+        for name, path in paths.items():
+            connection.execute(f"COPY ({made.select(name)}) TO {quoted(str(path))} (FORMAT parquet)")
+    finally:
+        connection.close()
+    return paths
+
+
+class Fake:
+    """Tables of made-up rows, as SQL."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+        self._unique = {name: {schema.key} - {None} for name, schema in schemas.items()}
+        for schema in schemas.values():
+            if isinstance(schema.unit, Link):
+                self._unique[schema.unit.to].add(schema.unit.column)
+
+    def select(self, name: str) -> str:
+        """Return the query that makes the rows of a table."""
+        columns = [
+            f"{self._value(name, column, 'i')} AS {identifier(column)}" for column in self._schemas[name].columns
+        ]
+        return f"SELECT {', '.join(columns)} FROM range({self.rows(name)}) AS made(i)"
+
+    def rows(self, name: str) -> int:
+        """Return how many rows a table is given: a few for each unit, and never more than is declared."""
+        schema = self._schemas[name]
+        if schema.unit.public:
+            wanted = _PUBLIC
+        else:
+            give = schema.contribution
+            wanted = self._units(schema) * max(1, (give.groups * give.rows + 1) // 2)
+        ends = [_width(schema.columns[str(column)]) for column in self._unique[name] if not self._owns(name, column)]
+        return min(wanted, _ROWS, schema.rows, *ends)
+
+    def _units(self, schema: Schema) -> int:
+        return min(schema.units or _UNITS, _UNITS, schema.rows)
+
+    def _owns(self, name: str, column: str | None) -> bool:
+        unit = self._schemas[name].unit
+        return column is not None and person_column(unit) == column
+
+    def _value(self, name: str, column: str, row: str) -> str:
+        """Return the value of a column in the row with a number, as SQL."""
+        schema = self._schemas[name]
+        declared, unit = schema.columns[column], schema.unit
+        if self._owns(name, column):
+            return _numbered(column, declared, f"{_hash(name, column, row)} % {self._units(schema)}")
+        if isinstance(unit, Link) and unit.via == column:
+            return self._value(unit.to, unit.column, f"({_hash(name, column, row)} % {self.rows(unit.to)})")
+        if column in self._unique[name]:
+            return _numbered(column, declared, row)
+        value = _drawn(column, declared, _hash(name, column, row))
+        if not declared.nullable:
+            return value
+        return f"CASE WHEN {_hash(name, f'{column} is null', row)} % 10 = 0 THEN NULL ELSE {value} END"
+
+
+def _hash(name: str, column: str, row: str) -> str:
+    return f"hash({quoted(name)}, {quoted(column)}, {row})"
+
+
+def _width(column: ColumnFacts) -> int:
+    """Return how many different values a column can have."""
+    if column.values is not None:
+        return len(column.values)
+    if isinstance(column.low, datetime.date) and isinstance(column.high, datetime.date):
+        return (column.high - column.low).days + 1
+    if column.low is None or column.high is None or column.kind != "integer":
+        return _ROWS
+    return int(column.high - column.low) + 1  # type: ignore[operator, arg-type]
+
+
+def _numbered(name: str, column: ColumnFacts, number: str) -> str:
+    """Return the value that stands for a number from 0 on, a different one for each as far as there are enough."""
+    free = column.values is None and column.low is None
+    if free and column.kind == "text":
+        return f"{quoted(f'{name} ')} || ({number})"
+    if free and column.kind in ("integer", "number"):
+        return f"({number})::{TYPES[column.kind]}"
+    return _drawn(name, column, f"({number})")
+
+
+def _drawn(name: str, column: ColumnFacts, number: str) -> str:
+    """Return the value of a column that a large number chooses, within what is declared."""
+    low, high = column.low, column.high
+    if column.values is not None:
+        listed = ", ".join(DUCKDB.constant(value) for value in column.values)
+        return f"([{listed}])[1 + ({number} % {len(column.values)})::BIGINT]"
+    match column.kind:
+        case "integer":
+            first, size = (0, 1000) if low is None or high is None else (int(low), int(high - low) + 1)  # type: ignore
+            return f"({first}::HUGEINT + ({number})::HUGEINT % {size}::HUGEINT)::BIGINT"
+        case "number":
+            share = f"(({number} % 1000000) / 1e6)"
+            if low is None or high is None:
+                return f"(100 * {share})::DOUBLE"
+            between = f"{DUCKDB.constant(low)} * (1 - {share}) + {DUCKDB.constant(high)} * {share}"
+            return f"greatest({DUCKDB.constant(low)}, least({DUCKDB.constant(high)}, {between}))::DOUBLE"
+        case "date":
+            start = low if isinstance(low, datetime.date) else datetime.date(2000, 1, 1)
+            return f"DATE '{start.isoformat()}' + ({number} % {_width(column) if low else 9000})::INTEGER"
+        case "timestamp":
+            begin, end = (low, high) if low and high else (_EPOCH, datetime.datetime(2030, 1, 1))
+            first, last = ((one - _EPOCH) // _MICROSECOND for one in (begin, end))  # type: ignore[operator]
+            return f"make_timestamp({first}::BIGINT + ({number} % {last - first + 1})::BIGINT)"
+        case "text":
+            return f"{quoted(f'{name} ')} || ({number} % 50)"
+        case "boolean":
+            return f"({number} % 2 = 0)"
+    raise Unsupported(f"column {name!r} is of a kind that cannot be made up")
+
+
+VERSION = "practice: made up"
+"""The version of every table in practice: plans, answers and certificates that show it are about nobody."""
+
+
+def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = None) -> Session:
+    """Return a session like that of `privet.open`, over made-up rows that are drawn from the declarations alone.
+
+    No source and no ledger is opened: it works where the data are not. What is spent is forgotten with the session.
+
+    Args:
+        path: the file.
+        analyst: whose account is imitated.
+
+    Raises:
+        BadConfig: if the file has problems, which it lists.
+
+    Example:
+        >>> try:
+        ...     privet.practice("absent.toml")
+        ... except privet.RequestError as refused:
+        ...     print(refused.code)
+        request
+
+    Guarantee: what the session releases is a function of the privet.toml and of fresh noise.
+    """
+    config = read_config(path)
+    account, about = account_of(config, analyst)
+    tables = needed_tables(config, about)
+    folder = tempfile.mkdtemp(prefix="privet-practice-")
+    try:
+        files = write_rows(Path(folder), tables)
+        made = {name: _with_rows(table, files[name]) for name, table in tables.items()}
+        rules = config.rules
+        ledger = MemoryLedger(
+            rules.budget,
+            analysts={name: one.budget or rules.budget for name, one in config.analysts.items()},
+            per_query=rules.per_query,
+            keys_share=rules.keys_share,
+        )
+        views = views_about(config.views, config.tables, about)
+        engine = open_engine(config, made)
+        session = Session(made, views=views, ledger=ledger, account=account, engine=engine, about=about)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return session.closing(weakref.finalize(session, shutil.rmtree, folder, True)).closing(engine.close)
+
+
+def _with_rows(table: Table, file: Path) -> Table:
+    made = copy.copy(table)
+    set_fields(made, source=str(file), schema=replace(table.schema, version=VERSION))
+    return made

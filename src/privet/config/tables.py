@@ -15,7 +15,7 @@ from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, ColumnFacts, Contribut
 from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.sources import DatabaseTable
-from privet.query.rows import PrivateRows
+from privet.query.nodes import PrivateRows
 from privet.query.sql.parse import MOST_CHARACTERS, parse_view
 
 from .columns import read_columns
@@ -68,7 +68,7 @@ def _wrong(
         return [f"table {link.to!r} has no column {link.column!r}; {nearest(link.column, others)}"]
     if columns[link.via].kind != others[link.column].kind:
         return [f"{link.via!r} and {link.column!r} of {link.to!r} must be declared as the same kind"]
-    if isinstance(unit, Rows):
+    if unit.rowwise:
         return [f"table {link.to!r} protects each row separately; declare a unit column for it, or link elsewhere"]
     return []
 
@@ -140,7 +140,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "version": section.read("version", label, ""),
         "key": section.read("key", text("key"), None),
     }
-    if isinstance(unit, Rows) and section.has("contribution"):
+    if unit is not None and unit.rowwise and section.has("contribution"):
         section.problem("contribution", "each row is a unit and contributes itself; omit it")
     for key in ("neighbors", "units"):
         if link is not None and section.has(key):

@@ -277,7 +277,7 @@ def without_passwords(text: str) -> str:
 
 def quote(value: object) -> str:
     """Return a short, safe rendering of a public value for a message."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
+    if type(value) is int and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     try:
         text = without_passwords(" ".join(repr(value).split()))

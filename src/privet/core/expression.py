@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from .complete import check_fields
-from .given import set_fields
+from .given import check_fields, set_fields
 from .wire import wired
 
 Value = int | Fraction | str | bool | datetime.date | datetime.datetime | None

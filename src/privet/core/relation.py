@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from .complete import check_fields
 from .errors import BadParameter
 from .expression import Expression
+from .given import check_fields
 from .wire import wired
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NoReturn
 
-from .complete import check_fields
 from .errors import BadParameter, InvariantError, Unsupported, quote
 from .expression import Expression
+from .given import check_fields
 from .numbers import whole
 from .relation import Relation
 from .schema import Key, Schema

@@ -15,9 +15,8 @@ from functools import cached_property
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
-from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .given import instance, path, set_fields
+from .given import check_fields, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Unit, check_unit

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .complete import check_fields
 from .errors import BadParameter, InvariantError
-from .given import given_name, set_fields
+from .given import check_fields, given_name, set_fields
 from .numbers import whole
 from .wire import wired
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import cast
 
 from privet.core.errors import BudgetExceeded
-from privet.core.rounding import float_down
+from privet.core.numbers import float_down
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.planner.rounds import make_rounds

@@ -19,10 +19,9 @@ from privet.planner.target import CONFIDENCE, read_target
 from privet.planner.together import batch_within
 from privet.planner.verify import verify
 from privet.query.nodes import Query
-from privet.query.sql.wish import Wish
+from privet.query.sql.parse import Wish
 from privet.release import Released
-from privet.results.read import read_answer
-from privet.results.rollup import read_levels
+from privet.results.read import read_answer, read_levels
 
 from .executor import Executor
 from .request import AskOptions, Catalog, Question, read_question, spend_of, with_found_groups

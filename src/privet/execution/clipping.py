@@ -29,9 +29,8 @@ from privet.planner.plan import Plan
 from privet.query.frame import Frame
 from privet.query.functions import typed
 from privet.query.join import standing_on
-from privet.query.nodes import AggregateCall, Output, Query, Step
+from privet.query.nodes import AggregateCall, Output, Query, Step, aggregate
 from privet.query.normal import conjunction, text
-from privet.query.rows import aggregate
 from privet.query.shape import typical_of
 from privet.query.terms import Term, col, count, count_units
 from privet.query.terms import sum as total
@@ -103,7 +102,7 @@ def _peeled(given: Expression) -> tuple[Expression, Fraction | None, Fraction | 
     """Return an expression without the LEAST and GREATEST of a constant around it, and the constants."""
     low: Fraction | None = None
     high: Fraction | None = None
-    while isinstance(given, Call) and given.function in ("least", "greatest") and len(given.arguments) == 2:
+    while given.function in ("least", "greatest") and len(given.arguments) == 2:
         constants = [one for one in given.arguments if isinstance(one, Literal)]
         others = [one for one in given.arguments if not isinstance(one, Literal)]
         if len(constants) != 1 or isinstance(constants[0].value, (bool, str)):

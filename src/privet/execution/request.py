@@ -15,21 +15,19 @@ from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
 from privet.core.schema import Contents, Contribution, Schema
-from privet.core.unit import Nobody, person_column
-from privet.planner.accuracy import plan_within
+from privet.core.unit import person_column
 from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found
 from privet.planner.make import make_plan, private_schema
 from privet.planner.plan import Plan, Spend
+from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
 from privet.query.categories import check_categories, check_view
 from privet.query.frame import Result
-from privet.query.nodes import Query
-from privet.query.rows import PrivateRows
+from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, typical_of
-from privet.query.sql.parse import parse_asked, parse_view
-from privet.query.sql.wish import Wish
+from privet.query.sql.parse import Wish, parse_asked, parse_view
 
 Question = str | Query | Result
 
@@ -185,7 +183,7 @@ def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Sch
         return dict(tables)
     found = dict(tables)
     for name, schema in tables.items():
-        if isinstance(schema.unit, Nobody):
+        if schema.unit.public:
             found[name] = replace(schema, contents=Contents(partial(engine.public_rows, name)))
     return found
 

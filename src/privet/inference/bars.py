@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 POINTS = 4096

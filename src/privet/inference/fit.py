@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.given import read_fields
-from privet.core.numbers import Number, positive, whole
-from privet.core.rounding import float_near
-from privet.mechanisms.private_numbers import read_floats
+from privet.core.numbers import Number, float_near, positive, whole
+from privet.mechanisms.lattice import read_floats
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _LEAST = 5
 """A category that is expected less often than this is too rare for its count to be nearly normal."""

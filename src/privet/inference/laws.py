@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from privet.core.errors import InvariantError
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _NODES = 513
 _HALVINGS = 60

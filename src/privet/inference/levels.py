@@ -20,7 +20,7 @@ from privet.core.numbers import positive, whole
 from .laws import Law
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # The law of a sum of independent Laplace noises of several scales, as numbers that were reconciled have.

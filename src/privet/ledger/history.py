@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from privet.accounting.filters import open_filter
 from privet.core.errors import LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.given import function
-from privet.core.rounding import float_down, float_up
+from privet.core.numbers import float_down, float_up
 
 from .account import check_amounts
 from .chain import START, Head, broken, canonical, follow, link, read_head

@@ -16,8 +16,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, PrivetError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
 from privet.core.given import called, instance, is_a, moment
-from privet.core.numbers import Number, open_probability
-from privet.core.rounding import float_down, float_up
+from privet.core.numbers import Number, float_down, float_up, open_probability
 
 from .account import given_budget, make_cap
 from .chain import canonical

@@ -15,7 +15,7 @@ from privet.accounting.filters import Filter, PureFilter, RenyiFilter, ZcdpFilte
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, UnknownName, raise_alone
 from privet.core.event import Exact
-from privet.core.rounding import float_down
+from privet.core.numbers import float_down
 
 from . import codec
 from .account import Account, open_account

@@ -5,7 +5,6 @@ from __future__ import annotations
 from privet.accounting.gdp import analytic_gaussian_sigma
 
 from .average import Average
-from .exponential import Exponential, ExponentialEvent
 from .finite import FiniteEvent, FiniteMechanism
 from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
 from .key_selection import GaussianThreshold, KeySelection, LaplaceThreshold
@@ -19,7 +18,7 @@ from .quantile_one import Quantile, quantile
 from .quantile_several import Quantiles, RecursiveQuantiles, quantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sample_aggregate import SampleAggregate
-from .selection import evenly
+from .selection import Exponential, ExponentialEvent, evenly
 from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensitivity, sample_sensitivity
 from .smooth import SmoothQuantile, SmoothSensitivity, smooth_bound
 from .sparse_vector import Above, AboveThreshold, Crossings, Sparse

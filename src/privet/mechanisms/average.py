@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from privet.core.errors import BadValue
 from privet.core.given import set_fields
-from privet.core.numbers import Number, positive, rational, whole
-from privet.core.rounding import float_up
+from privet.core.numbers import Number, float_up, positive, rational, whole
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .laplace import DiscreteLaplaceEvent, Laplace

@@ -17,14 +17,13 @@ from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Exact
 from privet.core.given import listed, set_fields, unwrapped
-from privet.core.numbers import Number, nonnegative, rational, whole
-from privet.core.rounding import exp_down, float_up, log_up
+from privet.core.numbers import Number, exp_down, float_up, log_up, nonnegative, rational, whole
 
+from .lattice import read_numbers
 from .mechanism import Mechanism, read_times
-from .private_numbers import read_numbers
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 Row = tuple[Fraction, ...]
 _FLOAT_TOLERANCE = Fraction(1, 10**9)

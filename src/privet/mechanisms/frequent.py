@@ -13,17 +13,15 @@ from typing import Literal
 
 from privet import noise
 from privet.accounting.events import PureEvent
-from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
-from privet.core.numbers import Number, whole
-from privet.core.rounding import float_up
+from privet.core.given import check_fields
+from privet.core.numbers import Number, float_up, whole
 from privet.core.wire import wired
 
-from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
-from .selection import flip_depth, gumbel_depth
+from .selection import ExponentialEvent, flip_depth, gumbel_depth
 
 MOST_WINNERS = 100
 """So many values can be asked for at once."""

@@ -13,17 +13,39 @@ from privet.accounting.gdp import gaussian_mu
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.event import Atom, Event, Exact
+from privet.core.event import Atom, Event, Exact, Pair
 from privet.core.given import set_fields
-from privet.core.numbers import Number, failure_probability, nonnegative, positive, read_order, whole
-from privet.core.pair import Pair
-from privet.core.rounding import float_down, float_up, inflate, sqrt_down, sqrt_up
+from privet.core.numbers import (
+    Number,
+    failure_probability,
+    float_down,
+    float_up,
+    inflate,
+    nonnegative,
+    positive,
+    read_order,
+    sqrt_down,
+    sqrt_up,
+    whole,
+)
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 
-from .lattice import Grid, add, around, exponent_below, from_grid, read_grid, step_of, tail_of, to_grid
+from .lattice import (
+    Grid,
+    Numbers,
+    add,
+    around,
+    exponent_below,
+    from_grid,
+    read_grid,
+    read_numbers,
+    repeated,
+    step_of,
+    tail_of,
+    to_grid,
+)
 from .mechanism import Mechanism, read_times, shown
-from .private_numbers import Numbers, read_numbers, repeated
 
 # What Gaussian noise costs: continuous, on a grid so fine that it hardly differs, or on the integers themselves.
 

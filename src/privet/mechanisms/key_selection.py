@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from privet.accounting.events import ThresholdEvent
 from privet.core.errors import BadParameter, BadValue
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive, whole
-from privet.core.rounding import float_near, float_up
+from privet.core.numbers import Number, float_near, float_up, open_probability, positive, whole
 from privet.core.sensitivity import Neighbors, Sensitivity, read_neighbors
 
 from .gaussian import Gaussian
 from .laplace import Laplace
+from .lattice import Numbers, read_numbers
 from .mechanism import Mechanism, read_times
-from .private_numbers import Numbers, read_numbers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,14 +18,25 @@ from privet.accounting.pairs import DiscreteLaplacePair, LaplacePair
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
 from privet.core.given import set_fields
-from privet.core.numbers import Number, nonnegative, positive, read_order, whole
-from privet.core.rounding import float_up, inflate
+from privet.core.numbers import Number, float_up, inflate, nonnegative, positive, read_order, whole
 from privet.core.sensitivity import Sensitivity, l1_of
 from privet.core.wire import wired
 
-from .lattice import Grid, add, around, exponent_below, from_grid, read_grid, step_of, tail_of, to_grid
+from .lattice import (
+    Grid,
+    Numbers,
+    add,
+    around,
+    exponent_below,
+    from_grid,
+    read_grid,
+    read_numbers,
+    repeated,
+    step_of,
+    tail_of,
+    to_grid,
+)
 from .mechanism import Mechanism, read_times, shown
-from .private_numbers import Numbers, read_numbers, repeated
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""

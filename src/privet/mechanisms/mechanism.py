@@ -14,8 +14,7 @@ from typing import Any
 
 from privet.core.event import Event
 from privet.core.given import function, instance
-from privet.core.numbers import whole
-from privet.core.rounding import float_up
+from privet.core.numbers import float_up, whole
 
 _MOST_RELEASES = 10**9
 

@@ -11,16 +11,14 @@ from privet import noise
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter
 from privet.core.given import set_fields
-from privet.core.numbers import Number
-from privet.core.rounding import float_up
+from privet.core.numbers import Number, float_up
 from privet.core.sensitivity import Sensitivity
 from privet.noise.contest import Law
 
 from . import selection as odds
-from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import read_times
-from .selection import SelectionMechanism, read_scores
+from .selection import ExponentialEvent, SelectionMechanism, read_scores
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from privet.core.errors import BadParameter
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import set_fields
-from privet.core.numbers import Number, failure_probability, open_probability, positive
-from privet.core.rounding import float_near, float_up, sqrt_up
+from privet.core.numbers import Number, failure_probability, float_near, float_up, open_probability, positive, sqrt_up
 from privet.core.sensitivity import Sensitivity
 
 from . import sparse_run as budget
 from .laplace import Laplace
-from .lattice import Grid, to_grid
+from .lattice import Grid, Numbers, to_grid
 from .mechanism import read_times
-from .private_numbers import Numbers
 from .sparse_vector import Above, Crossings, Sparse, improve, read_released
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from privet.accounting.events import ApproximateEvent
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive
-from privet.core.rounding import exp_down, exp_up, float_down, float_up
+from privet.core.numbers import Number, exp_down, exp_up, float_down, float_up, open_probability, positive
 from privet.core.sensitivity import Neighbors
 from privet.core.wire import wired
 

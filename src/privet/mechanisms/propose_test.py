@@ -20,13 +20,11 @@ from privet.accounting.events import ThresholdEvent
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Composed
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive, whole
-from privet.core.rounding import exp_down, log_up
+from privet.core.numbers import Number, exp_down, log_up, open_probability, positive, whole
 
 from .laplace import DiscreteLaplaceEvent, Laplace
-from .lattice import read_ruler
+from .lattice import read_numbers, read_ruler
 from .mechanism import Mechanism, read_times, shown
-from .private_numbers import read_numbers
 from .quantile_one import read_share
 
 # An answer with how far one change of a row moves it, on the data themselves and on all data some changes away.

@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.given import set_fields
-from privet.core.numbers import Number, positive, rational
-from privet.core.rounding import float_up, inflate
+from privet.core.numbers import Number, float_up, inflate, positive, rational
 from privet.core.sensitivity import Neighbors, read_neighbors
 from privet.noise.choosing import accepts
 from privet.noise.coins import Below
 
-from .exponential import ExponentialEvent
-from .lattice import Ruler, read_ruler, tail_of
+from .lattice import Ruler, read_numbers, read_ruler, tail_of
 from .mechanism import Mechanism, read_times, shown
-from .private_numbers import read_numbers
+from .selection import ExponentialEvent
 
 # Private numbers on a ruler, sorted or counted, as the choice of a quantile sees them: ranks of places.
 #

@@ -23,7 +23,6 @@ from privet.noise.choosing import accepts
 from privet.noise.coins import Below
 from privet.noise.source import SYSTEM, Source
 
-from .exponential import ExponentialEvent
 from .laplace import DiscreteLaplaceEvent
 from .lattice import Ruler, read_ruler
 from .mechanism import Mechanism, shown
@@ -38,6 +37,7 @@ from .quantile_one import (
     list_places,
     read_share,
 )
+from .selection import ExponentialEvent
 
 # An exact joint choice of several ranks: quantiles at once, with probability falling in the miscounts between them.
 #

@@ -13,15 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privet import noise
-from privet.accounting.curves import response_rho
-from privet.accounting.events import FinitePairEvent
+from privet.accounting.events import FinitePairEvent, response_rho
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.estimate import Estimate
-from privet.core.event import Atom, Event, Exact
+from privet.core.event import Atom, Event, Exact, Pair
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive, probability, whole
-from privet.core.pair import Pair
-from privet.core.rounding import exp_down, float_up, log_up
+from privet.core.numbers import Number, exp_down, float_up, log_up, open_probability, positive, probability, whole
 
 from .finite import FiniteEvent
 from .lattice import tail_of

@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import noise
-from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, RequestError
-from privet.core.numbers import Number
-from privet.core.rounding import float_up, inflate
+from privet.core.given import check_fields
+from privet.core.numbers import Number, float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts, Near
 from privet.core.wire import wired
 
-from .exponential import ExponentialEvent
 from .lattice import tail_of
 from .mechanism import Mechanism
 from .quantile_one import Places
+from .selection import ExponentialEvent
 
 # Ranks of places in many groups at once: what lies where, side by side in flat arrays, and a place chosen in each.
 #

@@ -14,22 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import noise
-from privet.core.complete import check_fields
 from privet.core.errors import BadParameter
 from privet.core.event import Composed, Repeated
-from privet.core.numbers import Number
-from privet.core.rounding import float_up, inflate
+from privet.core.given import check_fields
+from privet.core.numbers import Number, float_up, inflate
 from privet.core.scan import MOST_PLACES, Counts
 from privet.core.wire import wired
 from privet.noise.choosing import accepts
 from privet.noise.coins import Below
 from privet.noise.source import SYSTEM, Source
 
-from .exponential import ExponentialEvent
 from .laplace import Laplace
 from .lattice import tail_of
 from .mechanism import Mechanism
 from .quantile_several import targets
+from .selection import ExponentialEvent
 
 # An exact joint choice of several places by rank, where weights at places count as spread evenly over fine places.
 #

@@ -18,9 +18,9 @@ from privet.core.given import called, choice, instance, is_a, listed, read_field
 from privet.core.given import function as given_function
 from privet.core.numbers import Number, nonnegative, open_probability, positive, read_rational, whole
 
-from .exponential import Exponential
 from .laplace import Laplace
 from .mechanism import Mechanism, shown
+from .selection import Exponential
 
 Norm = Literal["sum", "max"]
 """How the changes of several numbers count: added up, for noise; or the largest, for scores of options."""

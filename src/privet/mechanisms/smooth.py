@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive, read_rational, whole
-from privet.core.rounding import float_down, float_up, inflate
+from privet.core.numbers import Number, float_down, float_up, inflate, open_probability, positive, read_rational, whole
 
 from .lattice import Ruler, read_ruler
 from .mechanism import Mechanism, read_times, shown

@@ -22,12 +22,10 @@ from privet.accounting.search import least, most
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.given import choice, instance
-from privet.core.numbers import Number, positive, rational, whole
-from privet.core.rounding import sqrt_up
+from privet.core.numbers import Number, positive, rational, sqrt_up, whole
 from privet.core.sensitivity import Sensitivity, l1_of
 
-from .lattice import Grid, add, exponent_below, step_of
-from .private_numbers import objects_of
+from .lattice import Grid, add, exponent_below, objects_of, step_of
 
 # How a sparse vector's epsilon is divided among its noises, and how wrong its answers can be. Public facts only.
 

@@ -16,14 +16,12 @@ from privet.accounting.events import PureEvent
 from privet.core.errors import BadValue, PrivetError, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.given import read_fields, set_fields
-from privet.core.numbers import Number, failure_probability, open_probability, positive, whole
-from privet.core.rounding import float_near, float_up
+from privet.core.numbers import Number, failure_probability, float_near, float_up, open_probability, positive, whole
 from privet.core.sensitivity import Sensitivity
 
 from . import sparse_run as budget
-from .lattice import Grid, from_grid, step_of, to_grid
+from .lattice import Grid, Numbers, from_grid, read_floats, read_numbers, step_of, to_grid
 from .mechanism import Mechanism, read_times, shown
-from .private_numbers import Numbers, read_floats, read_numbers
 from .sparse_run import Run, Steps, crossings_of_many, make_steps
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from privet import noise
 from privet.accounting.events import ApproximateEvent, PureEvent
 from privet.core.errors import BadParameter
 from privet.core.given import set_fields
-from privet.core.numbers import Number, open_probability, positive, whole
-from privet.core.rounding import exp_up, inflate, log_up
+from privet.core.numbers import Number, exp_up, inflate, log_up, open_probability, positive, whole
 
 from .lattice import tail_of
 

@@ -9,21 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privet import noise
-from privet.accounting.calibrate import calibrate
+from privet.accounting.cost import calibrate
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.given import instance, read_fields, set_fields
-from privet.core.numbers import Number, failure_probability, positive, whole
-from privet.core.rounding import float_near, float_up
+from privet.core.numbers import Number, failure_probability, float_near, float_up, positive, whole
 from privet.core.sensitivity import Sensitivity
 
-from .exponential import ExponentialEvent
-from .lattice import exponent_below, from_grid, step_of, tail_of
+from .lattice import Numbers, exponent_below, from_grid, objects_of, read_numbers, step_of, tail_of
 from .mechanism import read_times, shown
-from .private_numbers import Numbers, objects_of, read_numbers
-from .selection import SelectionMechanism, gumbel_depth, read_scores
+from .selection import ExponentialEvent, SelectionMechanism, gumbel_depth, read_scores
 from .sparse_vector import improve
 
 if TYPE_CHECKING:

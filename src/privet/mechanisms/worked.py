@@ -16,9 +16,9 @@ from privet.core.given import listed, unwrapped
 from privet.core.numbers import Number, rational
 from privet.core.sensitivity import Neighbors, read_neighbors
 
-from .exponential import Exponential
+from .lattice import Numbers, read_numbers
 from .noisy_max import NoisyMax, PermuteAndFlip
-from .private_numbers import Numbers, read_numbers
+from .selection import Exponential
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,9 +25,8 @@ from privet.core.errors import BadValue, InvariantError
 from privet.core.numbers import Number, positive
 
 from .coins import Below
-from .logs import MASK, ULP, UNIFORM_BITS
-from .sizes import read_size
-from .source import SYSTEM, LazyUniform, Source
+from .samplers import MASK, ULP, UNIFORM_BITS
+from .source import SYSTEM, LazyUniform, Source, read_size
 
 Integers64 = NDArray[np.int64]
 

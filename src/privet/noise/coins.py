@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from privet.core.numbers import whole
 
-from .logs import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, reach
-from .samplers import Integers
-from .sizes import integers_of
-from .source import SYSTEM, WORD_BITS, LazyUniform, Source, bits
+from .samplers import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, Integers, reach
+from .source import SYSTEM, WORD_BITS, LazyUniform, Source, bits, integers_of
 
 Booleans = NDArray[np.bool_]
 

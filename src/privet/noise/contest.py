@@ -23,10 +23,9 @@ from privet.core.errors import BadParameter
 from privet.core.given import choice
 from privet.core.numbers import Number, positive, whole
 
-from .logs import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
 from .racing import CAP, EPS, Bounds, Race, Scores, fraction_of
-from .sizes import Size, read_size, sample
-from .source import SYSTEM, LazyUniform, Source, Words
+from .samplers import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
+from .source import SYSTEM, LazyUniform, Size, Source, Words, read_size, sample
 
 Law = Literal["gumbel", "exponential", "laplace"]
 """The noise that is added to rate * score, of scale 1: by Gumbel noise it is the exponential mechanism."""

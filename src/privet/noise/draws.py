@@ -21,7 +21,7 @@ from privet.core.numbers import Number, nonnegative, positive, probability, whol
 
 from .coins import Below, Coin, ExponentialCoin
 from .samplers import GaussianSampler, Geometric, Integers
-from .sizes import Sampler, Size, sample
+from .source import Sampler, Size, sample
 
 # Single draws, handed out of arrays that were drawn before: how long one takes says nothing about its value.
 #

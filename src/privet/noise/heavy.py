@@ -25,10 +25,8 @@ from privet.core.errors import InvariantError
 from privet.core.numbers import Number, positive, whole
 
 from .coins import ExponentialCoin
-from .logs import BLOCK
-from .samplers import Geometric
-from .sizes import integers_of, read_size
-from .source import SYSTEM, WORD_BITS, Source, Words
+from .samplers import BLOCK, Geometric
+from .source import SYSTEM, WORD_BITS, Source, Words, integers_of, read_size
 
 _BITS = WORD_BITS
 _LEAST_WORD = np.uint64(2 ** (WORD_BITS - 20))

@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 from privet.core.errors import BadValue
 from privet.core.numbers import Number, rational, read_rational
 
-from .logs import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
-from .sizes import Size, sample
-from .source import SYSTEM, LazyUniform, Source, Words
+from .samplers import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
+from .source import SYSTEM, LazyUniform, Size, Source, Words, sample
 
 Bounds = tuple[Fraction | None, Fraction | None]
 EPS = 2.0**-53

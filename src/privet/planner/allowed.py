@@ -452,7 +452,7 @@ def _alone(key: GroupKey) -> frozenset[tuple[Key, ...]]:
 
 def _tried(nodes: Sequence[_Node], conditions: Iterable[Expression]) -> int:
     """Return about how many combinations are looked at: equal columns are found, and others all tried."""
-    pairs = [one.arguments for one in conditions if isinstance(one, Call) and one.function == "equal"]
+    pairs = [one.arguments for one in conditions if one.function == "equal"]
     left, taken, size = sorted(nodes, key=lambda node: node.size), frozenset[str](), 1
     while left:
         best, factor = left[0], left[0].size

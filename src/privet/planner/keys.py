@@ -20,10 +20,9 @@ from privet.core.schema import Key, Schema
 from privet.mechanisms import Laplace, OptimalKeys
 from privet.mechanisms.key_selection import threshold_for
 from privet.mechanisms.optimal_keys import half_way
-from privet.query.dates import truncate
 from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.normal import call, conjunction, text
+from privet.query.normal import call, conjunction, text, truncate
 from privet.query.typed import Typed, of_column
 
 from .choose import Choice
@@ -122,7 +121,7 @@ def _listed(facts: Typed) -> list[Key] | None:
 
 
 def _truncates(expression: Expression) -> bool:
-    return isinstance(expression, Call) and expression.function == "date_trunc"
+    return expression.function == "date_trunc"
 
 
 def _starts(expression: Expression, facts: Typed) -> list[Key] | None:

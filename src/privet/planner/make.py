@@ -15,7 +15,6 @@ from privet.core.expression import Expression
 from privet.core.relation import Relation
 from privet.core.scan import Bounding, GroupKey, Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Nobody, Rows
 from privet.core.wire import canonical
 from privet.query.fanout import check_fanout
 from privet.query.nodes import Query
@@ -332,13 +331,13 @@ def known_sums(query: Query, schema: Schema) -> Mapping[Sum, Known]:
 
 def known_rows(schema: Schema) -> bool:
     """Return whether the number of rows of a table is public."""
-    return isinstance(schema.unit, Rows) and schema.neighbors == "change-one" and schema.units is not None
+    return schema.unit.rowwise and schema.neighbors == "change-one" and schema.units is not None
 
 
 def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     """Return the facts of what a query stands on, which must have units to protect."""
     schema = schema_of(relation, tables)
-    if isinstance(schema.unit, Nobody):
+    if schema.unit.public:
         raise RequestError("this asks about public tables only; read them where they are, without noise")
     check_fanout(relation, tables)
     return schema

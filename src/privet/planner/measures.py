@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from privet.accounting.events import PureEvent, ThresholdEvent
 from privet.aggregates.aggregate import rows
-from privet.core.complete import check_fields
 from privet.core.errors import InvariantError
 from privet.core.event import Event
 from privet.core.expression import Call, Expression
+from privet.core.given import check_fields
 from privet.core.numbers import open_probability
 from privet.core.scan import Near, Pairs, Scan, Sum
 from privet.core.schema import Key
@@ -33,7 +33,7 @@ from .derive import columns_of
 from .stability import norm_of, sensitivity_of, shift_of, span_of, span_of_scores
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 Noise = Laplace | Gaussian
 Cell = tuple[Key, ...]

@@ -14,7 +14,7 @@ from privet.core.expression import Expression
 from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Truncate
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Rows, Window, person_column
+from privet.core.unit import Window, person_column
 from privet.core.wire import canonical
 from privet.mechanisms.frequent import Frequent
 from privet.query.normal import conjunction, text
@@ -92,7 +92,7 @@ def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> 
 
 def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool) -> Bounding:
     """Return how a unit is bounded: to the rows that it typically has of one value, or of one in each of its groups."""
-    if isinstance(schema.unit, Rows):
+    if schema.unit.rowwise:
         return Once()
     if rule == "groups":
         return Truncate(contribution.groups, contribution.rows)
@@ -101,7 +101,7 @@ def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped
 
 def _kept(scan: Scan, contribution: Contribution) -> int:
     """Return for how many values a unit speaks where they are found: without groups, values are the groups."""
-    if isinstance(scan.schema.unit, Rows):
+    if scan.schema.unit.rowwise:
         return 1
     return contribution.groups * (contribution.rows if len(scan.keys) > 1 else 1)
 

@@ -12,26 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate
-from privet.core.complete import check_fields
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event
-from privet.core.given import read
+from privet.core.given import check_fields, read
 from privet.core.numbers import whole
 from privet.core.scan import GroupKey, Scan
 from privet.core.wire import Form, form_of, wired_by
 from privet.query.nodes import Query
 
 from .editions import digest_of
-from .measures import (
-    BoundsMeasure,
-    KeyRelease,
-    KeyRule,
-    Measure,
-    ModeMeasure,
-    PassMeasure,
-    QuantileMeasure,
-    SumMeasure,
-)
+from .measures import BoundsMeasure, KeyRelease, KeyRule, Measure, ModeMeasure, PassMeasure, QuantileMeasure, SumMeasure
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -270,16 +260,16 @@ class Plan:
         return {"digest": self.digest, **facts(self), "columns": columns, "target": facts_of(self)}
 
     def __repr__(self) -> str:
-        from .show import as_text
+        from .explain import as_text
 
         return as_text(self)
 
     def __rich__(self) -> Group:
-        from .show import as_rich
+        from .explain import as_rich
 
         return as_rich(self)
 
     def _repr_html_(self) -> str:
-        from .show import as_html
+        from .explain import as_html
 
         return as_html(self)

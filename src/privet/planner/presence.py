@@ -23,7 +23,7 @@ from .plan import Known, Pass, Place, Plan, Reading, Spend
 from .stability import sensitivity_of, shift_of
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 PART = Fraction(1, 10)
 """What the count takes of what is spent on the quantiles of a column that have a least or a greatest among them."""

@@ -9,7 +9,6 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
-from privet.core.unit import Rows
 
 Rule = Literal["norm", "groups"]
 """How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
@@ -80,7 +79,7 @@ def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
     most = Fraction(total.most)
     match scan.bounding:
         case Once():
-            if not isinstance(scan.schema.unit, Rows):
+            if not scan.schema.unit.rowwise:
                 raise InvariantError("only where each row is a unit may contributions go unbounded")
             return most, most**2
         case Norm(order=1, limit=limit, shift=shift):
@@ -119,7 +118,7 @@ def bounding_for(
 
     Ungrouped, all rows of a unit fall into one cell: as many as it typically gives to all groups together.
     """
-    if isinstance(schema.unit, Rows):
+    if schema.unit.rowwise:
         return Once()
     groups = contribution.groups if grouped else 1
     rows = 1 if distinct else contribution.rows * (1 if grouped else contribution.groups)
@@ -130,7 +129,7 @@ def bounding_for(
 
 def pairs_kept(schema: Schema, contribution: Contribution) -> int:
     """Return for how many pairs of a group and a value a unit speaks: as many as it typically has rows."""
-    return 1 if isinstance(schema.unit, Rows) else contribution.groups * contribution.rows
+    return 1 if schema.unit.rowwise else contribution.groups * contribution.rows
 
 
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
@@ -198,7 +197,7 @@ def span_of_scores(scan: Scan) -> Fraction:
             most = limit * 2**shift
         case Truncate(groups=groups, rows=kept):
             most = kept * (groups if len(scan.keys) > 1 else 1)
-        case Once() if isinstance(scan.schema.unit, Rows):
+        case Once() if scan.schema.unit.rowwise:
             most = 1
         case _:
             raise InvariantError("values are chosen where the largest cells of a unit are bounded")

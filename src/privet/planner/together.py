@@ -15,14 +15,13 @@ from privet.core.numbers import Number, positive
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 
-from .accuracy import PRICES, cheapest, price
 from .batch import Batch, answering, measures_of, merged_of, rows_of
 from .choose import Choice, Family, choices
 from .derive import linear_in, meanings
 from .groupings import levels_of
 from .make import Among, make_plan
 from .plan import Known, Plan, Spend, Target
-from .rounds import amount_of
+from .rounds import PRICES, amount_of, cheapest, price
 from .stability import Rule
 from .target import half_width_of, has_price, limited
 

@@ -23,7 +23,7 @@ _CHOSEN = ("boolean", None)
 def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     """Raise unless every release of a plan has noise for the sensitivity that these tables imply.
 
-    Values that contradict themselves cannot be made (`privet.core.complete`, and each value's own checks); what is
+    Values that contradict themselves cannot be made (`privet.core.given`, and each value's own checks); what is
     checked here is whether they fit each other and the tables.
 
     Guarantee: a plan that passes costs what its event says on these tables, whoever made it.

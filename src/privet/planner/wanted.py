@@ -67,7 +67,7 @@ def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction,
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
     low, high = clamp_ends(expression, facts)
     if low is None or high is None:
-        raise Unbounded(asked.name, column=expression.name if isinstance(expression, ColumnRef) else None)
+        raise Unbounded(asked.name, column=expression.column)
     return low, high
 
 

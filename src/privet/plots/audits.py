@@ -15,7 +15,7 @@ from .canvas import COLOURS, Path, canvas, finish
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _WRONG = 0.01
 """How often any of the bars may miss its true rates."""

@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from privet.accounting.cost import delta as delta_of
-from privet.accounting.loss import privacy_loss
 from privet.accounting.summaries import by_theorem
-from privet.accounting.tradeoff import tradeoff
+from privet.accounting.tradeoff import privacy_loss, tradeoff
 from privet.core.errors import BadParameter
 from privet.core.event import Event, Repeated
 from privet.core.given import is_a
-from privet.core.numbers import Number, open_probability, positive, whole
-from privet.core.rounding import float_up
+from privet.core.numbers import Number, float_up, open_probability, positive, whole
 
 from .canvas import COLOURS, Path, canvas, finish
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _LARGEST = 1e6
 """The largest epsilon that a picture shows."""

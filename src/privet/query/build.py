@@ -18,7 +18,28 @@ from privet.core.schema import ColumnFacts as Facts
 from .fanout import with_cuts
 from .functions import typed
 from .inside import deduplicated, named_columns
-from .nodes import AggregateCall, Grouping, Key, Order, Output, Query, Step
+from .nodes import (
+    EXTREMES,
+    GROUPING,
+    MARK,
+    AggregateCall,
+    Grouping,
+    Key,
+    Order,
+    Output,
+    PrivateRows,
+    Query,
+    ReleasedRows,
+    Select,
+    Step,
+    aggregate,
+    aggregate_of_two,
+    distinct_name,
+    has_aggregate,
+    is_aggregate,
+    label,
+    quantile,
+)
 from .normal import call, conjunction, text
 from .resolve import (
     as_facts,
@@ -34,21 +55,6 @@ from .resolve import (
     released_facts,
     substitute,
 )
-from .rows import (
-    EXTREMES,
-    MARK,
-    PrivateRows,
-    ReleasedRows,
-    Select,
-    aggregate,
-    aggregate_of_two,
-    distinct_name,
-    has_aggregate,
-    is_aggregate,
-    label,
-    quantile,
-)
-from .several import GROUPING
 from .shape import is_public
 from .typed import clamp_ends
 

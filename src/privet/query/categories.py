@@ -15,9 +15,8 @@ from privet.core.schema import Schema
 
 from .facts import facts_of
 from .functions import typed
-from .nodes import Query, Step
+from .nodes import PrivateRows, Query, Step
 from .normal import text
-from .rows import PrivateRows
 from .shape import schema_of
 
 _COMPARED = frozenset({"equal", "not_equal", "in", "nullif"})

@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.core.schema import Kind
 
-from . import dates
+from . import normal as dates
 from .typed import INT64
 
 

@@ -16,16 +16,27 @@ from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
-from privet.query.sql.wish import NO_WISH, Wish
+from privet.query.sql.parse import NO_WISH, Wish
 
 from .build import aggregated, narrowed, refined
 from .inside import deduplicated, grouped
 from .join import join, pair, united
-from .nodes import Order, Query
+from .nodes import (
+    Level,
+    Order,
+    PrivateRows,
+    Query,
+    ReleasedRows,
+    Select,
+    check_tables,
+    crossed,
+    cubed,
+    distinct_name,
+    rolled_up,
+    spread_out,
+)
 from .normal import call, conjunction
 from .resolve import substitute
-from .rows import PrivateRows, ReleasedRows, Select, check_tables, distinct_name
-from .several import Level, crossed, cubed, rolled_up, spread_out
 from .terms import (
     Descending,
     Term,

@@ -17,12 +17,14 @@ from privet.core.errors import BadParameter, InvariantError, UnknownName, Unsupp
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
-from . import dates, intervals, rules
 from . import evaluation as python
+from . import normal as dates
+from . import rules
+from . import typed as intervals
 from .evaluation import Evaluate
+from .nodes import GROUPING
 from .normal import spelled
 from .rules import Rule
-from .several import GROUPING
 from .typed import INT64, LONGEST, Typed, TypedArgument, of_column, of_literal, truth, unify
 
 MANY = 10**9
@@ -830,7 +832,7 @@ def literal(value: Any) -> Any:
             return float(value)
         except OverflowError:
             return None
-    if isinstance(value, int) and not isinstance(value, bool) and not INT64[0] <= value <= INT64[1]:
+    if type(value) is int and not INT64[0] <= value <= INT64[1]:
         raise Unsupported("a whole number must fit into 64 bits; write a decimal, such as 1e30")
     return value
 

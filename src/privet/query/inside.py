@@ -14,9 +14,7 @@ from privet.core.unit import unit_columns
 
 from .facts import RANKS, WITHIN, grid_step
 from .join import standing_on
-from .normal import conjunction
-from .resolve import checked, condition, fitted, substitute
-from .rows import (
+from .nodes import (
     MARK,
     WINDOW,
     PrivateRows,
@@ -28,6 +26,8 @@ from .rows import (
     is_window,
     label,
 )
+from .normal import conjunction
+from .resolve import checked, condition, fitted, substitute
 from .shape import is_public
 
 TRUE = Literal(True)

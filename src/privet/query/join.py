@@ -16,9 +16,9 @@ from privet.core.relation import Derive, GroupWithin, Join, Relation, Union
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
+from .nodes import PrivateRows, distinct_name, has_aggregate
 from .normal import call, conjunction, text
 from .resolve import condition, substitute
-from .rows import PrivateRows, distinct_name, has_aggregate
 from .shape import check_same_unit, conjuncts, is_public, same_owner, schema_of, typical_of
 
 MOST_STEPS = 60

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
 
-from privet.core.expression import Expression
+from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.relation import Relation
+from privet.core.schema import ColumnFacts as Facts
+from privet.core.schema import Schema
+from privet.core.unit import Person
 from privet.core.wire import wired
 
 
@@ -93,3 +99,285 @@ class Query:
     groupings: tuple[Grouping, ...] = ()
     other: str | None = None
     find: bool = False
+
+
+# What a SELECT is over: rows of a private table, or released rows; and what it asks of them.
+
+
+# What a SELECT can stand on: rows of a private table, or rows that were released; and what it asks of them.
+#
+# Both front ends, SQL and Python, fill a `Selection`; `build` turns it into the one tree.
+
+
+MARK = "aggregate:"
+"""Marks an aggregate inside an expression until `build` gives it a name; no engine knows such a function."""
+
+WINDOW = "window:"
+"""Marks a window function until `inside` makes it a column."""
+
+EXTREMES = {"min": 0, "max": 1}
+"""Aggregates that are exact within one person's rows, and quantiles across people: the shares that lie below."""
+
+
+@dataclass(frozen=True)
+class PrivateRows:
+    """Rows of a table, or of what is made of several: private, or public and about to be joined to private ones.
+
+    `columns` are expressions over the relation's own, and `where` is the condition under which a row is there.
+    `typical` are the facts of its own columns where people give no more than is typical: what sums are clamped to.
+    """
+
+    table: Relation
+    schema: Schema
+    columns: Mapping[str, Expression]
+    where: Expression | None
+    tables: Mapping[str, Schema] = field(repr=False)
+    typical: Mapping[str, Facts] = field(repr=False)
+
+    @classmethod
+    def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> PrivateRows:
+        """Return all rows and columns of a table."""
+        columns = {name: ColumnRef(name) for name in schema.columns}
+        return cls(table, schema, columns, None, tables or {table: schema}, schema.columns)
+
+    @property
+    def owner(self) -> str | None:
+        """Return the column that says whose row it is, where a person is one unit: by it people are counted."""
+        return self.schema.unit.column if isinstance(self.schema.unit, Person) else None
+
+
+@dataclass(frozen=True)
+class ReleasedRows:
+    """Rows that a query released: public, free to reshape. `facts` are the kinds of their columns."""
+
+    query: Query
+    facts: Mapping[str, Facts]
+
+
+Standing = PrivateRows | ReleasedRows
+"""What a SELECT can stand on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select:
+    """One SELECT: expressions over the columns of what it stands on, with aggregates marked. None names itself."""
+
+    outputs: tuple[tuple[str | None, Expression], ...]
+    where: Expression | None = None
+    keys: tuple[Expression, ...] = ()
+    levels: tuple[tuple[Expression, ...], ...] = ()
+    having: Expression | None = None
+    order: tuple[Order, ...] = ()
+    distinct: bool = False
+    limit: int | None = None
+    offset: int = field(default=0)
+
+
+def aggregate(function: str, argument: Expression | None = None, where: Expression | None = None) -> Call:
+    """Return a marked aggregate of an argument over the rows that meet a condition."""
+    return Call(MARK + function, (argument or Literal(None), where or Literal(True)))
+
+
+def window(
+    function: str, arguments: tuple[Expression, ...], partition: tuple[Expression, ...], order: tuple[Order, ...]
+) -> Call:
+    """Return a marked window function: its arguments, its partition, and its order."""
+    terms = []
+    for term in order:
+        flags = f"{'descending' if term.descending else 'ascending'}{' nulls first' if term.nulls_first else ''}"
+        terms.append(Call(flags, (term.expression,)))
+    return Call(
+        WINDOW + function, (Call("given", arguments), Call("partition", partition), Call("order", tuple(terms)))
+    )
+
+
+def is_window(expression: Expression) -> bool:
+    """Return whether an expression is itself a marked window function."""
+    return expression.function.startswith(WINDOW)
+
+
+def has_window(expression: Expression | None) -> bool:
+    """Return whether a marked window function stands anywhere in an expression."""
+    return expression is not None and any(map(is_window, parts_of(expression)))
+
+
+def aggregate_of_two(function: str, argument: Expression, other: Expression, where: Expression | None = None) -> Call:
+    """Return a marked aggregate of two arguments."""
+    return Call(MARK + function, (argument, where or Literal(True), other))
+
+
+def histogram(argument: Expression, bins: Expression, where: Expression | None = None) -> Call:
+    """Return a marked histogram."""
+    return Call(MARK + "histogram", (argument, where or Literal(True), bins))
+
+
+def quantile(argument: Expression, share: Expression, where: Expression | None = None) -> Call:
+    """Return a marked quantile: the value below which a share of the values lies."""
+    return Call(MARK + "quantile", (argument, where or Literal(True), share))
+
+
+def mode(argument: Expression, where: Expression | None = None, *, k: int = 1, rank: int = 1) -> Call:
+    """Return a marked aggregate: the value at a rank among the k most frequent; of one, the mode."""
+    return Call(MARK + "mode", (argument, where or Literal(True), Literal(k), Literal(rank)))
+
+
+def is_aggregate(expression: Expression) -> bool:
+    """Return whether an expression is itself a marked aggregate."""
+    return expression.function.startswith(MARK)
+
+
+def has_aggregate(expression: Expression | None) -> bool:
+    """Return whether a marked aggregate stands anywhere in an expression."""
+    return expression is not None and any(map(is_aggregate, parts_of(expression)))
+
+
+def label(expression: Expression) -> str:
+    """Return the name that an expression has where nobody gives it one."""
+    if not expression.function:
+        return expression.column or "constant"
+    if expression.function == MARK + "quantile":
+        share = expression.arguments[2]
+        named = {"0": "min", "1/2": "median", "1": "max"}
+        name = named.get(str(share.constant), "quantile")
+        return f"{name}_{label(expression.arguments[0])}"[:60]
+    function = {MARK + "count_rows": "count"}.get(expression.function, expression.function.removeprefix(MARK))
+    inner = next((part for part in expression.arguments if part.function or part.column is not None), None)
+    if inner is None or expression.function in {MARK + "count_rows", MARK + "count_units"}:
+        return function
+    return f"{function}_{label(inner)}"[:60]
+
+
+def distinct_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that differs from all taken ones, whatever their case, and take it."""
+    name, count = wanted, 1
+    while name.casefold() in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    taken.add(name.casefold())
+    return name
+
+
+# Checks what questions are read over: declared tables by name, and views of them.
+
+
+def check_tables(tables: object) -> None:
+    """Refuse what is not a mapping of names to the schemas of tables; None stands for none beside the one named."""
+    allowed = "a mapping of names to Schemas"
+    if tables is None:
+        return
+    if not isinstance(tables, Mapping):
+        raise BadParameter("tables", type(tables).__name__, allowed)
+    for name, schema in tables.items():
+        if not isinstance(name, str) or not isinstance(schema, Schema):
+            raise BadParameter("tables", type(schema).__name__, allowed)
+
+
+# Aggregates that make several columns: TOP_K(x, 3) AS top is top_1, top_2 and top_3; BOUNDS(x) is x_low and x_high.
+
+
+# Several groupings in one question: GROUPING SETS, ROLLUP and CUBE, as lists of what each level groups by.
+
+
+Level = tuple[Expression, ...]
+"""What one level groups by; nothing for the grand total."""
+
+MOST_LEVELS = 64
+"""So many levels may be asked for at once: CUBE of six columns."""
+
+GROUPING = "grouping:"
+"""Marks GROUPING(...) inside an expression until `build` gives it a name."""
+
+
+def rolled_up(steps: Sequence[Level]) -> tuple[Level, ...]:
+    """Return the levels of ROLLUP: all of the steps, without the last, ..., none."""
+    return tuple(_joined(steps[:length]) for length in range(len(steps), -1, -1))
+
+
+def cubed(steps: Sequence[Level]) -> tuple[Level, ...]:
+    """Return the levels of CUBE: every choice of the steps, the longest first."""
+    if 2 ** len(steps) > MOST_LEVELS:
+        raise Unsupported(
+            f"CUBE of {len(steps)} columns makes {2 ** len(steps):,} groupings, each with noise of its own; the most "
+            f"is {MOST_LEVELS}: name those that you need, as GROUPING SETS ((a, b), (a), ())"
+        )
+    chosen = (one for length in range(len(steps), -1, -1) for one in combinations(steps, length))
+    return tuple(_joined(one) for one in chosen)
+
+
+def crossed(several: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
+    """Return every combination of a level of each, as GROUP BY a, ROLLUP (b) means; each level once.
+
+    Refuses more levels than can sensibly be answered, and a level that comes twice.
+    """
+    amount = 1
+    for one in several:
+        amount *= len(one)
+    if amount > MOST_LEVELS:
+        raise Unsupported(
+            f"this makes {amount:,} groupings, each with noise of its own; the most is {MOST_LEVELS}: name those "
+            f"that you need, as GROUPING SETS ((a, b), (a), ())"
+        )
+    made = [_joined(one) for one in product(*several)]
+    if len({frozenset(level) for level in made}) < len(made):
+        raise RequestError("a grouping comes twice among GROUPING SETS, ROLLUP or CUBE; name each once")
+    return tuple(made)
+
+
+def union_of(levels: Sequence[Level]) -> Level:
+    """Return what any of the levels groups by, each once."""
+    return _joined(levels)
+
+
+def grouping(*arguments: Expression) -> Call:
+    """Return a marked GROUPING(...): a bit for each argument, 1 where the row is a total over it."""
+    if not arguments:
+        raise RequestError("GROUPING takes grouping columns: GROUPING(ward)")
+    return Call(GROUPING, arguments)
+
+
+def _joined(levels: Sequence[Level]) -> Level:
+    return tuple(dict.fromkeys(one for level in levels for one in level))
+
+
+MOST_VALUES = 100
+"""So many of the most frequent values can be asked for."""
+
+Named = tuple[tuple[str | None, Expression], ...]
+
+
+def spread_out(outputs: Named) -> Named:
+    """Return outputs in which each aggregate of several columns has become these columns, named after its own name."""
+    found: list[tuple[str | None, Expression]] = []
+    for name, one in outputs:
+        found += _columns(name, one) if _makes_several(one) else [(name, one)]
+    return tuple(found)
+
+
+def top_k(argument: Expression, k: Expression, where: Expression | None = None) -> Call:
+    """Return a marked aggregate: the k most frequent values."""
+    return Call(MARK + "top_k", (argument, where or Literal(True), k))
+
+
+def bounds(argument: Expression, where: Expression | None = None) -> Call:
+    """Return a marked aggregate: a range that holds most values."""
+    return Call(MARK + "bounds", (argument, where or Literal(True)))
+
+
+def _makes_several(expression: Expression) -> bool:
+    # with a side it is one column already
+    return expression.function == MARK + "top_k" or (
+        expression.function == MARK + "bounds" and len(expression.arguments) == 2
+    )
+
+
+def _columns(name: str | None, marked: Expression) -> list[tuple[str | None, Expression]]:
+    if marked.function == MARK + "bounds":
+        shown = label(marked.arguments[0])[:50] if name is None else name
+        sides = ("low", "high")
+        return [(f"{shown}_{side}", Call(marked.function, (*marked.arguments, Literal(side)))) for side in sides]
+    argument, where, k = marked.arguments
+    number = k.constant
+    if type(number) is not int or not 1 <= number <= MOST_VALUES:
+        raise Unsupported(f"TOP_K takes a column and a constant from 1 to {MOST_VALUES}, such as TOP_K(x, 3)")
+    named = f"top_{label(argument)}"[:50] if name is None else name
+    return [(f"{named}_{rank}", mode(argument, where, k=number, rank=rank)) for rank in range(1, number + 1)]

@@ -18,8 +18,8 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
 from .functions import mentions, typed
+from .nodes import MARK, PrivateRows, has_aggregate
 from .normal import MIRROR, call, text
-from .rows import MARK, PrivateRows, has_aggregate
 from .typed import LONGEST, Typed
 
 MOST_PARTS = 10_000

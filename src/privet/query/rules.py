@@ -14,10 +14,10 @@ from math import ceil, floor
 from privet.core.errors import WrongKind
 from privet.core.schema import Kind
 
-from . import dates, intervals
-from .intervals import Interval
+from . import normal as dates
+from . import typed as intervals
 from .normal import spelled
-from .typed import Arguments, Typed, TypedArgument, as_kind, hull, lattice, real, truth, unify, whole
+from .typed import Arguments, Interval, Typed, TypedArgument, as_kind, hull, lattice, real, truth, unify, whole
 
 NUMBERS: tuple[Kind, ...] = ("integer", "number")
 MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
@@ -39,7 +39,7 @@ def _nullable(arguments: Arguments) -> bool:
 def constant_whole(name: str, argument: TypedArgument, low: int, high: int) -> int:
     """Return an argument that must be a constant whole number within a range."""
     value = argument.constant
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    if type(value) is not int or not low <= value <= high:
         raise WrongKind(spelled(name), f"a constant whole number from {low} to {high} here", ("something else",))
     return value
 

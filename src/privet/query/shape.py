@@ -14,7 +14,7 @@ from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Nobody, Rows, unit_columns
+from privet.core.unit import unit_columns
 
 from .facts import as_facts, facts_of, group_facts, rank_facts
 from .functions import mentions, typed
@@ -232,7 +232,7 @@ class _Shape:
         if not is_public(right):
             check_same_unit(left, right)
             return _made(left, columns, self._together(join, left, right), self._pairs(join, left, right))
-        if isinstance(left.unit, Rows) and not keyed:
+        if left.unit.rowwise and not keyed:
             raise Unsupported(
                 "each row of this table is protected by itself, and a join may make it into several; join on the key "
                 "of the public table, and declare it: PublicTable(..., key='column')"
@@ -282,7 +282,7 @@ class _Shape:
     def _union(self, relation: Union) -> Schema:
         several = [self.of(source) for source in relation.sources]
         first = several[0]
-        if len(several) < 2 or isinstance(first.unit, Rows):
+        if len(several) < 2 or first.unit.rowwise:
             raise Unsupported(
                 "UNION ALL is of tables of people: where each row is protected by itself, it could come twice"
             )
@@ -309,7 +309,7 @@ def _met(join: Join, right: Schema) -> int:
 
 def is_public(schema: Schema) -> bool:
     """Return whether no row of a relation is anybody's."""
-    return isinstance(schema.unit, Nobody)
+    return schema.unit.public
 
 
 def one_row_each(schema: Schema) -> bool:
@@ -339,7 +339,7 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 
 def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clause: str) -> None:
-    if isinstance(source.unit, Rows):
+    if source.unit.rowwise:
         raise Unsupported(
             f"{what} mixes rows, and each row of this table is protected by itself; aggregate in the outer query"
         )
@@ -355,7 +355,7 @@ def check_same_unit(left: Schema, right: Schema) -> None:
     """Raise unless two relations belong to the same people, said by a column of the same kind, or to nobody."""
     if is_public(left) != is_public(right):
         raise Unsupported("UNION ALL of private and public rows would leave some rows without an owner; ask them apart")
-    if isinstance(left.unit, Rows) or isinstance(right.unit, Rows):
+    if left.unit.rowwise or right.unit.rowwise:
         raise Unsupported(
             "each row of one of these tables is protected by itself, so they cannot be put together by who owns "
             "their rows; declare a unit such as Person('patient_id')"

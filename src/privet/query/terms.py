@@ -20,15 +20,15 @@ from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
 
 from .functions import FUNCTIONS
+from .nodes import aggregate as marked_aggregate
+from .nodes import aggregate_of_two
+from .nodes import bounds as marked_bounds
+from .nodes import grouping as marked_grouping
+from .nodes import histogram as marked_histogram
+from .nodes import mode as marked_mode
+from .nodes import quantile as marked_quantile
+from .nodes import top_k as marked_top_k
 from .normal import call, text
-from .rows import aggregate as marked_aggregate
-from .rows import aggregate_of_two
-from .rows import histogram as marked_histogram
-from .rows import mode as marked_mode
-from .rows import quantile as marked_quantile
-from .several import bounds as marked_bounds
-from .several import grouping as marked_grouping
-from .several import top_k as marked_top_k
 
 _INT64 = 2**63
 

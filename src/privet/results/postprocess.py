@@ -21,7 +21,7 @@ from privet.query.typed import INT64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # Plain arithmetic over columns of released numbers, in NumPy: what simulated error bars need most, without an engine.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,16 @@ from privet.answer import Answer, Series
 from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.schema import Kind
+from privet.inference.laws import Law
+from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.derive import kinds_of, meanings
 from privet.planner.explain import coverage_notes
+from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.presence import null_notes, without_rows
 from privet.planner.private_bounds import range_notes
 from privet.planner.quantiles import far_notes
-from privet.planner.widths import weights_of
+from privet.planner.widths import law_of, measure_at, weights_of
 from privet.query.nodes import Output, Step
 from privet.release import Released
 
@@ -25,7 +29,7 @@ from .postprocess import run_step
 from .row_intervals import RowBars, value_of
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # What several rounds say together: sums averaged by how precise they are, quantiles from the last and most precise.
@@ -175,3 +179,159 @@ def _picked(step: Step) -> dict[str, str] | None:
         output.name: output.expression.name for output in step.outputs if isinstance(output.expression, ColumnRef)
     }
     return columns if len(columns) == len(step.outputs) else None
+
+
+# From the released sums of several levels to one answer: levels are made to agree, then read, row after row.
+#
+# Sees released numbers and public facts only, and may be repeated at will.
+
+
+_EXACT = 1e-12
+"""The variance of a sum that public facts fix, as a part of the least of the others."""
+
+_DIGITS = 9
+
+_LEAST = 1e-18
+"""Noise that is surely 0 counts as having this variance, so that levels without noise weigh the same."""
+
+_AGREE = "Totals were made consistent with their parts, so counts need not be whole numbers."
+_APART = (
+    "Contributions above the declared limit are scaled down at each level separately; consistent totals lie between."
+)
+
+
+def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, *, confidence: float) -> Answer:
+    """Return the answer that a plan of several levels makes of what was released for each."""
+    asked = [as_asked(one, plan) for one, plan in zip(released, levels.plans, strict=True)]
+    sums = [sums_of(one, plan) for one, plan in zip(asked, levels.plans, strict=True)]
+    laws = agreed(levels, sums)
+    tables = [_columns(levels, place, asked[place], sums[place], laws[place]) for place in range(len(asked))]
+    base = {name: [value for table in tables for value in table[name]] for name in tables[0]}
+    ends = [0]
+    for one in asked:
+        ends.append(ends[-1] + len(one.keys))
+    kinds = _kinds(levels)
+    rows: dict[str, Any] = {ROW: list(range(ends[-1])), **base}
+    held: dict[str, Kind] = {ROW: "integer", **kinds}
+    for step in levels.query.steps:
+        rows, held = run(step, rows, held)
+    chosen = list(map(int, rows.pop(ROW)))
+    bars = []
+    for place, plan in enumerate(levels.plans):
+        own = [row - ends[place] for row in chosen if ends[place] <= row < ends[place + 1]]
+        bars.append(RowBars(plan, sums[place], tables[place], own, 1 - confidence, kinds, laws[place]))
+    meaning = meanings(levels.query)
+    series = []
+    for name, values in rows.items():
+        parts = [
+            bars[place].series(name, _at(values, chosen, ends[place], ends[place + 1]), meaning[name])
+            for place in range(len(bars))
+        ]
+        series.append(_joined(name, parts, chosen, ends))
+    notes = list(dict.fromkeys(note for plan in levels.plans for note in coverage_notes(plan, confidence)))
+    notes += outside_notes(series)
+    if levels.reconciled:
+        notes.append(_AGREE)
+        if any("scaled down" in note for note in notes):
+            notes.append(_APART)
+    return Answer(tuple(series), confidence, levels, receipt, tuple(notes))
+
+
+def agreed(levels: Levels, sums: Sequence[dict[Place, Floats]]) -> list[dict[Place, Law]]:
+    """Make the sums of the levels agree, in place, and return the laws of those that changed.
+
+    Guarantee: post-processing; the noise of what is reconciled has exactly the laws that are returned, by its
+    coefficients on the released noise, where the true sums agree.
+    """
+    import numpy as np
+
+    laws: list[dict[Place, Law]] = [{} for _ in levels.plans]
+    where = {level: shared_sums(levels.plans[level]) for level in levels.reconciled}
+    for total in where[levels.reconciled[0]] if where else ():
+        places = {level: found[total] for level, found in where.items()}
+        noisy = {level: place for level, place in places.items() if not isinstance(place, Known)}
+        own = {level: _variance(levels.plans[level], place) for level, place in noisy.items()}
+        variances = {levels.axes(level): own.get(level, min(own.values()) * _EXACT) for level in places}
+        tables = {levels.axes(level): _table(levels, level, sums[level][place]) for level, place in places.items()}
+        sizes = {axis: size for axes, table in tables.items() for axis, size in zip(axes, np.shape(table), strict=True)}
+        found, noise = reconcile(tables, variances), noise_of(sizes, variances)
+        released = {levels.axes(level): law_of(levels.plans[level], place) for level, place in noisy.items()}
+        for level, place in noisy.items():
+            axes = levels.axes(level)
+            sums[level][place] = np.round(found[axes].ravel(), _DIGITS)  # 1 is not 0.9999999999999998
+            laws[level][place] = _law(noise[axes], released)
+    return laws
+
+
+def _law(noise: Noise, released: Mapping[Axes, Law]) -> Law:
+    parts = [(released[axes], factor, times) for axes, factor, times in noise.parts if axes in released]
+    step = max(law.step * abs(factor) for law, factor, _ in parts)
+    if parts[0][0].family == "laplace":
+        return mixed(tuple((law.scale * factor, times) for law, factor, times in parts), step)
+    variance = math.fsum((law.scale * factor) ** 2 * times for law, factor, times in parts)
+    return Law("gaussian", math.sqrt(variance), step)
+
+
+def _variance(plan: Plan, place: tuple[int, int]) -> float:
+    return max(_LEAST, measure_at(plan, place).standard_deviation ** 2)
+
+
+def _table(levels: Levels, level: int, values: Floats) -> Floats:
+    """Return the sums of a level as a table, with an axis for each key in the order of the question."""
+    plan = levels.plans[level]
+    keys = plan.passes[0].groups
+    return values.reshape([len(keys[place].values or ()) for place in plan.key_places])
+
+
+def _kinds(levels: Levels) -> dict[str, Kind]:
+    """Return what each column holds: what was reconciled is not whole."""
+    found: dict[str, Kind] = {}
+    for plan in levels.plans:
+        found |= kinds_of(plan)
+    for reading in levels.plans[0].readings:
+        if levels.reconciled and additive(reading, levels.plans[0]):
+            found[reading.name] = "number"
+    return found | {one.name: "integer" for one in levels.query.groupings}
+
+
+def _columns(
+    levels: Levels, level: int, released: Released, sums: Mapping[Place, Floats], laws: Mapping[Place, Law]
+) -> dict[str, Any]:
+    """Return the columns of a level: a key that it does not group by is NULL."""
+    axes, plan = levels.axes(level), levels.plans[level]
+    size = len(released.keys)
+    made: dict[str, Any] = {}
+    for place, key in enumerate(levels.query.keys):
+        made[key.name] = [cell[axes.index(place)] if place in axes else None for cell in released.keys]
+    for one in levels.query.groupings:
+        bits = sum((place not in axes) << shift for shift, place in enumerate(reversed(one.keys)))
+        made[one.name] = [bits] * size
+    for reading in plan.readings:
+        parts = [sums[place] for place in reading.places]
+        value = (
+            reading.aggregate.read(*parts) if any(one in laws for one in reading.places) else value_of(reading, parts)
+        )
+        value = without_rows(plan, reading, value, sums)
+        made[reading.name] = value.astype(float) if levels.reconciled and additive(reading, plan) else value
+    return made
+
+
+def _at(values: Sequence[Any], chosen: Sequence[int], first: int, end: int) -> list[Any]:
+    return [value for value, row in zip(values, chosen, strict=True) if first <= row < end]
+
+
+def _joined(name: str, parts: Sequence[Series], chosen: Sequence[int], ends: Sequence[int]) -> Series:
+    """Return the rows of all levels in the order in which they are shown."""
+    noisy = any(part.noisy and part.values for part in parts) or all(part.noisy for part in parts)
+    columns: list[list[Any]] = [[], [], [], []]
+    next_of = [0] * len(parts)
+    for row in chosen:
+        level = next(place for place in range(len(parts)) if row < ends[place + 1])
+        part, at = parts[level], next_of[level]
+        next_of[level] += 1
+        columns[0].append(part.values[at])
+        for column, ends_of in zip(columns[1:], (part.low, part.high, part.error), strict=True):
+            column.append(math.nan if ends_of is None else ends_of[at])
+    if not noisy:
+        return Series(name, tuple(columns[0]))
+    return Series(name, *(tuple(column) for column in columns))

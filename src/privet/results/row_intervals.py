@@ -22,7 +22,7 @@ from privet.planner.widths import law_of, measure_at, noise_within
 from .postprocess import evaluate
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _MOST_CORNERS = 6
 

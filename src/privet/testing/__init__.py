@@ -6,14 +6,7 @@
 from __future__ import annotations
 
 from .oracle import Memory
-from .suites import (
-    SuiteReport,
-    arrow_tables,
-    check_aggregate,
-    check_engine,
-    check_ledger,
-    check_mechanism,
-)
+from .suites import SuiteReport, arrow_tables, check_aggregate, check_engine, check_ledger, check_mechanism
 
 __all__ = [
     "Memory",

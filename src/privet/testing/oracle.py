@@ -20,7 +20,7 @@ from privet.core.links import fetched_columns, followed
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
 from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sum, Truncate
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
-from privet.core.unit import Nobody, Rows, Window, person_column, unit_columns
+from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
 from privet.engines.grid import doubles
 from privet.engines.scan_sql.dialect import Form
@@ -209,8 +209,8 @@ def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
     found: list[Owned] = []
     for index, record in enumerate(rows):
         row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
-        owner = index if isinstance(schema.unit, Rows) else _owner(schema, record, row)
-        if owner is not None or isinstance(schema.unit, Nobody):
+        owner = index if schema.unit.rowwise else _owner(schema, record, row)
+        if owner is not None or schema.unit.public:
             found.append((owner, row))
     return found
 
@@ -352,7 +352,7 @@ class Memory:
     def public_rows(self, name: str) -> list[tuple[Any, ...]]:
         """Return the different rows of a public table, held to its facts."""
         schema = self._tables[name]
-        if not isinstance(schema.unit, Nobody):
+        if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
         rows = (tuple(row[column] for column in schema.columns) for _, row in stored_rows(schema, self._rows[name]))
         return list(dict.fromkeys(rows))

@@ -28,9 +28,9 @@ from privet.core.budget import Approximate, Budget, Pure
 from privet.core.errors import BudgetError, PrivetError, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.numbers import float_up
 from privet.core.ports import Engine, Ledger, LedgerAdmin
 from privet.core.records import Receipt
-from privet.core.rounding import float_up
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Table
 from privet.core.unit import Person, Rows
@@ -255,7 +255,7 @@ def _compared(make: Callable[[Tables], Engine], count: int, seed: int, scan_of: 
 
 
 def _bounding(draw: _Choices, unit: Any, orders: tuple[int, ...] = (1, 2)) -> Bounding:
-    if isinstance(unit, Rows):
+    if unit.rowwise:
         return Once()
     norm: Any = Norm(draw.choice(orders), draw.randrange(1, 12), draw.choice((0, 7)))
     chosen: Bounding = draw.choice((norm, Truncate(_ALL, _ALL)))
@@ -287,7 +287,7 @@ def _same_places(make: Callable[[Tables], Engine], count: int) -> None:
 def _same_values(make: Callable[[Tables], Engine], count: int) -> None:
     def scan_of(draw: _Choices, table: Table, unit: Any) -> Scan:
         of, keys = ColumnRef(draw.choice(("shop", "age", "city"))), draw.choice(((), (_CITY,)))
-        most = 1 if isinstance(unit, Rows) else _ALL
+        most = 1 if unit.rowwise else _ALL
         return Scan("t", table.schema, draw.choice(_WHERES), keys, (_COUNT,), Pairs(of, most))
 
     _compared(make, count, 3, scan_of, _groups)

@@ -16,8 +16,7 @@ from privet.accounting.pairs import GaussianPair
 from privet.accounting.pld import bounds as pld
 from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds
 from privet.core.errors import BadParameter, RequestError
-from privet.core.event import Atom, Composed, Repeated
-from privet.core.pair import NoPair
+from privet.core.event import Atom, Composed, NoPair, Repeated
 
 RATES = [Fraction(1, 1000), Fraction(1, 50), Fraction(3, 10), Fraction(9, 10)]
 ORDERS = [1.25, 1.5, 2.0, 2.75, 3.0, 6.5, 16.0, 40.0]

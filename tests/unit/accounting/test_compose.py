@@ -30,7 +30,7 @@ from privet.accounting import (
 )
 from privet.accounting.compose import advanced_kov_log, advanced_kov_root, parts
 from privet.core.errors import BadParameter, RequestError
-from privet.core.pair import NoPair
+from privet.core.event import NoPair
 
 F = Fraction
 

@@ -20,7 +20,7 @@ from privet.accounting.convert import (
     rho_epsilon,
     rho_from,
 )
-from privet.accounting.curves import finite_rdp
+from privet.accounting.events import finite_rdp
 from privet.core.errors import BadParameter
 from privet.core.numbers import read_order
 

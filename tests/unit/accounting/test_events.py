@@ -23,7 +23,7 @@ from privet.accounting import (
     epsilon,
     rdp,
 )
-from privet.accounting.curves import response_rdp, response_rho
+from privet.accounting.events import response_rdp, response_rho
 from privet.core.errors import BadParameter, RequestError
 
 F = Fraction

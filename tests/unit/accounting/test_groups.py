@@ -22,9 +22,9 @@ from privet.accounting import (
     gaussian_delta,
     groups,
 )
-from privet.accounting.curves import response_rdp, response_rho
+from privet.accounting.events import response_rdp, response_rho
 from privet.core.errors import BadParameter, RequestError, Unsupported
-from privet.core.pair import NoPair
+from privet.core.event import NoPair
 
 F = Fraction
 

@@ -11,10 +11,9 @@ import pytest
 from scipy.stats import norm
 
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent
-from privet.accounting.loss import privacy_loss
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
-from privet.core.event import Atom, Repeated
-from privet.core.pair import Pair
+from privet.accounting.tradeoff import privacy_loss
+from privet.core.event import Atom, Pair, Repeated
 from privet.mechanisms import FiniteMechanism
 
 

@@ -24,8 +24,7 @@ from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_dist
 from privet.accounting.pld.discretise import extent, upper
 from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
-from privet.core.event import Atom, Composed, Event, Repeated
-from privet.core.pair import NoPair, Pair
+from privet.core.event import Atom, Composed, Event, NoPair, Pair, Repeated
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEven
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair, LaplacePair, SampledPair
 from privet.accounting.tradeoff import best_accuracy, in_words, posterior, region, tradeoff
 from privet.core.errors import BadParameter
-from privet.core.event import Atom, Composed, Repeated
-from privet.core.pair import Pair
+from privet.core.event import Atom, Composed, Pair, Repeated
 
 
 @dataclass(frozen=True)

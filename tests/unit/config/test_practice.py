@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privet
-from privet.config.practice import Fake, write_rows
+from privet.config.sessions import Fake, write_rows
 from privet.core.errors import BudgetExceeded, UnknownName
 from privet.core.schema import ColumnFacts, Schema, Table
 

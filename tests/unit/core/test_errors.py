@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privet.core.errors import BadParameter, BadValue, InvariantError, PrivetError, RequestError, Unsupported, quote
-from privet.core.pair import NoPair
+from privet.core.event import NoPair
 
 ERRORS = [
     PrivetError("a"),

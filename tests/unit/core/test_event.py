@@ -9,8 +9,7 @@ import pytest
 
 from privet.accounting.events import ApproximateEvent, PureEvent, ZcdpEvent
 from privet.core.errors import RequestError
-from privet.core.event import Atom, Composed, Event, Repeated, add_up
-from privet.core.pair import NoPair
+from privet.core.event import Atom, Composed, Event, NoPair, Repeated, add_up
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
 A = PureEvent(Fraction(1, 3))

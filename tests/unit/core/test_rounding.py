@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.core.rounding import deflate, exp_down, exp_up, float_down, float_up, inflate, log_up, sqrt_down, sqrt_up
+from privet.core.numbers import deflate, exp_down, exp_up, float_down, float_up, inflate, log_up, sqrt_down, sqrt_up
 
 LARGEST = 1.7976931348623157e308
 fractions = st.fractions(max_denominator=10**30) | st.floats(-1e308, 1e308).map(Fraction)

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from privet.accounting.gdp import analytic_gaussian_sigma, gaussian_delta
 from privet.core.errors import BadParameter, RequestError
-from privet.core.rounding import sqrt_up
+from privet.core.numbers import sqrt_up
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import DiscreteGaussianEvent, Gaussian, GaussianEvent
 from privet.mechanisms import gaussian as module
-from privet.mechanisms.lattice import step_of, to_grid
-from privet.mechanisms.private_numbers import read_numbers
+from privet.mechanisms.lattice import read_numbers, step_of, to_grid
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 

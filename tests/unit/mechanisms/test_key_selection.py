@@ -13,7 +13,7 @@ import pytest
 from privet import accounting
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Repeated
-from privet.core.rounding import exp_down, exp_up
+from privet.core.numbers import exp_down, exp_up
 from privet.mechanisms import FiniteMechanism, GaussianThreshold, KeySelection, LaplaceThreshold, OptimalKeys
 
 TINY = Fraction(1, 2**100)

@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.rounding import float_up
+from privet.core.numbers import float_up
 from privet.core.sensitivity import Sensitivity
 from privet.mechanisms import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from privet.mechanisms import laplace as module
-from privet.mechanisms.lattice import step_of, to_grid
-from privet.mechanisms.private_numbers import read_numbers
+from privet.mechanisms.lattice import read_numbers, step_of, to_grid
 
 EPSILONS = np.array([0.0, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.3, 1.7, 2.2, 3.0])
 

@@ -12,8 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import BadParameter, BadValue, InvariantError
-from privet.mechanisms.lattice import add, around, exponent_below, from_grid, read_grid, step_of, tail_of, to_grid
-from privet.mechanisms.private_numbers import Numbers, read_numbers
+from privet.mechanisms.lattice import (
+    Numbers,
+    add,
+    around,
+    exponent_below,
+    from_grid,
+    read_grid,
+    read_numbers,
+    step_of,
+    tail_of,
+    to_grid,
+)
 
 reals = st.floats(allow_nan=False, allow_infinity=False)
 exponents = st.integers(-1200, 1200) | st.integers(-40, 80)

@@ -14,9 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.noise import logs as exponential
-from privet.noise.logs import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, floors, logs, reach
-from privet.noise.samplers import Geometric
+from privet.noise import samplers as exponential
+from privet.noise.samplers import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, Geometric, floors, logs, reach
 from privet.noise.source import LazyUniform
 
 EPS = 2.0**-53

@@ -14,7 +14,7 @@ from privet.core.errors import InvariantError, RequestError
 from privet.noise import choose, fair_heads
 from privet.noise.choosing import accepts, accepts_many, choose_from, choose_many, envelope
 from privet.noise.coins import heads_from
-from privet.noise.logs import MASK
+from privet.noise.samplers import MASK
 
 
 class Script:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from privet.noise import coins
-from privet.noise import logs as exponential
+from privet.noise import samplers as exponential
 from privet.noise import samplers as gaussian
 from privet.noise import samplers as laplace
 from privet.noise.coins import Below, Coin, ExponentialCoin

@@ -17,9 +17,8 @@ from privet.core.schema import Schema, boolean, category, date, integer, number,
 from privet.core.unit import Person
 from privet.query.facts import facts_of, group_facts
 from privet.query.functions import FUNCTIONS, typed
-from privet.query.intervals import outward
 from privet.query.normal import call
-from privet.query.typed import clamp_ends
+from privet.query.typed import clamp_ends, outward
 
 COLUMNS = {
     "age": integer(0, 120),

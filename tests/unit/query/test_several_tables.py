@@ -16,8 +16,7 @@ from privet.core.schema import Contribution, PublicTable, Schema, category, date
 from privet.core.unit import Link, Person, Rows
 from privet.query.fanout import WORK, check_fanout, effort, joins_of
 from privet.query.frame import Frame, col, count, sum, table
-from privet.query.nodes import Query
-from privet.query.rows import PrivateRows
+from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, typical_of
 from privet.query.sql.parse import parse, parse_view
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privet.core.given import set_fields
-from privet.core.numbers import nonnegative
-from privet.core.rounding import MARGIN, float_up
+from privet.core.numbers import MARGIN, float_up, nonnegative
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 LEAST = 2.0**-1074
 _FAR = 1e8

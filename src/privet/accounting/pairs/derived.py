@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from privet.core.event import Pair
 from privet.core.given import set_fields
-from privet.core.numbers import nonnegative, open_probability, probability
-from privet.core.pair import Pair
-from privet.core.rounding import float_down, float_up
+from privet.core.numbers import float_down, float_up, nonnegative, open_probability, probability
 
 from .continuous import LEAST, Symmetric, up
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _BELOW = 1 - 2.0**-49
 _EXPONENT = 600.0

@@ -13,13 +13,12 @@ import numpy as np
 
 from privet.core.errors import BadParameter
 from privet.core.given import set_fields
-from privet.core.numbers import nonnegative, positive, probability, whole
-from privet.core.rounding import float_down, float_up, sqrt_down
+from privet.core.numbers import float_down, float_up, nonnegative, positive, probability, sqrt_down, whole
 
 from .continuous import LEAST, Symmetric, density, gaussian_profile, mills, mills_slope, up
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 
 # Dominating pairs with finitely many outcomes: randomised responses, failures, any two exact distributions.

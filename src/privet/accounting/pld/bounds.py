@@ -11,10 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from privet.core.errors import BadParameter
-from privet.core.event import Event
-from privet.core.numbers import Number, failure_probability, nonnegative, positive
-from privet.core.pair import Pair
-from privet.core.rounding import float_down, float_up
+from privet.core.event import Event, Pair
+from privet.core.numbers import Number, failure_probability, float_down, float_up, nonnegative, positive
 
 from .convolve import LossPart, LossWindow, Moments, support
 from .discretise import LARGEST_STEP, MOST_POINTS, Extent, Lattice, extent, lower, upper

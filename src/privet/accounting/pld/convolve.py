@@ -19,7 +19,7 @@ from .discretise import Lattice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
     Complexes = NDArray[np.complex128]
 

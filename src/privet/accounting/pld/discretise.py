@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.core.pair import NoPair, Pair
+from privet.core.event import NoPair, Pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
     Indices = NDArray[np.int64]
     Curve = Callable[[Floats], Floats]

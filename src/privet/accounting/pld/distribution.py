@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privet.core.rounding import MARGIN
+from privet.core.numbers import MARGIN
 
 from .convolve import Composition, LossPart, LossWindow, compose
 
 if TYPE_CHECKING:
-    from privet.core.pair import Floats
+    from privet.core.event import Floats
 
 _UNIT = 2.0**-53
 _HALVINGS = 34

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privet.accounting.pairs import EitherOrderPair, has_order
-from privet.core.event import Event, read_event
-from privet.core.pair import Pair
-from privet.core.rounding import float_up
+from privet.core.event import Event, Pair, read_event
+from privet.core.numbers import float_up
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from privet.audit.entry import AuditEntry
 
-from .choices import KEYS, SELECTIONS, SPARSE
+from .choices import KEYS, QUANTILES, SELECTIONS, SPARSE
 from .end_to_end import QUESTIONS, SESSIONS
 from .noisy_numbers import ADAPTIVE, NUMBERS
-from .ranks import QUANTILES
 
 AUDITS: tuple[AuditEntry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS, *QUESTIONS)
 

@@ -12,16 +12,7 @@ from fractions import Fraction
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.schema import Kind
-from privet.engines.scan_sql.dialect import (
-    Bind,
-    Dialect,
-    Form,
-    Several,
-    as_kind,
-    numbers,
-    quoted,
-    unified,
-)
+from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, quoted, unified
 from privet.engines.scan_sql.forms import FORMS as STANDARD_FORMS
 from privet.engines.scan_sql.moments import shift_range
 from privet.query.typed import INT64, LONGEST
@@ -308,7 +299,7 @@ def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
 def _shift(part: str) -> Form:
     def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
         kind, amount = several[0].kind, several[1].argument.constant
-        if isinstance(amount, bool) or not isinstance(amount, int):
+        if type(amount) is not int:
             raise InvariantError("a shift is by a constant whole number")
         typed = "DATE" if kind == "date" else "TIMESTAMP"
         found = shift_range(part, amount, kind)

@@ -20,7 +20,6 @@ from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
-from privet.core.unit import Nobody
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.counts import as_counts
 from privet.engines.scan_sql.dialect import quoted
@@ -249,7 +248,7 @@ class DuckDB:
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many."""
         schema = self._tables[name]
-        if not isinstance(schema.unit, Nobody):
+        if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
         columns = [clamped(column, schema.columns[own], DUCKDB) for own, column in physical(schema).items()]
         listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
@@ -307,7 +306,7 @@ class DuckDB:
         own = f"SELECT {columns} FROM {opened.relation}"
         self._fetch(f"CREATE VIEW table{index} AS {linked_view(own, name, owned, self._relations)}")
         self._relations[name] = f"table{index}"
-        if isinstance(table.schema.unit, Nobody):
+        if table.schema.unit.public:
             check_public(self._fetch, name, table.schema, f"table{index}", DUCKDB)
 
     def _lock_down(self, paths: list[str]) -> None:

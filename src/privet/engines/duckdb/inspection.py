@@ -100,7 +100,7 @@ def _counted(connection: Any, name: str, schema: Schema, rows: str) -> Iterator[
         yield f"table {name!r} has more rows than the {schema.rows:,} that are declared; raise rows"
     if schema.units is None:
         return
-    if isinstance(schema.unit, Rows) and count != schema.units:
+    if schema.unit.rowwise and count != schema.units:
         yield f"table {name!r} has another number of rows than the {schema.units:,} that units declares"
     if isinstance(schema.unit, Person):
         column = f"c{list(schema.columns).index(schema.unit.column)}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.query.functions import FUNCTIONS
 from privet.query.typed import INT64, TypedArgument, of_column, of_literal
 
@@ -30,7 +30,7 @@ class Renderer:
         """Return an expression as SQL."""
         if isinstance(expression, Literal):
             value = expression.value
-            if isinstance(value, int) and not isinstance(value, bool) and not INT64[0] <= value <= INT64[1]:
+            if type(value) is int and not INT64[0] <= value <= INT64[1]:
                 raise Unsupported("a whole number must fit into 64 bits; write a decimal, such as 1e30")
             sql = self.dialect.constant(value)
             return Rendered(sql, TypedArgument(expression, of_literal(value)), self.dialect)
@@ -39,7 +39,7 @@ class Renderer:
             if source is None:
                 raise InvariantError("an expression names a column that the table does not have")
             return Rendered(source.sql, TypedArgument(expression, of_column(source.facts)), self.dialect)
-        if not isinstance(expression, Call) or expression.function not in FUNCTIONS:
+        if expression.function not in FUNCTIONS:
             raise InvariantError("an expression is not of the closed list")
         several = [self.render(argument) for argument in expression.arguments]
         function = FUNCTIONS[expression.function]

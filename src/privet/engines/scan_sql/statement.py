@@ -15,7 +15,6 @@ from math import isqrt
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Key, Kind
-from privet.core.unit import Rows
 from privet.query.functions import mentions
 from privet.query.typed import INT64
 
@@ -339,7 +338,7 @@ class Writer:
     def _pairs(self, pairs: Pairs) -> str:
         if self.scan.discovery is not None or len(self.given) != 1 or not self.given[0].one:
             raise InvariantError("a scan for different values counts them, and does nothing else")
-        alone = isinstance(self.scan.schema.unit, Rows)  # a row holds one pair
+        alone = self.scan.schema.unit.rowwise  # a row holds one pair
         names, condition = [*self.k, "v"], self.given[0].condition
         counts = "" if condition is None else f" AND {condition}"
         inner = self._rows(unit=not alone, values="later")
@@ -411,7 +410,7 @@ def _key_sql(key: Rendered) -> str:
 def _consecutive(values: list[Key]) -> bool:
     if len(values) < 3:
         return False
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+    if all(type(value) is int for value in values):
         return all(b == a + 1 for a, b in pairwise(values))  # type: ignore[operator]
     if all(type(value) is datetime.date for value in values):
         return all(b - a == datetime.timedelta(days=1) for a, b in pairwise(values))  # type: ignore[operator]

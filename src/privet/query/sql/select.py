@@ -12,10 +12,23 @@ from privet.core.schema import Schema
 from privet.query.build import aggregated, narrowed, refined
 from privet.query.inside import grouped, stays_within, with_ranks
 from privet.query.join import Columns, join, kept_by, pair, united
-from privet.query.nodes import Order, Query
+from privet.query.nodes import (
+    Level,
+    Order,
+    PrivateRows,
+    Query,
+    ReleasedRows,
+    Select,
+    Standing,
+    crossed,
+    cubed,
+    has_aggregate,
+    has_window,
+    rolled_up,
+    spread_out,
+    union_of,
+)
 from privet.query.normal import call, conjunction
-from privet.query.rows import PrivateRows, ReleasedRows, Select, Standing, has_aggregate, has_window
-from privet.query.several import Level, crossed, cubed, rolled_up, spread_out, union_of
 
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal

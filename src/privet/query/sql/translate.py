@@ -12,10 +12,20 @@ from fractions import Fraction
 from privet.aggregates.registry import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.query.nodes import Order
+from privet.query.nodes import (
+    Order,
+    aggregate,
+    aggregate_of_two,
+    bounds,
+    grouping,
+    histogram,
+    is_aggregate,
+    mode,
+    quantile,
+    top_k,
+    window,
+)
 from privet.query.normal import call, conjunction
-from privet.query.rows import aggregate, aggregate_of_two, histogram, is_aggregate, mode, quantile, window
-from privet.query.several import bounds, grouping, top_k
 
 from .calls import NAMES, TRANSLATIONS, part_of_date
 from .clauses import (
