@@ -473,6 +473,34 @@ def test_a_forged_chain_still_has_to_obey_the_rules(
     assert seen(path) is None
 
 
+@pytest.mark.parametrize(
+    ("time", "refusal"),
+    [
+        ("2000-01-01T00:00:00.000000Z", "entry 11 of the ledger is out of order"),
+        ("2999-06-01T00:00:00.000000Z", "entry 11 of the ledger breaks the ledger's rules"),  # the account has expired
+        ("2998-06-01T00:00:00.000000Z", None),
+    ],
+)
+def test_an_entry_that_is_appended_under_a_running_process_has_to_obey_the_rules(
+    tmp_path: Path, time: str, refusal: str | None
+) -> None:
+    path = small_ledger(tmp_path / "ledger")
+    with SqliteLedger(path) as ledger:
+        ledger.history()
+        connection = sqlite3.connect(path, isolation_level=None)
+        body = json.loads(connection.execute("SELECT body FROM entries WHERE number = 6").fetchone()[0])
+        ((before,),) = connection.execute("SELECT hash FROM entries WHERE number = 10").fetchall()
+        text = canonical({**body, "number": 11, "time": time, "digest": "z"})
+        row = (11, "charge", "a", "z", None, text, link(before, text))
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        connection.close()
+        if refusal is None:
+            assert ledger.history()[-1].digest == "z"
+        else:
+            with pytest.raises(LedgerError, match=refusal):
+                ledger.history()
+
+
 def test_a_charge_that_was_underpaid_is_found(tmp_path: Path) -> None:
     path = small_ledger(tmp_path / "ledger")
     forge(path, alter(3, paid=[[0, "1/9"], [0, "1/8"]]))

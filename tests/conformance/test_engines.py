@@ -80,6 +80,7 @@ KEYS = [(), (CITY,), (CITIES,), (AGE,), (ODD,), (OK, CITY), (MONTH,), (SHOP,), (
 COUNT = Sum(None, 1, 1)
 YOUNG = Sum(None, 1, 1, where=Call("less", (col("age"), Literal(3))))
 AGES = Sum(col("age"), 0, 5, null_as=0)
+OLDER = Sum(col("age"), -2, 7, null_as=0)  # ends that the column's bounds do not reach
 CENTRED = Sum(col("age"), -5, 5, origin=Fraction(5, 2), step=Fraction(1, 2), null_as=-5)
 THIRDS = Sum(col("big"), -1000, 1000, origin=Fraction(1, 7), step=Fraction(10, 3))
 WIDE = Sum(col("big"), -(2**63), 2**63 - 1)
@@ -91,7 +92,7 @@ FINE = Sum(col("free"), -(2**60), 2**60, step=Fraction(1, 2**57))  # ends that a
 FAR = Sum(col("free"), -9, 9, origin=10**15 + Fraction(1, 3), step=Fraction(1, 1000), null_as=0)
 FREE = Sum(Call("multiply", (col("free"), col("age"))), -7, 9, step=Fraction(1, 3), where=col("ok"))
 OVERFLOW = Sum(Call("multiply", (col("big"), Literal(3))), -100, 100)
-SUMS = [COUNT, YOUNG, AGES, CENTRED, THIRDS, WIDE, PAY, SQUARES, BEYOND, INSIDE, FINE, FAR, FREE, OVERFLOW]
+SUMS = [COUNT, YOUNG, AGES, OLDER, CENTRED, THIRDS, WIDE, PAY, SQUARES, BEYOND, INSIDE, FINE, FAR, FREE, OVERFLOW]
 WHERES = [
     None,
     Call("greater", (col("pay"), Literal(Fraction(1, 2)))),
@@ -119,6 +120,20 @@ def scans(draw) -> Scan:
     unit = Rows() if isinstance(bounding, Once) else Person("who")
     facts = schema.Schema(unit=unit, columns=COLUMNS, rows=draw(st.sampled_from([2**20, 2**40])))
     return Scan("t", facts, draw(st.sampled_from(WHERES)), keys, sums, bounding, discovery, distinct)
+
+
+@pytest.mark.parametrize("kind", ["integer", "number"])
+@pytest.mark.parametrize("make", [DuckDB, Memory])
+@pytest.mark.parametrize(
+    ("low", "high", "total"), [(-2, 7, 9), (0, 7, 9), (-2, 5, 9), (0, 5, 9), (1, 4, 9), (3, 9, 12)]
+)
+def test_values_are_held_to_the_bounds_of_their_column_whatever_the_ends_of_a_sum(kind, make, low, high, total):
+    columns = {"n": getattr(schema, kind)(0, 5)}
+    source = pa.table({"n": pa.array([-3, 9, 4], pa.int64() if kind == "integer" else pa.float64())})
+    asked = Scan("t", schema.Schema(unit=Rows(), columns=columns), None, (), (Sum(col("n"), low, high),), Once())
+    engine = make({"t": schema.Table(source if make is DuckDB else source.to_pylist(), unit=Rows(), columns=columns)})
+    assert answer(engine, asked) == {(): (total,)}
+    engine.close()
 
 
 OF = [

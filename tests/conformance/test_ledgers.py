@@ -200,6 +200,18 @@ def test_an_event_that_was_tampered_with_is_not_written(make: Make, value: objec
     assert ledger.history() == ()
 
 
+def test_an_event_costs_what_is_written_of_it_and_not_what_it_says_itself(make: Make) -> None:
+    event = pure(HALF)
+    for name in ("pure", "rho", "slack"):
+        object.__setattr__(event, name, lambda: Fraction(0))
+    ledger = make(Pure(epsilon=1))
+    ledger.charge(event, "one", account="ana")
+    ledger.charge(event, "two", account="ana")
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(event, "three", account="ana")
+    assert [entry.event.pure() for entry in ledger.history()] == [HALF, HALF]
+
+
 @pytest.mark.parametrize("budget", [Pure(epsilon=1), Zcdp(rho=1), Approximate(epsilon=1, delta=DELTA)])
 def test_an_infinite_cost_is_never_charged(make: Make, budget: Any) -> None:
     ledger = make(budget)
@@ -232,6 +244,15 @@ def test_a_charge_needs_names(make: Make, name: Any) -> None:
         ledger.charge(pure(HALF), "plan", account=name)
     with pytest.raises(BadParameter):
         ledger.charge(pure(HALF), name, account="ana")
+
+
+@pytest.mark.parametrize("text", [None, 7, b"a count", "\ud800", "a\0b"])
+def test_the_words_of_a_charge_are_text_of_whole_characters(make: Make, text: Any) -> None:
+    ledger = make(Pure(epsilon=1))
+    for words in ({"text": text}, {"versions": {"t": text}}, {"versions": {text: "1"}}):
+        with pytest.raises(BadParameter, match=r"whole characters|versions"):
+            ledger.charge(pure(HALF), "plan", account="ana", **words)
+    assert ledger.history() == ()
 
 
 # Answers

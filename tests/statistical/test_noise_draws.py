@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from privet.noise import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, race, uniform_below
+from privet.noise.draws import LaplaceSampler
 from privet.noise.samplers import Geometric
 
 ALARM = 1e-8
@@ -91,6 +92,13 @@ def test_single_laplace_draws_have_the_exact_distribution(scale):
     for _ in range(20_000):
         cells[bisect.bisect_right(edges, discrete_laplace(scale))] += 1
     check_cells(cells, np.diff([0.0, *(laplace_below(k, scale) for k in edges), 1.0]))
+
+
+def test_the_laplace_samplers_own_single_draws_have_the_exact_distribution():
+    scale = Fraction(3, 2)
+    edges, sampler = edges_for(float(scale)), LaplaceSampler(Geometric(scale))
+    draws = np.array([sampler.draw() for _ in range(20_000)])
+    check_edges(draws, edges, [laplace_below(k, scale) for k in edges])
 
 
 def gaussian_below(edges: list[int], sigma_squared: Fraction) -> list[float]:
