@@ -65,7 +65,7 @@ def test_a_person_with_a_thousand_rows_in_a_join_of_three_takes_no_longer_than_o
     for diagnosis in ("flu", "HIV"):
         with session(1000, "", diagnosis) as asked:
             answer, took[diagnosis] = ask(asked, sql)
-            assert any("beyond 50,000 are dropped, so totals may be too low" in note for note in answer.notes)
+            assert any("above 50,000 are dropped, so totals may be too low" in note for note in answer.notes)
             assert "at most 50,000 rows for each uid" in answer.plan.explain()
             assert "at most 50,000 rows for each uid" in answer.certificate()["bounding"]
     assert took["HIV"] < took["flu"] + 3

@@ -40,7 +40,11 @@ INHERITED = set(dir(Exception)) | set(dir(tuple))
 """What a class has from Python itself."""
 
 DATACLASS = {"__annotations__", "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__weakref__"}
-EVERY = set(dir(object)) | {"__dict__", "__module__", "__slots__", "__abstractmethods__", "__parameters__"} | DATACLASS
+EVERY = (
+    set(dir(object))
+    | {"__dict__", "__slotnames__", "__module__", "__slots__", "__abstractmethods__", "__parameters__"}
+    | DATACLASS
+)
 EVERY |= {"__post_init__", "__orig_bases__", "__replace__", "__static_attributes__", "__firstlineno__", "__del__"}
 EVERY |= {"__setstate__", "__getstate__", "__protocol_attrs__", "__non_callable_proto_members__", "__rich__"}
 
