@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from privet.aggregates import Aggregate, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
@@ -87,6 +87,12 @@ class PlanDraft:
     chosen: tuple[Pass, ...] = ()
     """The passes that choose, and those that count the rows of what is chosen."""
     plans: tuple[Plan, ...] = ()
+
+    def but(self, **decided: Any) -> PlanDraft:
+        """Return the draft with what a step decided, in a fraction of the time of `dataclasses.replace`."""
+        draft = object.__new__(PlanDraft)
+        draft.__dict__.update({name: self.__dict__[name] for name in self.__dataclass_fields__}, **decided)
+        return draft
 
     @property
     def discovers(self) -> bool:
@@ -190,14 +196,14 @@ def _group(draft: PlanDraft) -> PlanDraft:
     # groups that are found have rows, whatever is declared or said of them
     keys, cells = (keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)
     count_cells(keys, cells)
-    return replace(draft, keys=keys, cells=cells)
+    return draft.but(keys=keys, cells=cells)
 
 
 def _aggregate(draft: PlanDraft) -> PlanDraft:
     """Decide on the bounds and grids of what is aggregated."""
     asked = draft.query.aggregates
     aggregates = {one.name: aggregate_of(one, draft.schema, draft.typical.columns) for one in asked}
-    return replace(draft, aggregates=aggregates, known=known_sums(draft.query, draft.schema))
+    return draft.but(aggregates=aggregates, known=known_sums(draft.query, draft.schema))
 
 
 def _sum(draft: PlanDraft) -> PlanDraft:
@@ -211,7 +217,7 @@ def _sum(draft: PlanDraft) -> PlanDraft:
     sums = {people: tuple(wanted[text] for text in sorted(wanted)) for people, wanted in sorted(groups.items())}
     if draft.discovers and not sums and not draft.first:
         sums = {False: ()}  # a pass that finds the keys, and sums nothing
-    return replace(draft, sums=sums)
+    return draft.but(sums=sums)
 
 
 def _check_found(draft: PlanDraft) -> PlanDraft:
@@ -235,7 +241,7 @@ def _check_found(draft: PlanDraft) -> PlanDraft:
 def _add_noise(draft: PlanDraft) -> PlanDraft:
     """Make the passes that add noise, once for each noise that the spend allows."""
     if not (draft.sums or draft.values or draft.spans or draft.first):
-        return replace(draft, noisy=((),))
+        return draft.but(noisy=((),))
     found = []
     for choice in draft.share.choices(draft.spend):
         passes = [_first_pass(draft, choice)] if draft.first else []
@@ -250,7 +256,7 @@ def _add_noise(draft: PlanDraft) -> PlanDraft:
         found.append(tuple(passes))
     if not found:
         raise InvariantError("no noise fits the spend")
-    return replace(draft, noisy=tuple(found))
+    return draft.but(noisy=tuple(found))
 
 
 def _choose(draft: PlanDraft) -> PlanDraft:
@@ -262,7 +268,7 @@ def _choose(draft: PlanDraft) -> PlanDraft:
     chosen, counts = _selected(draft.selections, scan, share, released, even=among.even)
     kept, rule = draft.limits.contribution, draft.limits.rule
     modes = tuple(winners_pass(mode, scan, share, rule=rule, contribution=kept) for mode in draft.winners)
-    return replace(draft, chosen=(*chosen, *modes, *counts))
+    return draft.but(chosen=(*chosen, *modes, *counts))
 
 
 def _read(draft: PlanDraft) -> PlanDraft:
@@ -274,7 +280,7 @@ def _read(draft: PlanDraft) -> PlanDraft:
             for asked in query.aggregates
         )
         plans.append(Plan(query, passes, readings, draft.spend, draft.target))
-    return replace(draft, plans=tuple(plans))
+    return draft.but(plans=tuple(plans))
 
 
 PlanStep = Callable[[PlanDraft], PlanDraft]
