@@ -55,6 +55,9 @@ TOLD = 2000
 MINUTES = 25.0
 """The time limit of a run of what changed, unless another is given."""
 
+WIDE = 60
+"""A change of more modules has more mutants than there is time for: its sample is a report, and no verdict."""
+
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """How many run at a time, unless another number is given."""
 
@@ -328,16 +331,21 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     parts = [part.replace("/", ".").removesuffix(".py") for part in asked.parts]
     chosen = [mutant for mutant in MUTANTS if not parts or any(part in mutant.module for part in parts)]
-    minutes = asked.limit
+    minutes, wide = asked.limit, False
     if asked.changed:
         minutes = MINUTES if minutes is None else minutes
         modules = changed(asked.base or None)
         chosen = [mutant for mutant in chosen if modules is None or mutant.module in modules]
+        wide = modules is None or len(modules) > WIDE
     if minutes is not None:
         seed = random.randrange(10**6) if asked.seed is None else asked.seed
         print(f"{len(chosen)} mutants, in the order of seed {seed}, for {minutes:g} minutes", flush=True)
         random.Random(seed).shuffle(chosen)
-    return run(chosen, minutes=minutes, workers=asked.workers)
+    status = run(chosen, minutes=minutes, workers=asked.workers)
+    if status and wide:
+        print(f"more than {WIDE} modules changed, so this is a report: `make mutants` runs all of them and decides")
+        return 0
+    return status
 
 
 if __name__ == "__main__":

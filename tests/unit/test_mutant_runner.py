@@ -152,3 +152,15 @@ def test_what_changed_is_found_with_and_without_a_base(
     assert runner.find_base() == "v1"  # origin/main is HEAD itself
     git("update-ref", "refs/remotes/origin/main", "HEAD~2")
     assert runner.changed(None) == {"core.doubled", "core.new", "noise"}
+
+
+@pytest.mark.parametrize(("many", "status"), [(1, 1), (runner.WIDE, 1), (runner.WIDE + 1, 0), (None, 0)])
+def test_a_sample_of_a_wide_change_is_a_report(
+    many: int | None, status: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    modules = None if many is None else {f"module{number}" for number in range(many)}
+    monkeypatch.setattr(runner, "changed", lambda base: modules)
+    monkeypatch.setattr(runner, "run", lambda mutants, **options: 1)
+    assert runner.main(["--changed"]) == status
+    assert ("this is a report" in capfd.readouterr().out) == (status == 0)
+    assert runner.main([]) == 1
