@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-# An event as composition theorems see it: so many (epsilon, delta) mechanisms, and what they leave of delta.
+# An event as composition theorems see it: a number of (epsilon, delta) mechanisms, and what they leave of delta.
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .cost import HasEvent, event_made, loss_epsilon, read_start
 from .search import least
 from .tradeoff import posterior
 
-# What a budget promises, in sentences that somebody who is in the data can read. They claim no more than is proven.
+# What a budget promises, in sentences that people in the data can read. They claim no more than is proven.
 
 
 EXAMPLE_DELTA = Fraction(1, 10**6)

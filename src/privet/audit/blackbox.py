@@ -222,9 +222,8 @@ def audit_bits(
         pairs: pairs of neighbouring inputs.
 
     Example:
-        >>> import numpy as np
-        >>> naive = lambda value, count: value + np.random.default_rng(0).laplace(size=count)
-        >>> audit.audit_bits(naive, 1, 2000, pairs=((0.0, 1.0),)).found >= 0
+        >>> from privet.audit.unsafe import float_laplace
+        >>> audit.audit_bits(float_laplace, 1, 2000, pairs=((0.0, 1.0),)).found >= 0
         True
     """
 

@@ -499,7 +499,7 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
         facts = [(name, printable(text)) for name, text in _facts(told) if text]
         releases = [_release(one) for one in told.get("releases") or []]
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
-        print_json(told)  # somebody else than Privet told of the plan, in another form
+        print_json(told)  # another program described the plan, in another form
         return
     print_facts(facts)
     if releases:

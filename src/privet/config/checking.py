@@ -70,7 +70,7 @@ def check_sources(config: Config) -> Checked:
 # A fingerprint of the data, for the custodian alone: has a table changed while its version says that it has not?
 #
 # It is an HMAC under the custodian's key over the bytes of the sources. It is kept in a file beside the privet.toml,
-# and is no part of a plan, a digest, an export or a certificate: whoever lacks the key learns nothing from it.
+# and is no part of a plan, a digest, an export or a certificate: without the key nothing can be learnt from it.
 
 
 _DOMAIN = b"privet fingerprint 1\n"

@@ -47,7 +47,7 @@ SHARES = (Fraction(1, 100), Fraction(99, 100))
 class Clamp:
     """A clamp of a question: what is clamped to which ends, what it may be before by declared facts, and for what.
 
-    A column is clamped to its declared bounds as it is read, so nobody can tell a value at an end from one beyond it;
+    A column is clamped to its declared bounds as it is read, so no one can tell a value at an end from one beyond it;
     where the question itself clamps more narrowly (`at_ends` is false), what lies beyond can be counted.
     """
 

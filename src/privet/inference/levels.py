@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 12.0
-"""So many standard deviations of the law are tabulated."""
+"""The number of standard deviations of the law that are tabulated."""
 
 _PLACES, _NODES, _LAST = 1201, 12_000, 300.0
 _RARE = 1e-3

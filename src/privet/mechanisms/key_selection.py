@@ -247,7 +247,7 @@ class LaplaceThreshold(NoisyThreshold):
         >>> mechanism.people(0.5)
         15
 
-    Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m keys
+    Guarantee: (epsilon, delta)-DP for units with at most `keys` keys: a group of m people moves the counts by m keys
     in L1, twice that under change-one, and keys that only they hold show with probability delta (`threshold_for`).
     Cites: [KKMN09, noisy thresholds], [DVGM22, thresholds].
     """
@@ -305,7 +305,7 @@ class GaussianThreshold(NoisyThreshold):
         >>> mechanism.people(0.5)
         23
 
-    Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys: a group of m people moves the counts by m
+    Guarantee: (epsilon, delta)-DP for units with at most `keys` keys: a group of m people moves the counts by m
     sqrt(keys) in L2, by m sqrt(2 keys) under change-one, and keys that only they hold show with probability delta / 2
     (`threshold_for`).
     Cites: [KKMN09, noisy thresholds], [SDH23], [BW18, Alg. 1].

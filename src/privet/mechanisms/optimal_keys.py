@@ -62,7 +62,7 @@ class OptimalKeys(KeySelection):
         >>> mechanism.people(0.5)
         14
 
-    Guarantee: (epsilon, delta)-DP for whoever holds at most `keys` keys. One more person is p(n+1) <= e p(n) + d and
+    Guarantee: (epsilon, delta)-DP for units with at most `keys` keys. One more person is p(n+1) <= e p(n) + d and
     1 - p(n) <= e (1 - p(n+1)) + d, and p never falls; so by a chain a key that s people of a group hold costs s ln e,
     with a delta of d (1 + e + ... + e^(s-1)). Keys are independent, and costs add. The s add up to c m `keys`, each
     being at most m, and the delta grows faster than s: it is largest for c `keys` keys with m people each. Here e is

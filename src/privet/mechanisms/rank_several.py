@@ -419,7 +419,7 @@ def choose_spread(found: RankSpread, q: Fraction, rate: Fraction, *, start: int,
 
 
 MOST = 24
-"""So many quantiles are chosen jointly; for more, the time that it takes grows too long."""
+"""The most quantiles that are chosen jointly; for more, the time that it takes grows too long."""
 
 
 @wired("RankJoint", "shares", "last", "norm", "count_epsilon", "kappa", "digits")

@@ -205,7 +205,7 @@ def reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:
 
 
 MOST_GROUPS = 2**16
-"""So many groups have a choice at once; what is left for each is at least 45 bits."""
+"""The most groups that have a choice at once; what is left for each is at least 45 bits."""
 
 _NOTHING = np.iinfo(np.int64).max
 _LAST_WORD = np.uint64(2**64 - 1)
