@@ -32,11 +32,12 @@ mutants: $(VENV)/.for-work ## break the code on purpose and see that some test f
 house: $(VENV)/.for-work ## print figures about the code base
 	@$(RUN)/python tools/house.py
 
-soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; kill processes that share a ledger; flip every bit of one; try hostile values on every parameter
+soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random events; ask the demo's 400 times; kill processes that share a ledger; flip every bit of one; try hostile values on every parameter
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_random_questions.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_engine_facts.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py tests/laws/test_extreme_bounds.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_exact_costs.py
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/statistical/test_demo_coverage.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/conformance/test_hostile_parameters.py tests/conformance/test_hostile_options.py tests/conformance/test_hostile_keys.py
 
