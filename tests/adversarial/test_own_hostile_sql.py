@@ -19,9 +19,8 @@ from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import RequestError
 from privet.core.scan import Scan
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.relations import relation_sql
-from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.statement import counting, statement
 from privet.planner.keys import with_found
 from privet.planner.plan import Pass
 from privet.planner.stability import key_sensitivity, norm_of

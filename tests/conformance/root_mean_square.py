@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privet.aggregates import Aggregate, Argument
 from privet.aggregates.aggregate import deviations_in, squares
 from privet.core.scan import Sum
-from privet.inference.laws import Law
+from privet.inference.bars import Law
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

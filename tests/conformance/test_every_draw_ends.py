@@ -46,9 +46,9 @@ from privet.mechanisms import (
     TopK,
     TopKWithGaps,
 )
-from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree
+from privet.mechanisms.top_k import Frequent
 from privet.noise import heavy
 
 SECONDS = 1.0

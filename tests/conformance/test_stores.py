@@ -18,8 +18,8 @@ from click.testing import CliRunner
 import privet
 from privet.accounting.events import PureEvent
 from privet.cli import main
-from privet.config import ledgers
-from privet.config.ledgers import LedgerKind
+from privet.config import sessions as ledgers
+from privet.config.sessions import LedgerKind
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError, Unsupported
 from privet.core.ports import Ledger, LedgerAdmin
@@ -227,7 +227,7 @@ def test_only_one_table_of_openers_names_a_store() -> None:
     package = Path(privet.__file__).parent
     above = [*(package / "cli").rglob("*.py"), *(package / "config").rglob("*.py"), package / "session.py"]
     names = {str(file.relative_to(package)) for file in above if re.search(r"sqlite|Sqlite", file.read_text())}
-    assert names == {"config/ledgers.py", "session.py"}  # a message of the session shows how a ledger is opened
+    assert names == {"config/sessions.py", "session.py"}  # a message of the session shows how a ledger is opened
 
 
 def test_a_kind_of_ledger_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

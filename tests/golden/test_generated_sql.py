@@ -32,7 +32,7 @@ from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.expressions import Renderer
 from privet.engines.scan_sql.row_values import clamped, sources
-from privet.engines.scan_sql.write import write_scan
+from privet.engines.scan_sql.statement import write_scan
 from privet.query.functions import FUNCTIONS, typed
 
 sys.path.insert(0, str(Path(__file__).parent))

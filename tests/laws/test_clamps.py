@@ -21,9 +21,8 @@ from privet.core.schema import Schema, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql import expressions
-from privet.engines.scan_sql.counts import counting
 from privet.engines.scan_sql.relations import relation_sql
-from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.statement import counting, statement
 from privet.query import functions
 from privet.query.functions import FUNCTIONS
 from privet.query.typed import Typed

@@ -30,7 +30,7 @@ from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb import engine as engine_module
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.scan_sql.write import write_scan
+from privet.engines.scan_sql.statement import write_scan
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.planner.make import make_plan
 from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from privet.core.schema import Table
-from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.selection import flips
+from privet.mechanisms.top_k import Frequent
 from privet.planner.make import make_plan
 from privet.planner.plan import Pass, Spend
 from privet.query.sql.parse import parse

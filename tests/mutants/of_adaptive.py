@@ -165,23 +165,23 @@ MUTANTS: list[Mutant] = [
         ("np.where(source.words(found.size) & np.uint64(1), found, -found)", "found"),
     ),
     *of(
-        "mechanisms.tails:PowerTail.split",
+        "mechanisms.smooth:PowerTail.split",
         SMOOTH,
         ("(1 - share) * total / _slope(self.power)", "(1 - share) * total"),
         ("share * total / (self.power - 1)", "share * total"),
     ),
     *of(
-        "mechanisms.tails:StudentTail.split",
+        "mechanisms.smooth:StudentTail.split",
         SMOOTH,
         ("share * total / self.degrees", "share * total"),
     ),
     *of(
-        "mechanisms.tails:LaplaceTail.split",
+        "mechanisms.smooth:LaplaceTail.split",
         SMOOTH,
         ("loss + middle", "2 * loss + middle"),
     ),
     *of(
-        "mechanisms.tails:LaplaceTail.event",
+        "mechanisms.smooth:LaplaceTail.event",
         SMOOTH,
         ("ApproximateEvent(epsilon, self.delta)", "PureEvent(epsilon)"),
     ),

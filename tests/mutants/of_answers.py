@@ -366,13 +366,13 @@ MUTANTS: list[Mutant] = [
         ("variance = variance * n / (n - 1.0)", "pass"),
     ),
     *of(
-        "inference.laws:half_width",
+        "inference.bars:half_width",
         "unit/inference/test_bars.py",
         ("_smooth_width(one, other, factor, tail) + steps / 2", "_smooth_width(one, other, factor, tail)"),
         ("one.chance + other.chance", "one.chance"),
     ),
     *of(
-        "inference.laws:Law.deviation",
+        "inference.bars:Law.deviation",
         "unit/inference/test_bars.py",
         ("math.sqrt(2)", "1.0"),
     ),

@@ -108,12 +108,12 @@ MUTANTS: list[Mutant] = [
         ("(asked.claimed, asked.delta) if asked.delta else asked.claimed", "(asked.claimed, 0.9)"),
     ),
     *of(
-        "plots.audits:plot_audit",
+        "plots.curves:plot_audit",
         "unit/plots/test_audit_plots.py",
         ("high[:, 1] < _least(high[:, 0], claims)", "low[:, 1] < -1"),
     ),
     *of(
-        "plots.audits:_least",
+        "plots.curves:_least",
         "unit/plots/test_audit_plots.py",
         ("1 - delta", "1"),
     ),

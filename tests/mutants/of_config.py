@@ -131,7 +131,7 @@ MUTANTS: list[Mutant] = [
         ("{*config.analysts[analyst].tables, *config.public}", "config.tables"),
     ),
     *of(
-        "config.ledgers:_opened",
+        "config.sessions:_opened",
         "unit/config/test_sessions.py",
         (
             "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "

@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "mechanisms.optimal_keys:OptimalKeys._ladder",
+        "mechanisms.key_selection:OptimalKeys._ladder",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("min(grown, shrunk, one)", "min(grown, one)"),
         ("min(grown, shrunk, one)", "min(max(grown, shrunk), one)"),
@@ -16,29 +16,29 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.optimal_keys:OptimalKeys.__init__",
+        "mechanisms.key_selection:OptimalKeys.__init__",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("sides * several * together", "sides * together"),
         ("failure / (sides * several)", "failure"),
         ("failure / (sides * several) / _growth(one, together)", "failure / (sides * several)"),
     ),
     *of(
-        "mechanisms.optimal_keys:_sides",
+        "mechanisms.key_selection:_sides",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ('1 if neighbors == "add-remove" else 2', "1"),
     ),
     *of(
-        "mechanisms.optimal_keys:OptimalKeys.event",
+        "mechanisms.key_selection:OptimalKeys.event",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
         ("once if times == 1 else Repeated(once, times)", "once"),
     ),
     *of(
-        "mechanisms.optimal_keys:OptimalKeys._draw",
+        "mechanisms.key_selection:OptimalKeys._draw",
         "statistical/test_key_draws.py",
         ("words < tops", "words <= tops + 1"),
     ),
     *of(
-        "mechanisms.optimal_keys:OptimalKeys._ask_rest",
+        "mechanisms.key_selection:OptimalKeys._ask_rest",
         "statistical/test_key_draws.py",
         ("numerator % rest", "numerator"),
     ),

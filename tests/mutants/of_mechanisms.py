@@ -118,17 +118,17 @@ MUTANTS: list[Mutant] = [
         ("(1 if monotone else 2) * distance", "distance"),
     ),
     *of(
-        "mechanisms.noisy_max:PermuteAndFlip.release",
+        "mechanisms.selection:PermuteAndFlip.release",
         "unit/mechanisms/test_selection.py",
         ('"exponential"', '"gumbel"'),
     ),
     *of(
-        "mechanisms.noisy_max:NoisyMax.release",
+        "mechanisms.selection:NoisyMax.release",
         "unit/mechanisms/test_selection.py",
         ("noise.noisy_max(read_scores(scores), self.rate, law=self.law)", "noise.race(read_scores(scores), self.rate)"),
     ),
     *of(
-        "mechanisms.noisy_max:NoisyMax.event",
+        "mechanisms.selection:NoisyMax.event",
         "unit/mechanisms/test_selection.py",
         ('self.law == "gumbel"', "self.law"),
     ),

@@ -73,17 +73,17 @@ MUTANTS: list[Mutant] = [
         ("self.numerator << WORD_BITS | self.source.word()", "self.numerator << WORD_BITS"),
     ),
     *of(
-        "noise.racing:Race.__init__",
+        "noise.contest:Race.__init__",
         "unit/noise/test_noise_race.py",
         ("-1 if rate < 0 else 1", "1"),
     ),
     *of(
-        "noise.racing:Race._keys",
+        "noise.contest:Race._keys",
         "unit/noise/test_noise_race.py",
         ("key += self._behind", "key -= self._behind"),
     ),
     *of(
-        "noise.racing:Race._run",
+        "noise.contest:Race._run",
         "unit/noise/test_noise_race.py",
         ("high.min", "low.min"),
     ),

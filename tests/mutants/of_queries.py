@@ -71,7 +71,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.write:write_scan",
+        "engines.scan_sql.statement:write_scan",
         "golden/test_generated_sql.py",
         (
             "relation_sql(scan.table, tables, names, secret, dialect)",
@@ -236,7 +236,7 @@ MUTANTS: list[Mutant] = [
         ("held and not rule(expression.function, full).nullable", "True"),
     ),
     *of(
-        "engines.scan_sql.forms:",
+        "engines.scan_sql.expressions:",
         "unit/engines/test_expression_contracts.py",
         ('_chain("AND")', '_chain("OR")'),
     ),

@@ -83,12 +83,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "inference.laws:averaged",
+        "inference.bars:averaged",
         "unit/inference/test_bars.py",
         ("(first.scale / law.scale) ** 2", "first.scale / law.scale"),
     ),
     *of(
-        "inference.laws:_mixture",
+        "inference.bars:_mixture",
         "unit/inference/test_bars.py",
         ("one**2 / (one**2 - other**2)", "one / (one - other)"),
     ),

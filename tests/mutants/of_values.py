@@ -25,7 +25,7 @@ MUTANTS: list[Mutant] = [
         ("min(mode.k, len(option.values))", "mode.k"),
     ),
     *of(
-        "mechanisms.frequent:Frequent.event",
+        "mechanisms.top_k:Frequent.event",
         "laws/test_frequent_values.py",
         ("PureEvent(self.rate * self.span)", "PureEvent(self.rate)"),
         (
@@ -34,7 +34,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.frequent:Frequent._choose",
+        "mechanisms.top_k:Frequent._choose",
         "laws/test_frequent_values.py",
         ("self.rate / 2", "self.rate"),
     ),

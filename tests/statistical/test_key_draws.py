@@ -16,7 +16,8 @@ from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person
-from privet.mechanisms import GaussianThreshold, LaplaceThreshold, OptimalKeys, optimal_keys
+from privet.mechanisms import GaussianThreshold, LaplaceThreshold, OptimalKeys
+from privet.mechanisms import key_selection as optimal_keys
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.query.sql.parse import parse

@@ -18,8 +18,7 @@ from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired
-from privet.inference.bars import Bars, simulated_bars
-from privet.inference.laws import Law
+from privet.inference.bars import Bars, Law, simulated_bars
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

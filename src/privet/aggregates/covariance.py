@@ -15,7 +15,7 @@ from privet.core.errors import Unsupported
 from privet.core.expression import Call, Expression
 from privet.core.expression import Literal as Constant
 from privet.core.scan import Sum
-from privet.inference.laws import Law
+from privet.inference.bars import Law
 
 from .aggregate import GRID, Aggregate, Argument, deviations_in, rows, squares
 

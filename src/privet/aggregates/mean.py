@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from privet.core.scan import Sum
-from privet.inference.bars import Bars, ratio_bars
-from privet.inference.laws import Law, half_width
+from privet.inference.bars import Bars, Law, half_width, ratio_bars
 
 from .aggregate import Aggregate, Argument
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from privet.core.scan import Sum
-from privet.inference.laws import Law
+from privet.inference.bars import Law
 
 from .aggregate import Aggregate, Argument, deviations_in, squares
 

@@ -17,15 +17,14 @@ from privet.core.schema import Table
 from privet.core.unit import Nobody, Window, person_column
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.scan_sql.counts import as_counts, counting
 from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.owners import owner_of
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import physical
-from privet.engines.scan_sql.statement import statement
+from privet.engines.scan_sql.statement import as_counts, counting, statement
 from privet.mechanisms import Laplace
-from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.top_k import Frequent
 from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
 from privet.planner.plan import Pass
 

@@ -35,7 +35,7 @@ def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: boo
     """
     from privet.config import read_config
     from privet.config.checking import BadSources, check_sources
-    from privet.config.ledgers import check_ledger
+    from privet.config.sessions import check_ledger
 
     declared = read_config(config)
     check_ledger(declared)

@@ -299,7 +299,7 @@ def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> 
     Example:
       privet ledger import ledger.jsonl --ledger restored.ledger --head 12:9f3c...
     """
-    from privet.config.ledgers import restore_ledger
+    from privet.config.sessions import restore_ledger
     from privet.core.errors import RequestError
 
     try:

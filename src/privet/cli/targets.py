@@ -53,14 +53,16 @@ def ledger_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 def existing_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
     """Return a ledger that exists, checked against the head that is pinned, if one is; none is made."""
-    from privet.config import ledgers, read_config
+    from privet.config import read_config
+    from privet.config import sessions as ledgers
 
     return ledgers.ledger_at(ledger_path) if ledger_path is not None else ledgers.existing_ledger(read_config(config))
 
 
 def declared_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
     """Return the ledger that a privet.toml declares, made if there is none; or one that exists, by its path."""
-    from privet.config import ledgers, read_config
+    from privet.config import read_config
+    from privet.config import sessions as ledgers
 
     return ledgers.ledger_at(ledger_path) if ledger_path is not None else ledgers.open_ledger(read_config(config))
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from privet.core.errors import BadParameter
 from privet.core.numbers import positive, whole
 
-from .laws import Law
+from .bars import Law
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

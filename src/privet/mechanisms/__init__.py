@@ -7,22 +7,19 @@ from privet.accounting.gdp import analytic_gaussian_sigma
 from .average import Average
 from .finite import FiniteEvent, FiniteMechanism
 from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
-from .key_selection import GaussianThreshold, KeySelection, LaplaceThreshold
+from .key_selection import GaussianThreshold, KeySelection, LaplaceThreshold, OptimalKeys
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from .mechanism import Mapped, Mechanism
-from .noisy_max import NoisyMax, PermuteAndFlip
 from .numeric_sparse import NumericSparse
-from .optimal_keys import OptimalKeys
 from .propose_test import Local, ProposeTestRelease, local_quantile
 from .quantile_one import Quantile, quantile
 from .quantile_several import Quantiles, RecursiveQuantiles, quantiles
 from .randomized_response import RandomizedResponse, ResponseEvent
 from .sample_aggregate import SampleAggregate
-from .selection import Exponential, ExponentialEvent, evenly
+from .selection import Exponential, ExponentialEvent, NoisyMax, PermuteAndFlip, evenly
 from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensitivity, sample_sensitivity
-from .smooth import SmoothQuantile, SmoothSensitivity, smooth_bound
+from .smooth import LaplaceTail, PowerTail, SmoothQuantile, SmoothSensitivity, StudentTail, smooth_bound
 from .sparse_vector import Above, AboveThreshold, Crossings, Sparse
-from .tails import LaplaceTail, PowerTail, StudentTail
 from .top_k import Ranking, TopK, TopKWithGaps
 from .worked import best_price, best_threshold, correct_counts, revenues
 

@@ -17,8 +17,7 @@ from privet.core.numbers import Number, rational
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .lattice import Numbers, read_numbers
-from .noisy_max import NoisyMax, PermuteAndFlip
-from .selection import Exponential
+from .selection import Exponential, NoisyMax, PermuteAndFlip
 
 if TYPE_CHECKING:
     import numpy as np

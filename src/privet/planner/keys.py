@@ -18,8 +18,7 @@ from privet.core.scan import Discovery, GroupKey, Scan
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Schema
 from privet.mechanisms import Laplace, OptimalKeys
-from privet.mechanisms.key_selection import threshold_for
-from privet.mechanisms.optimal_keys import half_way
+from privet.mechanisms.key_selection import half_way, threshold_for
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.normal import call, conjunction, text, truncate

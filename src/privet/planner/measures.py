@@ -24,9 +24,9 @@ from privet.core.schema import Key
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
-from privet.mechanisms.frequent import MOST_WINNERS, Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
+from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
 from privet.query.normal import text
 
 from .derive import columns_of
@@ -465,7 +465,7 @@ class ModeMeasure:
 
     def columns(self, scan: Scan) -> int:
         """Return how many values are released in each group; where there are fewer, the rest are NULL."""
-        return MOST_WINNERS
+        return MOST_FREQUENT
 
     def with_noise(self, measures: tuple[Measure, ...]) -> ModeMeasure:
         """Return the same: it has no noisy sums."""

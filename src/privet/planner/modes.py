@@ -16,7 +16,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Window, person_column
 from privet.core.wire import canonical
-from privet.mechanisms.frequent import Frequent
+from privet.mechanisms.top_k import Frequent
 from privet.query.normal import conjunction, text
 
 from .choose import Choice

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from privet.core.expression import ColumnRef
-from privet.inference.laws import Law, averaged, half_width
+from privet.inference.bars import Law, averaged, half_width
 from privet.mechanisms import Laplace
 
 from .derive import columns_of, meanings

@@ -5,7 +5,6 @@ Every function returns a Matplotlib figure and saves it where a path is given. N
 
 from __future__ import annotations
 
-from .audits import plot_audit
-from .privacy import plot_composition, plot_delta, plot_loss, plot_tradeoff
+from .curves import plot_audit, plot_composition, plot_delta, plot_loss, plot_tradeoff
 
 __all__ = ["plot_audit", "plot_composition", "plot_delta", "plot_loss", "plot_tradeoff"]

@@ -12,7 +12,7 @@ from privet.answer import Answer, Series
 from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.schema import Kind
-from privet.inference.laws import Law
+from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.derive import kinds_of, meanings
 from privet.planner.explain import coverage_notes

@@ -10,8 +10,7 @@ from privet.aggregates import Ranked
 from privet.answer import Series
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Kind
-from privet.inference.bars import Bars, depths, derived_bars, noise_points, points_for
-from privet.inference.laws import Law, half_width
+from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.planner.derive import columns_of, kinds_of, linear_in
 from privet.planner.measures import SURE
 from privet.planner.plan import Known, Place, Plan, Reading

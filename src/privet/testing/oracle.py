@@ -24,7 +24,7 @@ from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
 from privet.engines.grid import doubles
 from privet.engines.scan_sql.dialect import Form
-from privet.engines.scan_sql.write import write_scan
+from privet.engines.scan_sql.statement import write_scan
 from privet.query.evaluation import as_kind
 from privet.query.functions import evaluate_row, longest, typed
 from privet.query.shape import equal_sides, schema_of

@@ -14,9 +14,9 @@ from privet.core.scan import Discovery, GroupKey, Once, Scan, Sum, Truncate
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person, Rows
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
-from privet.mechanisms.frequent import Frequent
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileTree
+from privet.mechanisms.top_k import Frequent
 from privet.planner.measures import KeyRelease, KeyRule, Measure, ModeMeasure, QuantileMeasure, SumMeasure
 from privet.planner.plan import Pass
 from privet.planner.stability import key_sensitivity, sensitivity_of

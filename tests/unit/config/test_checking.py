@@ -9,7 +9,7 @@ import pytest
 
 from privet.config import read_config
 from privet.config.checking import Checked, check_sources, notes, promise_in_words, tables_in_words
-from privet.config.ledgers import check_ledger, open_ledger
+from privet.config.sessions import check_ledger, open_ledger
 from privet.core.errors import LedgerError, RequestError
 
 TEXT = """

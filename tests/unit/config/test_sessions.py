@@ -10,7 +10,7 @@ import pytest
 
 import privet
 from privet.config import read_config
-from privet.config.ledgers import open_ledger
+from privet.config.sessions import open_ledger
 from privet.core.budget import Approximate, Pure
 from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName
 from privet.engines.duckdb.engine import DuckDB

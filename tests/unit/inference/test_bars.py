@@ -9,8 +9,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from privet.core.errors import InvariantError
-from privet.inference.bars import noise_points, ratio_bars, simulated_bars
-from privet.inference.laws import Law, averaged, half_width
+from privet.inference.bars import Law, averaged, half_width, noise_points, ratio_bars, simulated_bars
 
 TRIALS = 40_000
 

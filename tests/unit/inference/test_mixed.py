@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from privet.inference.laws import Law, half_width
+from privet.inference.bars import Law, half_width
 from privet.inference.levels import mixed
 
 TAILS = [0.5, 0.2, 0.05, 0.01, 0.002]

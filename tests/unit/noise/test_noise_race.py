@@ -13,7 +13,7 @@ import pytest
 
 from privet.core.errors import BadParameter, BadValue
 from privet.noise import race
-from privet.noise.racing import Race
+from privet.noise.contest import Race
 
 
 class Stream:

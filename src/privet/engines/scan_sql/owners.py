@@ -12,8 +12,7 @@ from privet.core.schema import Schema
 from privet.core.unit import Person, Window, unit_columns
 from privet.query.typed import LONGEST
 
-from .dialect import Dialect
-from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
+from .dialect import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT, Dialect
 from .row_values import between, clamped, physical
 
 _DAY = datetime.timedelta(days=1)

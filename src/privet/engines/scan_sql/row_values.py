@@ -13,9 +13,8 @@ from privet.engines.grid import doubles, line
 from privet.query.functions import longest
 from privet.query.typed import INT64
 
-from .dialect import Dialect, RowSource
+from .dialect import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT, Dialect, RowSource
 from .expressions import Renderer
-from .moments import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT
 
 # One whole weight per unit, as SQL over its number of rows or keys. A float square root is only ever a guess.
 
