@@ -223,7 +223,7 @@ def test_a_store_that_cannot_be_copied_is_refused_by_name(kind: str, tmp_path: P
 
 
 def test_only_one_table_of_openers_names_a_store() -> None:
-    """Adding a store is its own package and one line of `config.ledgers.LEDGERS`."""
+    """Adding a store is its own package and one line of `config.sessions.LEDGERS`."""
     package = Path(privet.__file__).parent
     above = [*(package / "cli").rglob("*.py"), *(package / "config").rglob("*.py"), package / "session.py"]
     names = {str(file.relative_to(package)) for file in above if re.search(r"sqlite|Sqlite", file.read_text())}

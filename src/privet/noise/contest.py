@@ -237,10 +237,10 @@ def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
 #
 # The noise is real-valued, Gumbel, exponential or Laplace, and is never rounded: keys are compared in float64 where
 # the proven error allows it, and on more bits otherwise, so that there are no ties. Only a gap that is shown is
-# rounded, down to a public step, after the fact. Scores are private, as in `racing`.
+# rounded, down to a public step, after the fact. Scores are private, as in `Race`.
 #
 # A candidate's key is what is behind the best score minus its noise, and the least key wins. With the notation of
-# `racing`: E is off by at most h = eps + 2**-63 / u + (K + 1) eps E, doubled to cover terms of second order, what is
+# `Race`: E is off by at most h = eps + 2**-63 / u + (K + 1) eps E, doubled to cover terms of second order, what is
 # behind by 3 eps of itself, and the key is rounded once more: 4 eps (E + behind) covers both. U = 0 has no bounds.
 
 
