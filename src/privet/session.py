@@ -9,6 +9,7 @@ from typing import Self, cast
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, UnknownName, raise_alone
+from .core.estimate import Covers
 from .core.given import function, is_a, listed
 from .core.links import followed
 from .core.numbers import Number
@@ -145,6 +146,7 @@ class Session:
         at_most: Number | None = None,
         other: str | None = None,
         find_groups: bool = False,
+        covers: Covers = "noise",
     ) -> Plan:
         """Return every decision about an answer, and its price. It costs nothing and reads no data.
 
@@ -165,6 +167,8 @@ class Session:
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people. It costs
                 delta, and is for declared keys that make more groups than can be answered.
+            covers: what the intervals cover: "noise", or "bounding" for what contribution bounding removes as well,
+                up to the table's `most_rows` for each person. A share of the price pays for it.
 
         Raises:
             RequestError: if the question cannot be answered privately, or an argument is out of range.
@@ -184,6 +188,7 @@ class Session:
             at_most=at_most,
             other=other,
             find_groups=find_groups,
+            covers=covers,
         )
         return plan_question(question, options, self._catalog)[0]
 
@@ -200,6 +205,7 @@ class Session:
         at_most: Number | None = None,
         other: str | None = None,
         find_groups: bool = False,
+        covers: Covers = "noise",
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, which is charged first; the same question again costs nothing.
@@ -218,6 +224,7 @@ class Session:
             at_most: with `within`, the highest price. Defaults to a tenth of the budget.
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people.
+            covers: what the intervals cover: "noise", or "bounding" as well. See `plan`.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:
@@ -242,6 +249,7 @@ class Session:
             at_most=at_most,
             other=other,
             find_groups=find_groups,
+            covers=covers,
         )
         with self._executor.pace.asking():
             plan, merged = plan_question(question, options, self._catalog)

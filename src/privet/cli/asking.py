@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privet.core.estimate import COVERS
+
 from .budgets import percent, room
 from .ledger import cost_words
 from .screen import (
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 10**6
-_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other", "find_groups")
+_TERMS = ("epsilon", "rho", "within", "confidence", "at_most", "bound", "other", "find_groups", "covers")
 """Options of a command that are options of a question, beside the contribution."""
 
 _OPTIONS = (
@@ -90,6 +92,15 @@ find_option = click.option(
     "--find-groups",
     is_flag=True,
     help="Find declared groups in the data as well, and show those that enough people are in. This costs delta.",
+)
+
+
+covers_option = click.option(
+    "--covers",
+    type=click.Choice(COVERS),
+    default="noise",
+    show_default=True,
+    help="What intervals cover: the noise, or also what bounding removes, up to most_rows, which is paid for.",
 )
 
 
@@ -156,6 +167,8 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, opti
         raise RequestError(
             "--find-groups applies to one question; with several, write OPTIONS(find_groups = TRUE) in each"
         )
+    if options.covers != "noise":
+        raise RequestError("--covers is for one question; ask that one by itself")
     return [read_sql(one, None) for one in (sql, *more)]
 
 
@@ -195,6 +208,7 @@ def opened(config: Path, analyst: str | None) -> Iterator[OpenedSession]:
 @more_argument
 @other_option
 @find_option
+@covers_option
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def ask_command(
     sql: str | None,
@@ -291,6 +305,7 @@ def _facts(answer: Answer, told: dict[str, Any], price: dict[str, float] | None 
 @more_argument
 @other_option
 @find_option
+@covers_option
 def plan_command(
     sql: str | None,
     more: tuple[str, ...],

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from .given import plain_text, read, set_fields
+
+Covers = Literal["noise", "bounding"]
+"""What intervals may be asked to cover: the added noise; or also what contribution bounding removes, up to the declared
+maximum of rows per person."""
+
+COVERS: tuple[str, ...] = get_args(Covers)
 
 
 @dataclass(frozen=True, kw_only=True)

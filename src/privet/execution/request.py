@@ -10,6 +10,7 @@ from typing import Any
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.estimate import COVERS, Covers
 from privet.core.given import choice, instance
 from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
@@ -54,11 +55,13 @@ class AskOptions:
     at_most: Number | None = None
     other: str | None = None
     find_groups: bool = False
+    covers: Covers = "noise"
 
     def __post_init__(self) -> None:
         if self.confidence is not None:
             open_probability(self.confidence, "confidence")
         choice(self.bound, "bound", ("norm", "groups"))
+        choice(self.covers, "covers", COVERS)
         if self.contribution is not None:
             instance(self.contribution, Contribution, "contribution", "a Contribution(groups=, rows=)")
         instance(self.find_groups, bool, "find_groups", "True or False")
@@ -97,6 +100,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     query = with_found_groups(query, tables) if options.find_groups or wish.find else query
     options = merged(options, wish, query, tables, delta=catalog.delta)
     spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.contribution
+    if options.covers != "noise":
+        raise Unsupported(f"covers={options.covers!r} is not available yet; intervals cover the noise")
     if query.levels:
         if options.within is not None or options.at_most is not None:
             raise Unsupported(
@@ -150,6 +155,10 @@ def merged(
         if owner is None or wish.unit.casefold() != owner.casefold():
             who = "each row" if owner is None else f"{owner!r}"
             raise Unsupported(f"who is protected is declared, and is {who} here; leave out privacy_unit_column")
+    if wish.covers is not None:
+        if options.covers != "noise":
+            raise RequestError("the question says COVERS itself; leave out covers=")
+        options = replace(options, covers=wish.covers)
     if wish.groups is not None:
         if options.contribution is not None:
             raise RequestError("the question says max_groups_contributed itself; leave out contribution=")

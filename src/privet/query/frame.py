@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.estimate import COVERS, Covers
 from privet.core.expression import ColumnRef, Expression
 from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, open_probability, positive, whole
@@ -289,6 +290,10 @@ class Result:
         people are in are shown, which costs delta. For where declared keys make more groups than can be answered.
         """
         return replace(self, _wish=replace(self._wish, find=True))
+
+    def covers(self, what: Covers) -> Result:
+        """Return the same with what its intervals are to cover: "noise", or "bounding" as well, which is paid for."""
+        return replace(self, _wish=replace(self._wish, covers=cast(Covers, choice(what, "what", COVERS))))
 
     @property
     def wish(self) -> Wish:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from privet.core.errors import BadParameter, ParseError, PrivetError, UnknownName, Unsupported
+from privet.core.estimate import COVERS, Covers
+from privet.core.given import choice
 from privet.core.numbers import is_unicode, read_rational, written_decimal
 from privet.core.schema import Schema
 from privet.query.nodes import PrivateRows, Query, check_tables
@@ -36,7 +38,15 @@ _FORM = (
 )
 
 _NUMBERS = ("delta", "epsilon", "max_groups_contributed")
-_KNOWN = ("find_groups", *_NUMBERS, "privacy_unit_column")
+_TEXTS = {"covers": COVERS}
+"""Options that are one of a few words, in quotes."""
+_KNOWN = (*_TEXTS, "find_groups", *_NUMBERS, "privacy_unit_column")
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_NUMBERS, ("NUMBER",)),
+    **dict.fromkeys(_TEXTS, ("STRING",)),
+    "find_groups": ("TRUE", "FALSE"),
+    "privacy_unit_column": ("VAR", "IDENTIFIER"),
+}
 _REFUSED = {
     "group_selection_strategy": "how groups are found follows from what is declared about them, and the plan says how; "
     "find_groups = TRUE finds those that are declared as well",
@@ -52,7 +62,7 @@ class Wish:
     """What a text says about its answer: how narrow its intervals are to be and how often they hold, and its options.
 
     `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected,
-    `find` whether its groups are to be found, although they are declared.
+    `find` whether its groups are to be found, although they are declared, `covers` what its intervals are to cover.
     """
 
     within: object = None
@@ -62,6 +72,7 @@ class Wish:
     groups: Fraction | None = None
     unit: str | None = None
     find: bool = False
+    covers: Covers | None = None
 
 
 NO_WISH = Wish()
@@ -97,6 +108,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         groups=numbers.get("max_groups_contributed"),
         unit=options.get("privacy_unit_column"),
         find=options.get("find_groups", "FALSE").upper() == "TRUE",
+        covers=cast(Covers | None, options.get("covers")),
     )
 
 
@@ -133,10 +145,9 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
         if name in options:
             raise ParseError(f"the option {name} is given twice", line=after[place].line, column=after[place].col)
         point = name in _NUMBERS and _name(after, place + 2) == "DOT"  # .5 is read as two signs
-        kinds = (
-            ("NUMBER",) if name in _NUMBERS else ("TRUE", "FALSE") if name == "find_groups" else ("VAR", "IDENTIFIER")
-        )
-        _expect(after, place + 2 + point, *kinds)
+        _expect(after, place + 2 + point, *_KINDS[name])
+        if name in _TEXTS:
+            choice(str(after[place + 2].text), name, _TEXTS[name])
         options[name] = f"{'.' if point else ''}{after[place + 2 + point].text}"
         place += 3 + point
     return before + after[place + 1 :], options
