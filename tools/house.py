@@ -185,7 +185,14 @@ def tables() -> dict[str, Any]:
     unit, limit = privet.Person("patient"), privet.Contribution(groups=3, rows=4)
     return {
         "visits": privet.Table(visits, unit=unit, columns=columns, contribution=limit, rows=ROWS),
-        "people": privet.Table(persons, unit=unit, columns=about, rows=people, key="patient"),
+        "people": privet.Table(
+            persons,
+            unit=unit,
+            columns=about,
+            contribution=privet.Contribution(groups=1, rows=1),
+            rows=people,
+            key="patient",
+        ),
     }
 
 

@@ -94,7 +94,9 @@ def joined(rows: int, bound: str) -> Callable[[], Any]:
     lives = {"person": integer(), "region": category(regions()), "born": integer(1900, 2025)}
     tables = {
         "visits": Table(str(visits(rows)), unit=unit, columns=visited, contribution=Contribution(groups=1, rows=10)),
-        "people": Table(str(people()), unit=unit, columns=lives, key="person"),
+        "people": Table(
+            str(people()), unit=unit, columns=lives, contribution=Contribution(groups=1, rows=1), key="person"
+        ),
     }
     session = Session(tables, budget=Approximate(epsilon=10**6, delta=DELTA))
     session.ask(JOINED, epsilon=2)

@@ -157,7 +157,7 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales down all that a person contributes,
                 "groups" drops excess groups and rows.
-            contribution: the typical contribution of one person, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". The plan has the least price that reaches
                 it where public facts determine that price, and otherwise rounds that stop once every cell reaches it.
@@ -217,7 +217,7 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales it down, "groups" drops excess groups and
                 rows.
-            contribution: the typical contribution of one person, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". See `plan`.
             confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -312,7 +312,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: the typical contribution of one person, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own.
             within: how wide intervals may be: a number for all questions, or a list with one entry for each (a
                 number, numbers by column, or None). The price is the least that reaches all of them.
             confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -356,7 +356,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: the typical contribution of one person, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own.
             within: how wide intervals may be, as for `plan_all`.
             confidence: the confidence level of the intervals. Defaults to 0.95.
             at_most: with `within`, the highest price.
@@ -420,7 +420,7 @@ class Session:
             epsilon: the privacy loss that the report may cost. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how each person's contribution is limited, as for `plan`.
-            contribution: the typical contribution of one person, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own.
             confidence: the confidence level of the intervals.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 

@@ -9,7 +9,18 @@ import pyarrow as pa
 
 from privet.answer import Answer
 from privet.core.budget import Approximate
-from privet.core.schema import PublicTable, Schema, Table, category, date, integer, number, text, timestamp
+from privet.core.schema import (
+    Contribution,
+    PublicTable,
+    Schema,
+    Table,
+    category,
+    date,
+    integer,
+    number,
+    text,
+    timestamp,
+)
 from privet.core.unit import Link, Person, Rows, Window
 from privet.session import Session
 
@@ -92,7 +103,13 @@ def hospital(*, with_42: bool) -> Session:
         if name in {"regions", "bands"}:
             tables[name] = PublicTable(source, columns=facts.columns, key=facts.key, rows=facts.rows)
         else:
-            tables[name] = Table(source, unit=facts.unit, columns=facts.columns, neighbors=facts.neighbors)
+            tables[name] = Table(
+                source,
+                unit=facts.unit,
+                columns=facts.columns,
+                contribution=Contribution(groups=1, rows=1),
+                neighbors=facts.neighbors,
+            )
     return Session(tables, budget=Approximate(epsilon=10**6, delta=1e-6))
 
 

@@ -15,7 +15,7 @@ from privet.cli import COMMANDS, main
 from privet.core.errors import BadParameter, PrivetError, RequestError, UnknownName
 from privet.core.given import alike
 from privet.core.numbers import written_decimal, written_whole
-from privet.core.schema import Table, integer
+from privet.core.schema import Contribution, Table, integer
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
@@ -25,6 +25,7 @@ TOML = """
 [tables.visits]
 source = "visits.csv"
 unit = "who"
+contribution = { groups = 1, rows = 1 }
 
 [tables.visits.columns]
 who = "integer"
@@ -130,7 +131,10 @@ def _session(**options: Any) -> privet.Session:
     import pyarrow as pa
 
     visits = Table(
-        pa.table({"who": [1], "age": [3]}), unit=Person("who"), columns={"who": integer(), "age": integer(0, 9)}
+        pa.table({"who": [1], "age": [3]}),
+        unit=Person("who"),
+        columns={"who": integer(), "age": integer(0, 9)},
+        contribution=Contribution(groups=1, rows=1),
     )
     return privet.Session({"visits": visits}, budget=privet.Pure(epsilon=1), **options)
 
@@ -290,5 +294,11 @@ def test_a_refused_address_is_told_without_its_password(address: str, tmp_path: 
         assert PASSWORD not in str(error)
         assert PASSWORD not in json.dumps(error.to_dict())
     with pytest.raises(PrivetError) as caught:
-        DuckDB({"t": Table(address, unit=Person("who"), columns={"who": integer()})})
+        DuckDB(
+            {
+                "t": Table(
+                    address, unit=Person("who"), columns={"who": integer()}, contribution=Contribution(groups=1, rows=1)
+                )
+            }
+        )
     assert PASSWORD not in str(caught.value)

@@ -263,7 +263,7 @@ def test_frames_are_read_in_place_with_all_their_types():
     }
     arrow = pa.Table.from_pandas(frame.drop(columns="mixed")).append_column("mixed", pa.array(["7", "8", None]))
     for source in (frame, arrow, polars.from_arrow(arrow)):
-        asked = table(source, columns=columns, unit=Person("who"))
+        asked = table(source, columns=columns, unit=Person("who"), contribution=schema.Contribution(groups=1, rows=1))
         with DuckDB({"t": asked}) as engine:
             for name, values in expected.items():
                 keys = (GroupKey(ColumnRef(name), None, True),)

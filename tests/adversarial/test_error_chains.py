@@ -17,7 +17,7 @@ import pytest
 import privet
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, raise_alone
 from privet.core.scan import Scan, SealedSums
-from privet.core.schema import PublicTable, Table, integer, number, text, timestamp
+from privet.core.schema import Contribution, PublicTable, Table, integer, number, text, timestamp
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import columns_at, inspect
@@ -133,7 +133,9 @@ class Failing:
 
 def tables() -> dict[str, Table]:
     rows = {"who": [1, 2], "age": [30, 40], "cost": [1.0, 2.0], "name": [SECRET, "b"]}
-    return {"t": Table(pa.table(rows), unit=Person("who"), columns=COLUMNS)}
+    return {
+        "t": Table(pa.table(rows), unit=Person("who"), columns=COLUMNS, contribution=Contribution(groups=1, rows=1))
+    }
 
 
 ASKED = (

@@ -58,7 +58,9 @@ def asked(unit: str, neighbors: str = "add-remove", budget=BUDGETS[0], *, target
         }
     )
     columns = {"user_id": privet.integer(0, 10**6), "age": privet.integer(0, 110), "day": privet.date()}
-    table = privet.Table(rows, unit=UNITS[unit], columns=columns, neighbors=neighbors)
+    table = privet.Table(
+        rows, unit=UNITS[unit], columns=columns, contribution=privet.Contribution(groups=1, rows=1), neighbors=neighbors
+    )
     return privet.Session({"v": table}, budget=budget)
 
 

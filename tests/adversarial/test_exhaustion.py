@@ -22,7 +22,13 @@ PEOPLE = {"person": [1, 2, 3, 7], "name": ["a" * 10] * 4, "told": ["x", "x", "x"
 
 def session(rows: dict[str, list]) -> privet.Session:
     columns = {"person": privet.integer(), "name": privet.text(), "told": privet.text()}
-    table = privet.Table(pa.table(rows), unit=privet.Person("person"), columns=columns, rows=1000)
+    table = privet.Table(
+        pa.table(rows),
+        unit=privet.Person("person"),
+        columns=columns,
+        contribution=privet.Contribution(groups=1, rows=1),
+        rows=1000,
+    )
     return privet.Session({"v": table}, budget=privet.Approximate(epsilon=10_000, delta=1e-6))
 
 
@@ -86,7 +92,13 @@ def test_no_line_of_a_file_makes_a_question_fail_or_moves_another_line(tmp_path,
     lines = [line if number == 10 else b"%d,n%d,7" % (number, number) for number in range(50)]
     file.write_bytes(b"\n".join([b"p,t,x", *lines, b""]))
     columns = {"p": privet.integer(), "t": privet.text(), "x": privet.integer(0, 10)}
-    table = privet.Table(str(file), unit=privet.Person("p"), columns=columns, rows=1000)
+    table = privet.Table(
+        str(file),
+        unit=privet.Person("p"),
+        columns=columns,
+        contribution=privet.Contribution(groups=1, rows=1),
+        rows=1000,
+    )
     with privet.Session({"v": table}, budget=privet.Pure(epsilon=10**9)) as asked:
         found = asked.ask("SELECT COUNT(*) AS n FROM v WHERE t IS NULL OR LENGTH(t) >= 0", epsilon=10**5)
     assert found["n"].values == (left,)

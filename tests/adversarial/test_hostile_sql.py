@@ -15,7 +15,7 @@ from privet.core.errors import RequestError
 from privet.core.expression import Call, ColumnRef
 from privet.core.relation import Union, tables_of
 from privet.core.scan import Norm, Pairs
-from privet.core.schema import PublicTable, Schema, Table, category, date, integer, number, text
+from privet.core.schema import Contribution, PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Person
 from privet.planner.batch import make_batch
 from privet.planner.make import make_plan
@@ -207,11 +207,13 @@ def hospital(*, with_42: bool) -> Session:
         tables[name] = (
             PublicTable(sources[name], columns=columns, key="zip")
             if name == "regions"
-            else Table(sources[name], unit=schema.unit, columns=columns)
+            else Table(sources[name], unit=schema.unit, columns=columns, contribution=Contribution(groups=1, rows=1))
         )
     notes = pa.Table.from_pylist([{"user_id": 42, "note": "x"}])
     columns = {"user_id": integer(), "note": text()}
-    tables["secret_notes"] = Table(notes, unit=Person("user_id"), columns=columns)
+    tables["secret_notes"] = Table(
+        notes, unit=Person("user_id"), columns=columns, contribution=Contribution(groups=1, rows=1)
+    )
     return Session(tables, budget=Approximate(epsilon=10**6, delta=1e-6), about=set(TABLES))
 
 

@@ -13,7 +13,7 @@ import pytest
 from privet.answer import Answer
 from privet.core.budget import Approximate
 from privet.core.errors import Unsupported
-from privet.core.schema import PublicTable, Table, integer, text
+from privet.core.schema import Contribution, PublicTable, Table, integer, text
 from privet.core.unit import Person
 from privet.query.fanout import MOST, WORK, joins_of
 from privet.session import Session
@@ -36,6 +36,7 @@ def session(many: int, note: str, diagnosis: str = "HIV") -> Session:
             pa.table(columns),
             unit=Person("uid"),
             columns={"uid": integer(), "diag": text(), "note": text(), "x": integer(0, 10**4)},
+            contribution=Contribution(groups=1, rows=1),
             rows=10**6,
         ),
         "p": PublicTable(words, columns={"w": text(), "z": integer(0, 999)}, rows=1000),

@@ -26,7 +26,13 @@ EXACT = {
 
 def table(ids: object, kind: object) -> privet.Table:
     columns = {"p": kind, "x": privet.number(0, 1)}
-    return privet.Table(pa.table({"p": ids, "x": [1.0] * 4}), unit=privet.Person("p"), columns=columns, rows=100)
+    return privet.Table(
+        pa.table({"p": ids, "x": [1.0] * 4}),
+        unit=privet.Person("p"),
+        columns=columns,
+        contribution=privet.Contribution(groups=1, rows=1),
+        rows=100,
+    )
 
 
 @pytest.mark.parametrize("stored", EXACT)
@@ -43,7 +49,13 @@ def test_nobody_is_scaled_with_somebody_else():
         ids = pa.array(list(map(Decimal, rows["p"][start:])), pa.decimal128(38, 0))
         data = pa.table({"p": ids, "g": rows["g"][start:]})
         columns = {"p": privet.integer(), "g": privet.category(["a", "b"])}
-        held = privet.Table(data, unit=privet.Person("p"), columns=columns, rows=1000)
+        held = privet.Table(
+            data,
+            unit=privet.Person("p"),
+            columns=columns,
+            contribution=privet.Contribution(groups=1, rows=1),
+            rows=1000,
+        )
         with privet.Session({"v": held}, budget=privet.Pure(epsilon=10**9)) as session:
             found.append(session.ask("SELECT g, COUNT(*) AS n FROM v GROUP BY g", epsilon=10**5)["n"].values)
     assert found == [(1, 1), (0, 1)]
@@ -61,9 +73,19 @@ def test_a_person_that_is_declared_a_number_is_stored_as_doubles(stored):
 @pytest.mark.parametrize("ids", [[1.0, 2.0], [1, 2], LARGE[:2]])
 def test_nothing_links_by_numbers_that_may_be_equal_where_they_were_not(ids):
     columns = {"id": privet.number(), "p": privet.integer()}
-    owners = privet.Table(pa.table({"id": ids, "p": [1, 2]}), unit=privet.Person("p"), columns=columns)
+    owners = privet.Table(
+        pa.table({"id": ids, "p": [1, 2]}),
+        unit=privet.Person("p"),
+        columns=columns,
+        contribution=privet.Contribution(groups=1, rows=1),
+    )
     link = privet.Link("visit", to="o", column="id")
-    linked = privet.Table(pa.table({"visit": ids}), unit=link, columns={"visit": privet.number()})
+    linked = privet.Table(
+        pa.table({"visit": ids}),
+        unit=link,
+        columns={"visit": privet.number()},
+        contribution=privet.Contribution(groups=1, rows=1),
+    )
     with pytest.raises(RequestError, match="two owners"):
         privet.Session({"o": owners, "v": linked}, budget=privet.Pure(epsilon=1))
 
@@ -75,7 +97,9 @@ def test_nobody_can_be_called_like_the_fingerprint_of_a_long_name():
     names = [mark, mark.upper(), mark + "." * 1_936, mark + "." * 1_937, mark + "." * 1_938, "."]
     data = pa.table({"p": [long] * 50 + names, "x": [1] * (50 + len(names))})
     columns = {"p": privet.text(), "x": privet.integer(0, 1)}
-    held = privet.Table(data, unit=privet.Person("p"), columns=columns, rows=1000)
+    held = privet.Table(
+        data, unit=privet.Person("p"), columns=columns, contribution=privet.Contribution(groups=1, rows=1), rows=1000
+    )
     with privet.Session({"v": held}, budget=privet.Pure(epsilon=10**9)) as session:
         for sql in (
             "SELECT COUNT(DISTINCT p) AS n FROM v",

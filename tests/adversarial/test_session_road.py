@@ -127,7 +127,9 @@ def test_planning_asks_neither_ledger_nor_engine() -> None:
 def test_what_no_engine_can_hold_is_refused_before_it_is_charged(sql: str, several: bool) -> None:
     told: list[str] = []
     columns = {**COLUMNS, "cost": number(0, 10**18, step=Fraction(1, 10))}
-    table = Table(rows(), unit=Person("person"), columns=columns, rows=2**50)
+    table = Table(
+        rows(), unit=Person("person"), columns=columns, contribution=Contribution(groups=1, rows=1), rows=2**50
+    )
     made = Session({"visits": table}, ledger=WatchedLedger(BUDGET, told))
     with pytest.raises(RequestError, match=r"fit|too fine"):
         made.ask_all([sql], epsilon=1) if several else made.ask(sql, epsilon=1)
@@ -265,7 +267,9 @@ def test_a_plan_with_other_groups_than_its_question_is_refused_before_it_is_char
 
 def test_a_forged_rule_for_keys_is_refused_before_it_is_charged() -> None:
     made = session()
-    plan = made.plan("SELECT name, COUNT(*) AS n FROM visits GROUP BY name", epsilon=1, contribution=Contribution())
+    plan = made.plan(
+        "SELECT name, COUNT(*) AS n FROM visits GROUP BY name", epsilon=1, contribution=Contribution(groups=1, rows=1)
+    )
     (one,) = plan.passes
     assert isinstance(one.keys, KeyRule)
     made.run(plan)

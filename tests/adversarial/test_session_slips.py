@@ -16,7 +16,7 @@ import pytest
 import privet
 from privet.core.errors import BudgetError, BudgetExceeded, RequestError, UnknownName
 from privet.core.numbers import float_down
-from privet.core.schema import PublicTable, Table, category, integer, text
+from privet.core.schema import Contribution, PublicTable, Table, category, integer, text
 from privet.core.unit import Person
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.query.frame import col, count
@@ -44,7 +44,12 @@ def session(budget: Any = None, **options: Any) -> privet.Session:
         columns={"name": category(WARDS), "beds": integer(0, 9)},
         key="name",
     )
-    tables = {"visits": Table(pa.table(ROWS), unit=Person("who"), columns=COLUMNS), "wards": wards}
+    tables = {
+        "visits": Table(
+            pa.table(ROWS), unit=Person("who"), columns=COLUMNS, contribution=Contribution(groups=1, rows=1)
+        ),
+        "wards": wards,
+    }
     return privet.Session(tables, budget=budget or privet.Approximate(epsilon=100, delta=1e-6), **options)
 
 

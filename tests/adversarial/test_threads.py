@@ -16,7 +16,7 @@ import pytest
 
 import privet
 import privet.execution.executor
-from privet import Approximate, Person, Session, SqliteLedger, Table, integer
+from privet import Approximate, Contribution, Person, Session, SqliteLedger, Table, integer
 from privet.core.errors import BudgetError, EngineError, RequestError
 from privet.core.ports import Ledger
 from privet.core.scan import Scan, SealedSums
@@ -34,7 +34,12 @@ WAIT = 60.0
 
 def table() -> Table:
     rows = pa.table({"who": list(range(300)), "x": [one % 10 for one in range(300)]})
-    return Table(rows, unit=Person("who"), columns={"who": integer(), "x": integer(0, 9)})
+    return Table(
+        rows,
+        unit=Person("who"),
+        columns={"who": integer(), "x": integer(0, 9)},
+        contribution=Contribution(groups=1, rows=1),
+    )
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -392,7 +397,12 @@ def test_a_relation_of_another_connection_is_scanned_by_one_at_a_time() -> None:
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     source = connection.sql("SELECT range AS who, range % 10 AS x FROM range(200000)")
-    with_rows = Table(source, unit=Person("who"), columns={"who": integer(), "x": integer(0, 9)})
+    with_rows = Table(
+        source,
+        unit=Person("who"),
+        columns={"who": integer(), "x": integer(0, 9)},
+        contribution=Contribution(groups=1, rows=1),
+    )
     with DuckDB({"t": with_rows}, scans=8) as engine:
         plain = [engine._fetch("SELECT sum(c1) FROM table0")] * 8
         assert at_once([lambda: engine._fetch("SELECT sum(c1) FROM table0")] * 8) == plain

@@ -27,7 +27,7 @@ SAMPLES = 5_000
 
 def drawn(plan: Plan, world: list[dict[str, Any]], count: int, schema: Schema) -> list[str]:
     """Return many releases of one plan from one world, each as a text."""
-    memory = Memory({"d": Table(world, unit=schema.unit, columns=COLUMNS)})
+    memory = Memory({"d": Table(world, unit=schema.unit, columns=COLUMNS, contribution=Contribution(groups=1, rows=1))})
     receipt = Receipt(1, plan.digest, "somebody")
     if plan.finds_first:
         return _by_what_is_found(plan, memory, count, receipt)
@@ -74,7 +74,9 @@ def test_two_readings_tell_no_more_than_their_plan_claims() -> None:
     both = rows, rows[:-1]
 
     def draw(world: list[dict[str, Any]], count: int) -> list[str]:
-        memory = Memory({"d": Table(world, unit=schema.unit, columns=columns)})
+        memory = Memory(
+            {"d": Table(world, unit=schema.unit, columns=columns, contribution=Contribution(groups=1, rows=1))}
+        )
         return _by_what_is_found(plan, memory, count, Receipt(1, plan.digest, "somebody"))
 
     claimed = plan.event.pure(), plan.event.slack()

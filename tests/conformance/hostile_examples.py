@@ -77,6 +77,7 @@ delta = 0.001
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+contribution = { groups = 1, rows = 1 }
 
 [tables.visits.columns]
 patient = "integer"

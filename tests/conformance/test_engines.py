@@ -156,8 +156,13 @@ def value_scans(draw, unit) -> Scan:
 @given(rows=ROWS, data=st.data(), unit=st.sampled_from([Rows(), Person("who")]))
 def test_duckdb_counts_as_many_different_values_as_the_oracle(rows, data, unit):
     source = pa.Table.from_pylist(rows, schema=ARROW)
-    with DuckDB({"t": schema.Table(source, unit=unit, columns=COLUMNS)}, threads=1) as engine:
-        oracle = Memory({"t": schema.Table(rows, unit=unit, columns=COLUMNS)})
+    with DuckDB(
+        {"t": schema.Table(source, unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1))},
+        threads=1,
+    ) as engine:
+        oracle = Memory(
+            {"t": schema.Table(rows, unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1))}
+        )
         for scan in data.draw(st.lists(value_scans(unit), min_size=3, max_size=6)):
             assert answer(engine, scan) == answer(oracle, scan), scan
 
@@ -166,7 +171,11 @@ def test_duckdb_counts_as_many_different_values_as_the_oracle(rows, data, unit):
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_a_unit_counts_in_no_more_pairs_than_it_may(make, most):
     rows = [{"who": 1, "city": city, "age": age} for city in ("Ulm", "Bonn") for age in range(6)] * 2
-    kept = {"unit": Person("who"), "columns": {name: COLUMNS[name] for name in ("who", "city", "age")}}
+    kept = {
+        "unit": Person("who"),
+        "columns": {name: COLUMNS[name] for name in ("who", "city", "age")},
+        "contribution": schema.Contribution(groups=1, rows=1),
+    }
     names = pa.schema([field for field in ARROW if field.name in kept["columns"]])
     source = pa.Table.from_pylist(rows, schema=names) if make is DuckDB else rows
     engine = make({"t": schema.Table(source, **kept)})
@@ -192,7 +201,7 @@ def without_nothing(groups: dict) -> dict:
 def test_duckdb_gives_what_the_oracle_gives(rows, asked):
     facts = asked[0].schema
     source = pa.Table.from_pylist(rows, schema=ARROW)
-    keep = {"unit": facts.unit, "columns": COLUMNS}
+    keep = {"unit": facts.unit, "columns": COLUMNS, "contribution": schema.Contribution(groups=1, rows=1)}
     with DuckDB({"t": schema.Table(source, **keep)}, threads=1) as engine:
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for scan in asked:
@@ -206,7 +215,7 @@ def test_duckdb_gives_what_the_oracle_gives(rows, asked):
 @settings(max_examples=25, deadline=None)
 @given(rows=ROWS, asked=st.lists(scans().filter(lambda one: one.keys), min_size=3, max_size=6), limit=st.integers(1, 6))
 def test_duckdb_bounds_the_largest_cells_of_a_unit_as_the_oracle_does(rows, asked, limit):
-    keep = {"unit": Person("who"), "columns": COLUMNS}
+    keep = {"unit": Person("who"), "columns": COLUMNS, "contribution": schema.Contribution(groups=1, rows=1)}
     with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as engine:
         oracle = Memory({"t": schema.Table(rows, **keep)})
         for one in asked:
@@ -221,7 +230,9 @@ def test_a_unit_weighs_by_its_largest_cell_in_each_group(make, limit):
     cells = {("Ulm", 1): 4, ("Ulm", 2): 2, ("Bonn", 1): 3}
     rows = [dict.fromkeys(COLUMNS) | {"who": 1, "city": c, "age": a} for (c, a), n in cells.items() for _ in range(n)]
     source = pa.Table.from_pylist(rows, schema=ARROW) if make is DuckDB else rows
-    table = schema.Table(source, unit=Person("who"), columns=COLUMNS)
+    table = schema.Table(
+        source, unit=Person("who"), columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1)
+    )
     engine = make({"t": table})
     found = answer(engine, Scan("t", table.schema, None, (CITY, AGE), (COUNT,), Largest(limit, SHIFT)))
     weight = min(2**SHIFT, limit * 2**SHIFT // (4 + 3))
@@ -252,7 +263,7 @@ INLINE = [16, 0]
 @settings(max_examples=40, deadline=None)
 @given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6), placed=st.sampled_from(PLACED))
 def test_duckdb_counts_by_place_what_the_oracle_counts(inline, rows, asked, placed):
-    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
+    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS, "contribution": schema.Contribution(groups=1, rows=1)}
     tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
     with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
         patched.setattr("privet.engines.scan_sql.statement._INLINE", inline)
@@ -292,7 +303,7 @@ def taken_together(places: list[int], weights: list[int], near: Near) -> tuple[l
 )
 def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(inline, rows, asked, placed, share, window):
     below, above, bits = window
-    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS}
+    keep = {"unit": asked[0].schema.unit, "columns": COLUMNS, "contribution": schema.Contribution(groups=1, rows=1)}
     tables = {"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}
     with pytest.MonkeyPatch.context() as patched, DuckDB(tables, threads=1) as engine:
         patched.setattr("privet.engines.scan_sql.statement._INLINE", inline)
@@ -311,7 +322,7 @@ def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(inline, rows, asked,
 def test_an_empty_table_takes_the_ordinary_path(make):
     source = pa.Table.from_pylist([], schema=ARROW) if make is DuckDB else []
     for bounding, unit in ((Once(), Rows()), (Norm(2, 5, SHIFT), Person("who")), (Truncate(2, 2), Person("who"))):
-        table = schema.Table(source, unit=unit, columns=COLUMNS)
+        table = schema.Table(source, unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1))
         engine = make({"t": table})
         for keys in ((), (CITY,), (SHOP,)):
             found = answer(engine, Scan("t", table.schema, None, keys, (COUNT, PAY), bounding))
@@ -326,7 +337,9 @@ def test_a_unit_over_the_bound_keeps_no_more_than_it_may(make):
         for _ in range(4)
     ]  # fmt: skip
     source = pa.Table.from_pylist(rows, schema=ARROW) if make is DuckDB else rows
-    table = schema.Table(source, unit=Person("who"), columns=COLUMNS)
+    table = schema.Table(
+        source, unit=Person("who"), columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1)
+    )
     engine = make({"t": table})
     for keys, expected in (((SHOP,), 3 * 2), ((), 2)):
         found = answer(engine, Scan("t", table.schema, None, keys, (COUNT,), Truncate(3, 2)))
@@ -343,7 +356,12 @@ def test_a_unit_over_the_bound_keeps_no_more_than_it_may(make):
 
 def test_which_rows_and_keys_are_kept_changes_from_query_to_query():
     rows = [dict.fromkeys(COLUMNS) | {"who": 1, "shop": f"s{index}", "age": index % 6} for index in range(40)]
-    table = schema.Table(pa.Table.from_pylist(rows, schema=ARROW), unit=Person("who"), columns=COLUMNS)
+    table = schema.Table(
+        pa.Table.from_pylist(rows, schema=ARROW),
+        unit=Person("who"),
+        columns=COLUMNS,
+        contribution=schema.Contribution(groups=1, rows=1),
+    )
     with DuckDB({"t": table}) as engine:
         one_group = Scan("t", table.schema, None, (), (AGES,), Truncate(1, 5))
         three_keys = Scan("t", table.schema, None, (SHOP,), (COUNT,), Truncate(3, 1))
@@ -362,7 +380,12 @@ def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
     ]
     found = []
     for ordered in (rows, rows[::-1]):
-        table = schema.Table(pa.Table.from_pylist(ordered, schema=ARROW), unit=Person("who"), columns=COLUMNS)
+        table = schema.Table(
+            pa.Table.from_pylist(ordered, schema=ARROW),
+            unit=Person("who"),
+            columns=COLUMNS,
+            contribution=schema.Contribution(groups=1, rows=1),
+        )
         with DuckDB({"t": table}) as engine:
             for bounding, discovery in ((Truncate(3, 2), None), (Norm(2, 5, SHIFT), Discovery(3, 2, SHIFT))):
                 scan = Scan("t", table.schema, None, (SHOP,), (AGES, THIRDS), bounding, discovery)

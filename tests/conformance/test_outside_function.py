@@ -55,7 +55,11 @@ def cbrt() -> Iterator[None]:
 
 def opened(engine: Any) -> privet.Session:
     source = ROWS if engine is Memory else pa.Table.from_pylist(ROWS)
-    tables = {"t": privet.Table(source, unit=privet.Person("who"), columns=COLUMNS)}
+    tables = {
+        "t": privet.Table(
+            source, unit=privet.Person("who"), columns=COLUMNS, contribution=privet.Contribution(groups=1, rows=1)
+        )
+    }
     return privet.Session(tables, budget=privet.Pure(epsilon=10**6), engine=engine(tables))
 
 

@@ -257,7 +257,7 @@ path = "privet.ledger"
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
-contribution = { rows = 2 }
+contribution = { groups = 1, rows = 2 }
 [tables.visits.columns]
 patient = "integer"
 cost = { kind = "number", low = 0, high = 50 }

@@ -60,7 +60,9 @@ def visits() -> privet.Table:
         "age": privet.integer(0, 110),
     }
     data = pa.table({"patient": numbers, "ward": wards, "cost": costs, "age": numbers})
-    return privet.Table(data, unit=privet.Person("patient"), columns=columns)
+    return privet.Table(
+        data, unit=privet.Person("patient"), columns=columns, contribution=privet.Contribution(groups=1, rows=1)
+    )
 
 
 def known() -> dict[str, Any]:

@@ -123,9 +123,18 @@ def tables(*, empty: bool = False) -> dict[str, privet.Table]:
     drugs = {"visit_id": privet.integer(), "drug": privet.category(DRUGS), "days": privet.integer(0, 90)}
     regions = {"zip": privet.text(), "region": privet.category(["north", "south"])}
     return {
-        "person": privet.Table(source["person"], unit=person, columns=people, key="person_id", version="2024-03"),
+        "person": privet.Table(
+            source["person"],
+            unit=person,
+            columns=people,
+            contribution=privet.Contribution(groups=1, rows=1),
+            key="person_id",
+            version="2024-03",
+        ),
         "visit": privet.Table(source["visit"], unit=person, columns=visit, contribution=typical, rows=10_000),
-        "weekly": privet.Table(source["weekly"], unit=week, columns=visit),
+        "weekly": privet.Table(
+            source["weekly"], unit=week, columns=visit, contribution=privet.Contribution(groups=1, rows=1)
+        ),
         "hourly": privet.Table(
             source["weekly"],
             unit=privet.Window("person_id", "seen", datetime.timedelta(hours=6), origin=datetime.date(2024, 1, 1)),
@@ -135,7 +144,12 @@ def tables(*, empty: bool = False) -> dict[str, privet.Table]:
         "moved": privet.Table(
             source["weekly"], unit=person, columns=visit, contribution=typical, neighbors="change-one"
         ),
-        "couples": privet.Table(source["couples"], unit=privet.Person("person_id", group=2), columns=visit),
+        "couples": privet.Table(
+            source["couples"],
+            unit=privet.Person("person_id", group=2),
+            columns=visit,
+            contribution=privet.Contribution(groups=1, rows=1),
+        ),
         "drug_era": privet.Table(
             source["drug_era"],
             unit=privet.Link("visit_id", to="visit", column="visit_id"),
@@ -320,7 +334,7 @@ QUESTIONS: Mapping[str, Asked] = {
     "found groups by a threshold under Laplace noise": asked(
         "SELECT remark, COUNT(DISTINCT person_id) FROM visit GROUP BY remark",
         epsilon=30,
-        contribution=privet.Contribution(groups=2),
+        contribution=privet.Contribution(groups=2, rows=1),
     ),
     "found groups by the optimal rule": asked("SELECT city, COUNT(*) FROM staff GROUP BY city"),
     "found groups of many sums": asked(

@@ -159,6 +159,13 @@ def test_a_new_version_of_the_data_is_a_new_question_and_its_rows_are_none() -> 
             return found
 
     full, facts = tables()["person"], tables()["person"].schema
-    later = privet.Table(full.source, unit=facts.unit, columns=facts.columns, key="person_id", version="2024-04")
+    later = privet.Table(
+        full.source,
+        unit=facts.unit,
+        columns=facts.columns,
+        contribution=privet.Contribution(groups=1, rows=1),
+        key="person_id",
+        version="2024-04",
+    )
     assert over(full) == digest
     assert over(later) != digest

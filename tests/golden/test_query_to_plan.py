@@ -203,7 +203,7 @@ def test_who_may_have_several_keys_is_found_by_a_threshold_that_weighs_them() ->
 def test_which_rule_finds_keys_depends_on_public_facts_alone_and_is_the_one_that_needs_fewer() -> None:
     for groups in (1, 2, 3, 10):
         for delta in (Fraction(1, 10**9), Fraction(1, 100), Fraction(1, 5)):
-            schema = Schema(unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=groups))
+            schema = Schema(unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=groups, rows=1))
             spend = Spend(Fraction(1), Fraction(0), None, delta)
             (one,) = plan("SELECT name, COUNT(*) FROM t GROUP BY name", schema, spend).passes
             other = other_way(one.scan, one.keys)

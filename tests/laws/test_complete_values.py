@@ -301,7 +301,7 @@ def others(value: object, hint: Any) -> Iterator[object]:
         allowed = set(named_in(hint))
         swaps = [
             *EXPRESSIONS, Once(), Norm(1, 1, 20), Norm(2, 1, 0), Truncate(1, 1), Truncate(9, 9), Largest(1, 0),
-            Pairs(ColumnRef("y"), 1), Rows(), Person("u"), Person("y"), Window("u", "t", 1), Contribution(groups=9),
+            Pairs(ColumnRef("y"), 1), Rows(), Person("u"), Person("y"), Window("u", "t", 1), Contribution(groups=9, rows=1),  # noqa: E501
             Laplace(sensitivity=1, epsilon=1), Laplace(sensitivity=10**9, epsilon=1), Gaussian(sensitivity=1, rho=1),
             Gaussian(sensitivity=10**9, rho=1), Gaussian(sensitivity=1, rho=1, grid="whole"), Discovery(1, 1, 20),
             Discovery(1, 0, 0), Discovery(5, 2, 0), *SAMPLES.values(),

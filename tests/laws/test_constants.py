@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from privet import Approximate, Person, Session, Table
+from privet import Approximate, Contribution, Person, Session, Table
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, date, integer, number
 from privet.core.unit import Nobody, Rows
@@ -260,7 +260,7 @@ def test_a_tpch_forecast_of_revenue_is_what_plain_sql_gives_on_decimals(stored: 
         "discount": number(0, 1, step=Fraction(1, 100)),
         "day": date(),
     }
-    lines = Table(path, unit=Person("p"), columns=columns)
+    lines = Table(path, unit=Person("p"), columns=columns, contribution=Contribution(groups=1, rows=1))
     with Session({"l": lines}, budget=Approximate(epsilon=10**9, delta=1e-9)) as session:
         told = session.ask(asked.format("l"), epsilon=10**8)
     assert truth is not None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.core.schema import Table
+from privet.core.schema import Contribution, Table
 from privet.mechanisms.selection import flips
 from privet.mechanisms.top_k import Frequent
 from privet.planner.make import make_plan
@@ -124,7 +124,16 @@ def test_no_neighbour_moves_the_law_of_what_is_chosen_beyond_its_event(
     for _ in range(12):
         laws = []
         for world in next(pairs(shape, generator)):
-            memory = Memory({"d": Table([twin(row) for row in world], unit=shape.schema.unit, columns=COLUMNS)})
+            memory = Memory(
+                {
+                    "d": Table(
+                        [twin(row) for row in world],
+                        unit=shape.schema.unit,
+                        columns=COLUMNS,
+                        contribution=Contribution(groups=1, rows=1),
+                    )
+                }
+            )
             held = memory.scan(one.scan)._groups
             scores = [[held.get((*cell, value), (0,))[0] for value in range(4)] for cell in cells]
             laws.append([law(draw, of_group) for of_group in scores])

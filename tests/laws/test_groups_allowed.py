@@ -252,6 +252,7 @@ def tpch() -> tuple[dict[str, Table], duckdb.DuckDBPyConnection]:
                 "nation": integer(0, 99),
                 "day": date(days[0], days[-1]),
             },
+            contribution=Contribution(groups=1, rows=1),
         ),
     }
     return tables, database
@@ -321,7 +322,12 @@ def test_a_number_of_a_sub_query_is_held_to_its_bounds_before_a_condition_sees_i
 ) -> None:
     """3 * 0.1 is more than 0.3 in doubles, and is clamped to 0.3: the row is there, and so is its group."""
     source = pa.table({"p": [1, 2, 3, 4], "x": [0, 1, 2, 3]})
-    table = Table(source, unit=Person("p"), columns={"p": integer(), "x": integer(0, 3)})
+    table = Table(
+        source,
+        unit=Person("p"),
+        columns={"p": integer(), "x": integer(0, 3)},
+        contribution=Contribution(groups=1, rows=1),
+    )
     with Session({"t": table}, budget=Approximate(epsilon=10**9, delta=1e-9)) as session:
         asked = f"COUNT(*) AS n FROM ({made}) WHERE {condition}"
         (all_rows,) = session.ask(f"SELECT {asked}", epsilon=10**6)["n"].values
@@ -398,7 +404,16 @@ def test_the_rows_of_a_private_table_are_never_listed() -> None:
         with pytest.raises(InvariantError):
             replace(session._executor.schemas["line"], contents=session._executor.schemas["nation"].contents)
     listed = [{"person": 1, "sid": 1, "nation": 1, "day": None}]
-    memory = Memory({"line": Table(listed, unit=Person("person"), columns=tables["line"].schema.columns)})
+    memory = Memory(
+        {
+            "line": Table(
+                listed,
+                unit=Person("person"),
+                columns=tables["line"].schema.columns,
+                contribution=Contribution(groups=1, rows=1),
+            )
+        }
+    )
     with pytest.raises(InvariantError):
         memory.public_rows("line")
 
@@ -447,13 +462,15 @@ def test_an_engine_drops_rows_of_combinations_that_are_no_groups() -> None:
     """What the planner finds decides which rows count: an engine is held to it whatever the conditions say."""
     listed = [{"k": k, "j": j, "who": i} for i, (k, j) in enumerate(product([1, 2, None], [1, 2, None]))]
     columns = {"who": integer(), "k": category([1, 2], nullable=True), "j": category([1, 2], nullable=True)}
-    tables = {"t": Table(listed, unit=Person("who"), columns=columns)}
+    tables = {"t": Table(listed, unit=Person("who"), columns=columns, contribution=Contribution(groups=1, rows=1))}
     schemas = {"t": tables["t"].schema}
     query = parse("SELECT k, j, COUNT(*) AS n, MEDIAN(k) AS m FROM t GROUP BY k, j", schemas)
     plan = make_plan(query, schemas, spend=SPEND)
     cells = ((1, None), (None, None), (2, 1))
     source = pa.Table.from_pylist(listed)
-    with DuckDB({"t": Table(source, unit=Person("who"), columns=columns)}) as engine:
+    with DuckDB(
+        {"t": Table(source, unit=Person("who"), columns=columns, contribution=Contribution(groups=1, rows=1))}
+    ) as engine:
         for one in plan.passes:
             scan = replace(one.scan, cells=cells)
             for exact in (engine.scan(scan), Memory(tables).scan(scan)):

@@ -31,7 +31,12 @@ FALSE_ALARM = 1e-8
 
 
 def session(unit: Any, budget: Any = BUDGETS[0], **facts: Any) -> privet.Session:
-    table = privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS, **facts)
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS),
+        unit=unit,
+        columns=COLUMNS,
+        **{"contribution": privet.Contribution(groups=1, rows=1), **facts},
+    )
     return privet.Session({"t": table}, budget=budget)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from privet.core.records import Receipt
 from privet.core.scan import Norm
-from privet.core.schema import Schema, Table, integer, text
+from privet.core.schema import Contribution, Schema, Table, integer, text
 from privet.core.unit import Person
 from privet.mechanisms import Laplace
 from privet.planner.keys import with_found
@@ -85,7 +85,9 @@ def test_a_value_is_found_with_exactly_the_probability_of_its_rule() -> None:
     rule = plan.passes[0].keys
     assert isinstance(rule, KeyRule)
     world = [{"u": who, "h": "p" if who < 6 else "q"} for who in range(8)]
-    exact = Memory({"d": Table(world, unit=schema.unit, columns=schema.columns)}).scan(plan.passes[0].scan)
+    exact = Memory(
+        {"d": Table(world, unit=schema.unit, columns=schema.columns, contribution=Contribution(groups=1, rows=1))}
+    ).scan(plan.passes[0].scan)
     receipt, draws = Receipt(1, plan.digest, "somebody"), 3000
     drawn = [found_first(exact, plan, receipt, plan) for _ in range(draws)]
     for name, people in (("p", 6), ("q", 2)):

@@ -110,7 +110,14 @@ def shapes() -> Iterator[Shape]:
             yield Shape("rows together", QUERIES["by group"], "rows", neighbors, spend, group=2)
             for bound in ("norm", "groups"):
                 yield Shape("people together", QUERIES["by group"], "people", neighbors, spend, group=2, bound=bound)
-            yield Shape("one row each", QUERIES["by group"], "people", neighbors, spend, contribution=Contribution())
+            yield Shape(
+                "one row each",
+                QUERIES["by group"],
+                "people",
+                neighbors,
+                spend,
+                contribution=Contribution(groups=1, rows=1),
+            )
             yield Shape("people, certain", QUERIES["by group"], "people", neighbors, spend, nullable=False)
 
 

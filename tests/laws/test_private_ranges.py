@@ -164,5 +164,11 @@ def test_people_are_bounded_over_all_ranges_together() -> None:
     )
     (one,) = make_plan(parse("SELECT BOUNDS(y) FROM d", {"d": schema}), {"d": schema}, spend=PURE).passes
     world = [{"u": 1, "y": 2**at} for at in range(20)] * 2
-    counts = Memory({"d": Table(world, unit=Person("u"), columns=schema.columns)}).scan(one.scan)._groups
+    counts = (
+        Memory(
+            {"d": Table(world, unit=Person("u"), columns=schema.columns, contribution=Contribution(groups=1, rows=1))}
+        )
+        .scan(one.scan)
+        ._groups
+    )
     assert sum(count for (count,) in counts.values()) <= one.measures[0].sensitivity.l1 == 6 * 2**20

@@ -65,7 +65,17 @@ def losses(plan, facts, rows: list, others: list, cells: list) -> list[tuple[flo
     for one in (one for one in plan.passes if one.measure.draws):
         exacts = []
         for table in (rows, others):
-            places = Memory({"t": schema.Table(table, unit=facts.unit, columns=COLUMNS)}).scan(one.scan)._places
+            places = (
+                Memory(
+                    {
+                        "t": schema.Table(
+                            table, unit=facts.unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1)
+                        )
+                    }
+                )
+                .scan(one.scan)
+                ._places
+            )
             exacts.append({cell: dict(zip(*counts, strict=True)) for cell, counts in places.items()})
         for draw in one.measure.draws:
             low = high = 0.0
@@ -222,7 +232,9 @@ def move(plan, table, rows: list, others: list) -> float:
 )
 def test_no_window_of_time_moves_a_quantile_beyond_its_event(relation, rows, start, who, kept, put):
     unit, length = Window("who", "day", 3), datetime.timedelta(days=3)
-    facts = schema.Schema(unit=unit, columns=TIMED, neighbors=relation, contribution=schema.Contribution(rows=2))
+    facts = schema.Schema(
+        unit=unit, columns=TIMED, neighbors=relation, contribution=schema.Contribution(groups=1, rows=2)
+    )
     asked = parse("SELECT MEDIAN(age), QUANTILE(age, 0.9) FROM t", {"t": facts})
     alone = parse("SELECT MEDIAN(age) FROM t", {"t": facts})
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
@@ -254,7 +266,7 @@ def test_a_key_that_is_none_lets_nobody_weigh_more(rows, people):
     # the second table is declared to have one row for each person, and has several
     unit, tall = Person("who"), {"who": schema.integer(), "height": schema.integer(0, 3)}
     facts = {
-        "t": schema.Schema(unit=unit, columns=COLUMNS, contribution=schema.Contribution(rows=2)),
+        "t": schema.Schema(unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=2)),
         "people": schema.Schema(unit=unit, columns=tall, key="who"),
     }
     query = parse("SELECT MEDIAN(height), QUANTILE(height, 0.9) FROM t JOIN people USING (who)", followed(facts))

@@ -316,7 +316,12 @@ def oracle(scan: Scan, world: World) -> dict[tuple[Any, ...], tuple[int, ...]]:
     rows = {**world, **PUBLIC}
     tables = {}
     for name, declared in DECLARED.items():
-        tables[name] = Table(rows[name], unit=Person("who"), columns={"who": text(), **declared.columns})
+        tables[name] = Table(
+            rows[name],
+            unit=Person("who"),
+            columns={"who": text(), **declared.columns},
+            contribution=Contribution(groups=1, rows=1),
+        )
         object.__setattr__(tables[name], "schema", declared)
     return Memory(tables).scan(scan)._groups
 

@@ -83,7 +83,7 @@ def divergence(p: list[Fraction], q: list[Fraction], grown: Fraction) -> Fractio
 def test_what_is_shown_tells_little_about_any_one_person(
     groups: int, unit: Any, neighbors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schema = Schema(unit=unit, columns=COLUMNS, neighbors=neighbors, contribution=Contribution(groups=groups))
+    schema = Schema(unit=unit, columns=COLUMNS, neighbors=neighbors, contribution=Contribution(groups=groups, rows=1))
     rule, draw = planned(schema, 0)[1], random.Random(groups)
     grown, delta = exp_down(Fraction(rule.event.pure())), rule.event.slack()
     assert (rule.event.pure(), delta) == (SPEND.epsilon / 2, SPEND.keys)
@@ -91,7 +91,9 @@ def test_what_is_shown_tells_little_about_any_one_person(
     rows = [(index, *row) for index, world in enumerate(every) for row in world]
     source = pa.table({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
     worst = Fraction(0)
-    with duckdb.DuckDB({"t": Table(source, unit=unit, columns=COLUMNS)}, threads=1) as engine:
+    with duckdb.DuckDB(
+        {"t": Table(source, unit=unit, columns=COLUMNS, contribution=Contribution(groups=1, rows=1))}, threads=1
+    ) as engine:
         for start in range(0, len(every), 2):
             secret = draw.getrandbits(128)
             monkeypatch.setattr(duckdb.secrets, "randbits", lambda _, secret=secret: secret)

@@ -128,7 +128,12 @@ def size(moves: list[int], order: int) -> int:
 @pytest.fixture(scope="module")
 def people():
     tables = some_tables(1)
-    table = schema.Table(pa.Table.from_pylist(numbered(tables), schema=ARROW), unit=Person("who"), columns=COLUMNS)
+    table = schema.Table(
+        pa.Table.from_pylist(numbered(tables), schema=ARROW),
+        unit=Person("who"),
+        columns=COLUMNS,
+        contribution=schema.Contribution(groups=1, rows=1),
+    )
     with DuckDB({"t": table}, threads=2) as engine:
         yield engine, table.schema
 
@@ -209,7 +214,9 @@ def several():
     for variants in some_tables(5)[:8]:
         for variant in variants:
             rows = pa.Table.from_pylist([{**row, "table": 0} for row in variant], schema=ARROW)
-            tables[f"t{len(tables)}"] = schema.Table(rows, unit=Person("who"), columns=COLUMNS)
+            tables[f"t{len(tables)}"] = schema.Table(
+                rows, unit=Person("who"), columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1)
+            )
     with DuckDB(tables, threads=1) as engine:
         yield engine, len(tables)
 

@@ -67,7 +67,9 @@ def test_a_mean_over_people_says_how_much_each_counts(seed: int) -> None:
     rng = random.Random(seed)
     unit = rng.choice([*PEOPLE, privet.Rows()])
     sql, typical = some_question(rng)
-    table = privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS)
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS, contribution=privet.Contribution(groups=1, rows=1)
+    )
     budget = rng.choice([privet.Pure(epsilon=1000), privet.Approximate(epsilon=1000, delta=1e-6)])
     with privet.Session({"t": table}, budget=budget) as s:
         terms = {} if isinstance(unit, privet.Rows) else {"bound": rng.choice(["norm", "groups"])}
@@ -81,9 +83,14 @@ def test_a_mean_over_people_says_how_much_each_counts(seed: int) -> None:
 
 
 def test_the_number_is_the_declared_one() -> None:
-    table = privet.Table(pa.Table.from_pylist(ROWS), unit=privet.Person("who"), columns=COLUMNS)
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS),
+        unit=privet.Person("who"),
+        columns=COLUMNS,
+        contribution=privet.Contribution(groups=1, rows=1),
+    )
     with privet.Session({"t": table}, budget=privet.Pure(epsilon=1000)) as s:
-        answer = s.ask("SELECT AVG(x) AS m FROM t", epsilon=1, contribution=privet.Contribution(rows=7))
+        answer = s.ask("SELECT AVG(x) AS m FROM t", epsilon=1, contribution=privet.Contribution(groups=1, rows=7))
         assert said(answer) == [
             "Means are computed over rows weighted so that each who counts as at most 7 rows, "
             "not over all rows equally."

@@ -252,7 +252,9 @@ def test_the_engine_and_the_oracle_have_the_same_buckets(
     bench.load([world])
     declared = {}
     for name, schema in facts.items():
-        declared[name] = Table(world[name], unit=schema.unit, columns=schema.columns)
+        declared[name] = Table(
+            world[name], unit=schema.unit, columns=schema.columns, contribution=Contribution(groups=1, rows=1)
+        )
         own = replace(schema, link=None, unit=schema.link or schema.unit)
         shown = {column: own.columns[column] for column in KINDS[name]}
         object.__setattr__(declared[name], "schema", replace(own, columns=shown))
@@ -322,7 +324,13 @@ def test_a_window_has_the_same_buckets_in_tables_whose_times_have_different_boun
     source = pa.table({"p": [1] * 10 + [2], "d": pa.array([*WEEK * 5, WEEK[0]]).cast(stored)})
     unit = Window("p", "d", 7, origin=datetime.date(2024, 1, 1))
     held = {
-        name: Table(source, unit=unit, columns={"p": integer(), "d": made(*_ends(ends, kind))}, rows=100)
+        name: Table(
+            source,
+            unit=unit,
+            columns={"p": integer(), "d": made(*_ends(ends, kind))},
+            contribution=Contribution(groups=1, rows=1),
+            rows=100,
+        )
         for name, ends in {**bounds, "open": ()}.items()
     }
     with Session(held, budget=Pure(epsilon=10)) as session:
@@ -341,6 +349,10 @@ def test_a_time_beyond_the_calendar_is_in_a_bucket_at_its_end(infinite: str) -> 
     for kind, made, ends in (("DATE", date, DAYS), ("TIMESTAMP", timestamp, _ends((DAYS[0], DAYS[-1]), "timestamp"))):
         rows = duckdb.sql(f"SELECT 1 AS p, '{infinite}'::{kind} AS d FROM range(5) UNION ALL SELECT 1, '2024-01-05'")
         columns = {"p": integer(), "d": made(ends[0], ends[-1])}
-        held = {"t": Table(rows, unit=Window("p", "d", 7), columns=columns, rows=100)}
+        held = {
+            "t": Table(
+                rows, unit=Window("p", "d", 7), columns=columns, contribution=Contribution(groups=1, rows=1), rows=100
+            )
+        }
         with Session(held, budget=Pure(epsilon=10**9)) as session:
             assert session.ask("SELECT COUNT(*) AS n FROM t", epsilon=10**6)["n"].values == (2,)

@@ -87,8 +87,8 @@ MUTANTS: list[Mutant] = [
         ("owner is None or wish.unit.casefold() != owner.casefold()", "False"),
         ("own is not None and getattr(options, name) is not None", "False"),
         (
-            'replace(options, bound="groups", contribution=replace(typical, groups=int(wish.groups)))',
-            "replace(options, contribution=replace(typical, groups=int(wish.groups)))",
+            'replace(options, bound="groups", contribution=replace(limited, groups=int(wish.groups)))',
+            "replace(options, contribution=replace(limited, groups=int(wish.groups)))",
         ),
     ),
     *of(

@@ -106,8 +106,8 @@ MUTANTS: list[Mutant] = [
         "planner.wanted:aggregate_of",
         "conformance/test_aggregates.py",
         (
-            "_argument(asked, one, schema, typical, bounded=kind.bounded)",
-            "_argument(asked, one, schema, typical, bounded=False)",
+            "_argument(asked, one, schema, limited, bounded=kind.bounded)",
+            "_argument(asked, one, schema, limited, bounded=False)",
         ),
     ),
     *of(

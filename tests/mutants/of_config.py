@@ -21,6 +21,19 @@ MUTANTS: list[Mutant] = [
         ("problems.places.todos", "()"),
     ),
     *of(
+        "core.schema:Table.__init__",
+        "unit/core/test_check_unit.py",
+        ("(Person, Window, Link)", "(Person, Window)"),
+        ("(Person, Window, Link)", "Person"),
+        ("contribution is None and isinstance(unit, (Person, Window, Link))", "contribution is None"),
+    ),
+    *of(
+        "config.tables:_facts",
+        "unit/config/test_reading.py",
+        ("link is not None or (unit is not None and not unit.rowwise)", "unit is not None and not unit.rowwise"),
+        ("link is not None or (unit is not None and not unit.rowwise)", "link is not None"),
+    ),
+    *of(
         "config.reading:_text",
         "unit/config/test_reading.py adversarial/test_hostile_config.py",
         ("stat.S_ISREG(file.stat().st_mode)", "file.exists()"),

@@ -73,14 +73,23 @@ def tables() -> dict[str, privet.Table]:
     staff = pa.table({"pay": [1000.0 + row for row in people]})
     return {
         "visits": privet.Table(visits, unit=person, columns=columns, contribution=typical, rows=1000, version="1"),
-        "weekly": privet.Table(visits, unit=privet.Window("patient", "day", 7), columns=columns),
+        "weekly": privet.Table(
+            visits,
+            unit=privet.Window("patient", "day", 7),
+            columns=columns,
+            contribution=privet.Contribution(groups=1, rows=1),
+        ),
         "hourly": privet.Table(
-            visits, unit=privet.Window("patient", "seen", datetime.timedelta(hours=6), origin=DAY), columns=columns
+            visits,
+            unit=privet.Window("patient", "seen", datetime.timedelta(hours=6), origin=DAY),
+            columns=columns,
+            contribution=privet.Contribution(groups=1, rows=1),
         ),
         "drugs": privet.Table(
             drugs,
             unit=privet.Link("visit", to="visits", column="visit"),
             columns={"visit": privet.integer(), "drug": privet.category(["a", "b", "c"])},
+            contribution=privet.Contribution(groups=1, rows=1),
         ),
         "wards": privet.PublicTable(
             wards, columns={"ward": privet.category(["A", "B"]), "floor": privet.category([1, 2])}, key="ward"
@@ -189,7 +198,7 @@ def keep_a_ledger() -> None:
     file = FOLDER / "privet.toml"
     file.write_text(
         '[budget]\nepsilon = 10\ndelta = 1e-6\n[ledger]\npath = "toml-ledger"\n[tables.visits]\nsource = "visits.csv"\n'
-        'unit = "patient"\n[tables.visits.columns]\npatient = "integer"\n'
+        'unit = "patient"\ncontribution = { groups = 1, rows = 1 }\n[tables.visits.columns]\npatient = "integer"\n'
         'age = { kind = "integer", low = 0, high = 120 }\n'
     )
     read: config.Config = config.read_config(file)

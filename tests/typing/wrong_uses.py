@@ -14,7 +14,7 @@ def mistakes(session: privet.Session, ledger: privet.SqliteLedger) -> None:
     privet.Zcdp(rho=[0.5])  # wrong
     privet.integer("0", "9")  # wrong
     privet.number(0, 1, step="fine")  # wrong
-    privet.Contribution(groups=1.5)  # wrong
+    privet.Contribution(groups=1.5, rows=1)  # wrong
     privet.Window("patient", "day", "7")  # wrong
     privet.Laplace(sensitivity=1, epsilon="1")  # wrong
     privet.Gaussian(sensitivity=1, epsilon=1, delta=None, rho=[1])  # wrong

@@ -15,7 +15,7 @@ import pytest
 from privet.answer import Answer
 from privet.core.budget import Approximate, Pure
 from privet.core.errors import RequestError, UnknownName
-from privet.core.schema import Table, boolean, category, date, integer, number, text, timestamp
+from privet.core.schema import Contribution, Table, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person, Rows
 from privet.session import Session
 
@@ -52,7 +52,7 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
-    table = Table(rows(), unit=Person("person"), columns=COLUMNS)
+    table = Table(rows(), unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=1, rows=1))
     with Session({"t": table}, budget=Approximate(epsilon=10**6, delta=Fraction(1, 10**6))) as made:
         yield made
 

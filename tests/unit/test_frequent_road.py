@@ -44,7 +44,12 @@ WIDE = privet.Approximate(epsilon=10**6, delta=Fraction(1, 10**6))
 
 
 def session(unit, budget=None, rows=ROWS, **facts):
-    table = privet.Table(pa.Table.from_pylist(rows, ARROW), unit=unit, columns=COLUMNS, **facts)
+    table = privet.Table(
+        pa.Table.from_pylist(rows, ARROW),
+        unit=unit,
+        columns=COLUMNS,
+        **{"contribution": privet.Contribution(groups=1, rows=1), **facts},
+    )
     return privet.Session({"t": table}, budget=budget or WIDE)
 
 

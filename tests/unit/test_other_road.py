@@ -37,7 +37,12 @@ UNITS = [privet.Rows(), privet.Person("who")]
 
 
 def table(unit, **facts):
-    return privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS, **facts)
+    return privet.Table(
+        pa.Table.from_pylist(ROWS),
+        unit=unit,
+        columns=COLUMNS,
+        **{"contribution": privet.Contribution(groups=1, rows=1), **facts},
+    )
 
 
 def session(unit=UNITS[0], budget=WIDE, **facts):

@@ -15,7 +15,7 @@ import pytest
 import privet
 from privet.core.errors import BudgetError, EngineError, RequestError
 from privet.core.scan import Scan, SealedSums
-from privet.core.schema import Table, integer
+from privet.core.schema import Contribution, Table, integer
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.pace import Pace, read_step
@@ -101,6 +101,7 @@ def session() -> Iterator[Session]:
         pa.table({"who": list(range(50)), "x": list(range(50))}),
         unit=Person("who"),
         columns={"who": integer(), "x": integer(0, 99)},
+        contribution=Contribution(groups=1, rows=1),
     )
     engine = Slow({"t": table})
     with Session({"t": table}, budget=privet.Pure(epsilon=5), engine=engine, time_step=1) as made:
@@ -164,6 +165,11 @@ def test_who_waits_for_anothers_reading_is_held_to_the_grid_too(session: Session
 def test_a_step_that_is_no_time_is_refused_with_what_to_say(bad: object) -> None:
     with pytest.raises(RequestError, match=r"time_step.*number of seconds above 0 and up to 3,600"):
         read_step(bad)
-    table = Table(pa.table({"who": [1]}), unit=Person("who"), columns={"who": integer()})
+    table = Table(
+        pa.table({"who": [1]}),
+        unit=Person("who"),
+        columns={"who": integer()},
+        contribution=Contribution(groups=1, rows=1),
+    )
     with pytest.raises(RequestError, match="time_step"):
         Session({"t": table}, budget=privet.Pure(epsilon=1), time_step=bad)

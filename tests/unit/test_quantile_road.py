@@ -30,7 +30,9 @@ UNITS = [privet.Rows(), privet.Person("who")]
 
 
 def session(unit, budget=None):
-    table = privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS)
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS, contribution=privet.Contribution(groups=1, rows=1)
+    )
     return privet.Session({"t": table}, budget=budget or privet.Pure(epsilon=10_000))
 
 
@@ -254,11 +256,14 @@ def test_a_median_stands_on_a_join_that_finds_one_row():
     people = [{"who": at, "height": 100.0 + at} for at in range(40)]
     unit = privet.Person("who")
     tables = {
-        "t": privet.Table(pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS),
+        "t": privet.Table(
+            pa.Table.from_pylist(ROWS), unit=unit, columns=COLUMNS, contribution=privet.Contribution(groups=1, rows=1)
+        ),
         "people": privet.Table(
             pa.Table.from_pylist(people),
             unit=unit,
             columns={"who": privet.integer(), "height": privet.number(100, 200)},
+            contribution=privet.Contribution(groups=1, rows=1),
             key="who",
         ),
     }

@@ -35,7 +35,12 @@ WIDE = privet.Approximate(epsilon=10**5, delta=Fraction(1, 10**6))
 def session(unit, budget=None, **facts):
     schema = pa.Table.from_pylist(ROWS).schema
     schema = schema.set(schema.get_field_index("none"), pa.field("none", pa.float64()))
-    table = privet.Table(pa.Table.from_pylist(ROWS, schema), unit=unit, columns=COLUMNS, **facts)
+    table = privet.Table(
+        pa.Table.from_pylist(ROWS, schema),
+        unit=unit,
+        columns=COLUMNS,
+        **{"contribution": privet.Contribution(groups=1, rows=1), **facts},
+    )
     return privet.Session({"t": table}, budget=budget or WIDE)
 
 

@@ -47,7 +47,7 @@ class Silent:
 
 
 def schema(groups: int = 2) -> Schema:
-    return Schema(unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=groups))
+    return Schema(unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=groups, rows=1))
 
 
 def planned(sql: str, groups: int = 2) -> Plan:

@@ -76,7 +76,7 @@ _OPTIONS = (
     click.option(
         "--contribution",
         metavar="GROUPS,ROWS",
-        help="What a person typically contributes, instead of the declared limit.",
+        help="The groups and rows in each that nearly every person stays within, instead of the declared limit.",
     ),
     analyst_option,
     config_option,

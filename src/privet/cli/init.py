@@ -64,7 +64,10 @@ def _ask_table(table: DraftTable) -> DraftTable:
         if column.declared is None:
             table = _ask_column(table, column, bounds=column.name != table.unit)
     if (table.link or table.unit not in (None, "rows")) and table.contribution is None:
-        question = "How much does one person typically contribute? such as groups=3,rows=2"
+        question = (
+            "Which limit does nearly everyone stay within? (groups that one person has rows in, and rows in each, "
+            "such as groups=3,rows=2)"
+        )
         table = replace(table, contribution=_until_read(question, contribution_from_spec))
     return table
 
@@ -338,10 +341,11 @@ def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
 
 def _follows(problem: Problem, notes: list[Problem]) -> bool:
     """Return whether a problem is only that something is missing that a note asks for."""
+    from privet.config.draft import LIMIT
     from privet.config.reading import NO_AMOUNT
-    from privet.config.tables import NO_UNIT
+    from privet.config.tables import NO_LIMIT, NO_UNIT
 
-    asks = {NO_AMOUNT: "the budget of all answers", NO_UNIT: "who is protected"}
+    asks = {NO_AMOUNT: "the budget of all answers", NO_UNIT: "who is protected", NO_LIMIT: LIMIT}
     return any(
         problem.message.startswith(missing) and any(asked in note.message for note in notes)
         for missing, asked in asks.items()

@@ -214,13 +214,10 @@ def budget_from_spec(spec: str) -> str:
 
 def contribution_from_spec(spec: str) -> str:
     """Return a contribution as TOML, from `groups=3,rows=2`."""
-    said = []
-    for part in spec.split(","):
-        key, _, value = (one.strip() for one in part.partition("="))
-        if key not in ("groups", "rows") or not value.isascii() or not value.isdigit() or len(value) > 9:
-            raise RequestError(f"{spec!r} is not a contribution; write groups=3,rows=2")
-        said.append(f"{key} = {int(value)}")
-    return f"{{ {', '.join(said)} }}"
+    found = re.fullmatch(r"\s*groups\s*=\s*([0-9]{1,9})\s*,\s*rows\s*=\s*([0-9]{1,9})\s*", spec)
+    if found is None:
+        raise RequestError(f"{spec!r} is not a contribution; write groups=3,rows=2")
+    return f"{{ groups = {int(found[1])}, rows = {int(found[2])} }}"
 
 
 def number_as_toml(text: str) -> str:

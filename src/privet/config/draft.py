@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 TODO = "# TODO(privet):"
+LIMIT = "declare the limit that nearly everyone stays within"
 _BOUNDED = {
     "integer": '{ kind = "integer", low = 0, high = 120 }',
     "number": '{ kind = "number", low = 0, high = 2000 }',
@@ -100,7 +101,9 @@ def _table(table: DraftTable) -> Iterator[str]:
         if table.contribution is not None:
             yield f"contribution = {table.contribution}"
         elif table.unit != "rows":
-            yield "# contribution = { groups = 1, rows = 1 }  # typical of one of them; more is scaled down"
+            unless = "" if table.unit or table.link else ", unless each row is protected by itself"
+            yield f"{TODO} {LIMIT}: the groups that one person has rows in, and the rows in each{unless}"
+            yield "# contribution = { groups = 3, rows = 2 }  # more is scaled down, so that totals are too low"
         yield '# version = "1"  # a public label; change it when the data change'
     yield ""
     yield f"[{where}.columns]"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, Unlimited
 from privet.core.links import followed
 from privet.core.relation import tables_of
 from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
@@ -92,6 +92,7 @@ def _owner(name: str, units: Mapping[str, Unit]) -> str | None:
 
 _NEIGHBORS: tuple[Neighbors, ...] = ("add-remove", "change-one")
 NO_UNIT = "who is protected is not declared"
+NO_LIMIT = str(Unlimited("the line contribution = { groups = 3, rows = 2 }"))
 _UNIT = 'unit = "patient_id" (the column that identifies the person) or unit = "rows" (each row)'
 
 
@@ -133,7 +134,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "source": source,
         "unit": unit if link is None else link,
         "columns": columns,
-        "contribution": section.read("contribution", _contribution(section), Contribution()),
+        "contribution": section.read("contribution", _contribution(section), None),
         "neighbors": section.read("neighbors", _neighbors, _NEIGHBORS[0]),
         "rows": section.read("rows", integer("rows", least=1, most=2**50), DEFAULT_ROWS),
         "units": section.read("units", integer("units", least=1, most=2**50), None),
@@ -142,6 +143,8 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
     }
     if unit is not None and unit.rowwise and section.has("contribution"):
         section.problem("contribution", "each row is a unit and contributes itself; omit it")
+    if not section.has("contribution") and (link is not None or (unit is not None and not unit.rowwise)):
+        section.problem(None, f"{NO_LIMIT}. Until now, {{ groups = 1, rows = 1 }} was assumed")
     for key in ("neighbors", "units"):
         if link is not None and section.has(key):
             section.problem(key, "belongs to the table that has the unit; leave it out here")
@@ -247,6 +250,9 @@ def _contribution(section: Section) -> Callable[[object], Contribution]:
         if not isinstance(value, dict):
             raise BadParameter("contribution", value, "{ groups = 3, rows = 2 }")
         inner = Section(value, (*section.path, "contribution"), section.problems)
+        for key in ("groups", "rows"):
+            if key not in value:
+                raise BadParameter("contribution", value, "{ groups = 3, rows = 2 }, with both numbers")
         groups = inner.read("groups", integer("groups", least=1, most=10**6), 1)
         rows = inner.read("rows", integer("rows", least=1, most=10**6), 1)
         inner.finish()

@@ -132,6 +132,20 @@ class Unbounded(RequestError):
         )
 
 
+class Unlimited(RequestError):
+    """A table of people is declared without a limit on what one of them contributes; `line` is what to add."""
+
+    code = "request.unlimited"
+
+    def __init__(self, line: str = "contribution=Contribution(groups=3, rows=2)") -> None:
+        self.line = line
+        super().__init__(
+            f"a table of people needs a limit on what one person contributes; add {line} with numbers that nearly "
+            "everyone stays within: the groups that a person has rows in, and the rows in each. What people have above "
+            "the limit is scaled down, so that totals come out too low; a higher limit needs more noise"
+        )
+
+
 class WrongKind(RequestError):
     """A function is given values of a kind that it does not take."""
 

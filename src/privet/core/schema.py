@@ -1,4 +1,4 @@
-"""The public facts about a private table: what its columns hold, who owns a row, what a unit typically gives.
+"""The public facts about a private table: what its columns hold, who owns a row, the limits on what a unit contributes.
 
 Everything here is declared by the custodian and is public. Nothing is ever read from the data.
 """
@@ -15,11 +15,11 @@ from functools import cached_property
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
-from .errors import BadParameter, InvariantError
+from .errors import BadParameter, InvariantError, Unlimited
 from .given import check_fields, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
-from .unit import Link, Nobody, Unit, check_unit
+from .unit import Link, Nobody, Person, Unit, Window, check_unit
 from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
@@ -256,19 +256,21 @@ def text(*, nullable: bool = False) -> ColumnFacts:
 @wired("Contribution", "groups", "rows")
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """The typical contribution of one unit: `rows` rows in each of `groups` groups. Larger ones are scaled down.
+    """A limit on what one unit contributes: `rows` rows in each of `groups` groups; nearly everyone stays within it.
+
+    Larger contributions are scaled down, so that totals are too low by what is lost; a higher limit needs more noise.
 
     Args:
-        groups: the number of groups.
-        rows: the number of rows in each group.
+        groups: the number of groups (wards, months: whatever questions group by) that one unit has rows in.
+        rows: the number of rows of one unit in each of these groups.
 
     Example:
         >>> privet.Contribution(groups=2, rows=3)
         Contribution(groups=2, rows=3)
     """
 
-    groups: int = 1
-    rows: int = 1
+    groups: int
+    rows: int
 
     def __post_init__(self) -> None:
         set_fields(
@@ -318,7 +320,7 @@ class Schema:
     unit: Unit
     columns: Mapping[str, ColumnFacts]
     neighbors: Neighbors = "add-remove"
-    contribution: Contribution = field(default_factory=Contribution)
+    contribution: Contribution = field(default_factory=lambda: Contribution(groups=1, rows=1))
     rows: int = DEFAULT_ROWS
     units: int | None = None
     version: str = ""
@@ -381,7 +383,8 @@ class Table:
         columns: the columns that questions may use, by name.
         neighbors: "add-remove" if one unit comes or goes between neighbours, "change-one" if one changes and their
             number is public.
-        contribution: the typical contribution of one unit.
+        contribution: the limit on what one unit contributes, one that nearly everyone stays within. Every table of
+            people needs one; where each row is a unit there is nothing to limit.
         rows: the largest number of rows.
         units: the number of units, under "change-one" only.
         version: a public label of the data; answers about another version are not reused.
@@ -389,9 +392,12 @@ class Table:
 
     Raises:
         BadParameter: if the facts contradict each other.
+        Unlimited: if a table of people has no `contribution`.
 
     Example:
-        >>> table = privet.Table("visits.parquet", unit=privet.Person("patient"), columns={"patient": privet.integer()})
+        >>> limit = privet.Contribution(groups=3, rows=2)
+        >>> columns = {"patient": privet.integer()}
+        >>> table = privet.Table("visits.csv", unit=privet.Person("patient"), columns=columns, contribution=limit)
         >>> str(table.schema.unit)
         'all rows of each patient'
     """
@@ -412,11 +418,13 @@ class Table:
         version: str = "",
         key: str | None = None,
     ) -> None:
+        if contribution is None and isinstance(unit, (Person, Window, Link)):
+            raise Unlimited
         facts = Schema(
             unit=unit,
             columns=columns,
             neighbors=neighbors,
-            contribution=Contribution() if contribution is None else contribution,
+            contribution=Contribution(groups=1, rows=1) if contribution is None else contribution,
             rows=rows,
             units=units,
             version=version,

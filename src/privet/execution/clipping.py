@@ -31,7 +31,7 @@ from privet.query.functions import typed
 from privet.query.join import standing_on
 from privet.query.nodes import AggregateCall, Output, Query, Step, aggregate
 from privet.query.normal import conjunction, text
-from privet.query.shape import typical_of
+from privet.query.shape import schema_within_limits
 from privet.query.terms import Term, col, count, count_units
 from privet.query.terms import sum as total
 
@@ -73,7 +73,7 @@ class Clamp:
 
 def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
     """Return the clamps that a question's aggregates stand on, each once."""
-    facts = typical_of(query.table, tables).columns
+    facts = schema_within_limits(query.table, tables).columns
     found: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
     for asked in query.aggregates:
         if not entry_of(asked.function).aggregate.bounded:

@@ -27,7 +27,7 @@ from privet.planner.target import read_target
 from privet.query.categories import check_categories, check_view
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
-from privet.query.shape import schema_of, typical_of
+from privet.query.shape import schema_of, schema_within_limits
 from privet.query.sql.parse import Wish, parse_asked, parse_view
 
 Question = str | Query | Result
@@ -164,8 +164,8 @@ def merged(
             raise RequestError("the question says max_groups_contributed itself; leave out contribution=")
         if wish.groups.denominator != 1:
             raise BadParameter("max_groups_contributed", float(wish.groups), "a whole number of at least 1")
-        typical = typical_of(query.table, tables).contribution
-        options = replace(options, bound="groups", contribution=replace(typical, groups=int(wish.groups)))
+        limited = schema_within_limits(query.table, tables).contribution
+        options = replace(options, bound="groups", contribution=replace(limited, groups=int(wish.groups)))
     return options
 
 

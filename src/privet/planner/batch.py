@@ -17,7 +17,7 @@ from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
 from privet.query.nodes import AggregateCall, Query
-from privet.query.shape import typical_of
+from privet.query.shape import schema_within_limits
 
 from .choose import choices
 from .editions import as_of, before, digest_of, editions_of, reaches
@@ -175,8 +175,8 @@ def make_batch(
         for query, weight in zip(merged, heaviest, strict=True):
             place = Among(max(1, measures), max(1, parts), weight, family)
             found.append(make_plan(query, tables, spend=shared, among=place, **again))  # type: ignore[arg-type]
-        typical = [typical_of(query.table, tables, contribution).contribution.groups for query in merged]
-        error = sum(error_of(plan.passes, groups) for plan, groups in zip(found, typical, strict=True))
+        limited = [schema_within_limits(query.table, tables, contribution).contribution.groups for query in merged]
+        error = sum(error_of(plan.passes, groups) for plan, groups in zip(found, limited, strict=True))
         if best is None or error < least:
             best, least = found, error
     if best is None:

@@ -19,7 +19,7 @@ from privet.core.wire import canonical
 from privet.query.fanout import check_fanout
 from privet.query.nodes import Query
 from privet.query.normal import text
-from privet.query.shape import schema_of, typical_of
+from privet.query.shape import schema_of, schema_within_limits
 
 from .allowed import Cells, allowed_groups
 from .choose import Choice, Family, choices
@@ -71,7 +71,7 @@ class PlanDraft:
     query: Query
     tables: Mapping[str, Schema]
     schema: Schema
-    typical: Schema
+    limited: Schema
     spend: Spend
     limits: Limits
     among: Among | None
@@ -172,14 +172,14 @@ def make_plan(
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
     schema = private_schema(query.table, tables)
-    typical = typical_of(query.table, tables, contribution)
+    limited = schema_within_limits(query.table, tables, contribution)
     draft = PlanDraft(
         query=query,
         tables=tables,
         schema=schema,
-        typical=typical,
+        limited=limited,
         spend=spend,
-        limits=Limits(bound, typical.contribution),
+        limits=Limits(bound, limited.contribution),
         among=among,
         target=target,
     )
@@ -202,7 +202,7 @@ def _group(draft: PlanDraft) -> PlanDraft:
 def _aggregate(draft: PlanDraft) -> PlanDraft:
     """Decide on the bounds and grids of what is aggregated."""
     asked = draft.query.aggregates
-    aggregates = {one.name: aggregate_of(one, draft.schema, draft.typical.columns) for one in asked}
+    aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns) for one in asked}
     return draft.but(aggregates=aggregates, known=known_sums(draft.query, draft.schema))
 
 
@@ -382,7 +382,7 @@ def _values_pass(draft: PlanDraft, counted: CountValues, choice: Choice) -> Pass
 def error_of(passes: tuple[Pass, ...], groups: int) -> float:
     """Return the sum of the measures' relative variances, by which two plans for the same sums compare.
 
-    A rule for keys counts as the square of how many people a key needs who are in no more than the typical groups.
+    A rule for keys counts as the square of how many people a key needs who are in no more than the declared groups.
     """
     found = 0.0
     for one in passes:

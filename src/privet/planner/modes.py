@@ -91,7 +91,7 @@ def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> 
 
 
 def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool) -> Bounding:
-    """Return how a unit is bounded: to the rows that it typically has of one value, or of one in each of its groups."""
+    """Return how a unit is bounded: to the limit on its rows of one value, or of one in each of its groups."""
     if schema.unit.rowwise:
         return Once()
     if rule == "groups":

@@ -17,7 +17,7 @@ SHIFT = 20
 """Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
 
 _TIMES = 4
-"""Under an L2 norm a unit keeps so many times the typical number of keys: few have more and need to be ranked."""
+"""Under an L2 norm a unit keeps this many times the declared number of keys: few have more and need to be ranked."""
 
 
 def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
@@ -114,9 +114,9 @@ def _always_counts(total: Sum, scan: Scan) -> bool:
 def bounding_for(
     schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool, order: Literal[1, 2], distinct: bool
 ) -> Bounding:
-    """Return how contributions are bounded: to the norm of a typical contribution, or by keeping so many groups.
+    """Return how contributions are bounded: to the norm of the declared contribution, or by keeping that many groups.
 
-    Ungrouped, all rows of a unit fall into one cell: as many as it typically gives to all groups together.
+    Ungrouped, all rows of a unit fall into one cell: as many as its limit for all groups together.
     """
     if schema.unit.rowwise:
         return Once()
@@ -128,16 +128,16 @@ def bounding_for(
 
 
 def pairs_kept(schema: Schema, contribution: Contribution) -> int:
-    """Return for how many pairs of a group and a value a unit speaks: as many as it typically has rows."""
+    """Return for how many pairs of a group and a value a unit speaks: as many as its limit on rows."""
     return 1 if schema.unit.rowwise else contribution.groups * contribution.rows
 
 
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
     """Return for how many keys a unit speaks where keys are discovered; whoever has more is cut to so many.
 
-    A unit with k keys gives each 1/sqrt(k) under an L2 norm, sqrt(k) in all, so that cutting it to the typical number
+    A unit with k keys gives each 1/sqrt(k) under an L2 norm, sqrt(k) in all, so that cutting it to the declared number
     loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm it
-    gives 1 in all, however many it keeps, and a truncated unit has no more to give: there the typical number is best,
+    gives 1 in all, however many it keeps, and a truncated unit has no more to give: there the declared number is best,
     and so it is where each unit is said to have one.
     """
     match bounding:

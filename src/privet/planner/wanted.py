@@ -17,7 +17,7 @@ from privet.query.nodes import AggregateCall as Asked
 from privet.query.typed import Typed, clamp_ends
 
 
-def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> Aggregate:
+def aggregate_of(asked: Asked, schema: Schema, limited: Mapping[str, Facts]) -> Aggregate:
     """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
     entry = entry_of(asked.function)
     kind = entry.aggregate
@@ -32,7 +32,7 @@ def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> 
         given.sort(key=canonical)
     return entry.of(
         Wanted(
-            arguments=tuple(_argument(asked, one, schema, typical, bounded=kind.bounded) for one in given),
+            arguments=tuple(_argument(asked, one, schema, limited, bounded=kind.bounded) for one in given),
             kinds=tuple(typed(one, schema.columns).kind for one in given),
             where=asked.where,
             options=dict(asked.options),
@@ -41,23 +41,23 @@ def aggregate_of(asked: Asked, schema: Schema, typical: Mapping[str, Facts]) -> 
 
 
 def _argument(
-    asked: Asked, expression: Expression, schema: Schema, typical: Mapping[str, Facts], *, bounded: bool
+    asked: Asked, expression: Expression, schema: Schema, limited: Mapping[str, Facts], *, bounded: bool
 ) -> Argument:
-    facts = typed(expression, typical)
+    facts = typed(expression, limited)
     ends = _ends(asked, expression, facts) if bounded else (Fraction(0), Fraction(1))
     return Argument(
         expression=expression,
         low=ends[0],
         high=ends[1],
         step=_step(expression, facts, schema),
-        nullable=facts.nullable or (typical is not schema.columns and typed(expression, schema.columns).nullable),
+        nullable=facts.nullable or (limited is not schema.columns and typed(expression, schema.columns).nullable),
         where=asked.where,
         held=not bounded or _held(expression, ends, schema),
     )
 
 
 def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
-    """Return whether an expression is certain to lie within ends: where these are what is typical, more may come."""
+    """Return whether an expression is certain to lie within ends: where these are limits, more may come."""
     low, high = clamp_ends(expression, typed(expression, schema.columns))
     return low is not None and high is not None and ends[0] <= low and high <= ends[1]
 

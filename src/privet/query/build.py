@@ -104,7 +104,7 @@ def _bucket(argument: Expression, bins: Expression, source: PrivateRows) -> tupl
     number = bins.constant
     if type(number) is not int or not 1 <= number <= MOST_BINS:
         raise WrongKind("HISTOGRAM", f"a constant number of bins from 1 to {MOST_BINS}", ("something else",))
-    facts = typed(argument, source.typical)
+    facts = typed(argument, source.limited)
     if facts.kind not in {"integer", "number"}:
         raise WrongKind("HISTOGRAM", "numbers", (facts.kind or "NULL",), advice="group by the column instead")
     low, high = clamp_ends(argument, facts)

@@ -53,7 +53,7 @@ def as_facts(known: Typed, step: Fraction | None = None) -> Facts:
 
 # The public facts of what is computed within one unit: counts, sums, extremes, ranks.
 #
-# `most` is how many rows one unit has: at most, for facts that hold; typically, for bounds that sums are clamped to.
+# `most` is how many rows one unit has: at most, for facts that hold; by its limit, for bounds that sums are clamped to.
 
 
 WITHIN = ("count_rows", "count", "count_distinct", "sum", "avg", "min", "max")

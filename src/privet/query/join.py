@@ -19,7 +19,7 @@ from privet.core.unit import unit_columns
 from .nodes import PrivateRows, distinct_name, has_aggregate
 from .normal import call, conjunction, text
 from .resolve import condition, substitute
-from .shape import check_same_unit, conjuncts, is_public, same_owner, schema_of, typical_of
+from .shape import check_same_unit, conjuncts, is_public, same_owner, schema_of, schema_within_limits
 
 MOST_STEPS = 60
 """Tables and steps in one tree. Sub-queries that use others twice double it, so it is capped before it is walked."""
@@ -37,7 +37,7 @@ def standing_on(
             f"that is used twice counts twice"
         )
     schema = schema_of(relation, tables)
-    return PrivateRows(relation, schema, columns, where, tables, typical_of(relation, tables).columns)
+    return PrivateRows(relation, schema, columns, where, tables, schema_within_limits(relation, tables).columns)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class PrivateRows:
     """Rows of a table, or of what is made of several: private, or public and about to be joined to private ones.
 
     `columns` are expressions over the relation's own, and `where` is the condition under which a row is there.
-    `typical` are the facts of its own columns where people give no more than is typical: what sums are clamped to.
+    `limited` are the facts of its own columns where people stay within their limits: what sums are clamped to.
     """
 
     table: Relation
@@ -132,7 +132,7 @@ class PrivateRows:
     columns: Mapping[str, Expression]
     where: Expression | None
     tables: Mapping[str, Schema] = field(repr=False)
-    typical: Mapping[str, Facts] = field(repr=False)
+    limited: Mapping[str, Facts] = field(repr=False)
 
     @classmethod
     def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> PrivateRows:

@@ -159,7 +159,7 @@ def check_argument(function: str, expression: Expression, source: PrivateRows) -
     person = person_column(source.schema.unit)
     if one == ColumnRef(person or ""):
         raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
-    if not typed(one, source.typical).bounded:
+    if not typed(one, source.limited).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
 

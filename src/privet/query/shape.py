@@ -156,30 +156,32 @@ def sides_of(join: Join, tables: Mapping[str, Schema]) -> tuple[Schema, Schema]:
     return left, right
 
 
-def typical_of(relation: Relation, tables: Mapping[str, Schema], contribution: Contribution | None = None) -> Schema:
-    """Return the facts of a relation where units give no more than is typical: what its sums are clamped to.
+def schema_within_limits(
+    relation: Relation, tables: Mapping[str, Schema], contribution: Contribution | None = None
+) -> Schema:
+    """Return the facts of a relation where units stay within their limits: what its sums are clamped to.
 
     These are not proven. Counts and sums within a unit have bounds as if it had no more rows than its declared
     contribution, or the one given instead.
     """
-    return _Shape(tables, _Typical(contribution)).of(relation)
+    return _Shape(tables, _Limit(contribution)).of(relation)
 
 
 @dataclass(frozen=True)
-class _Typical:
+class _Limit:
     contribution: Contribution | None
 
 
 @dataclass(frozen=True)
 class _Shape:
     tables: Mapping[str, Schema]
-    typical: _Typical | None
+    limits: _Limit | None
 
     def of(self, relation: Relation) -> Schema:
         match relation:
             case str():
                 stored = _stored(relation, self.tables)
-                given = None if self.typical is None or is_public(stored) else self.typical.contribution
+                given = None if self.limits is None or is_public(stored) else self.limits.contribution
                 return stored if given is None else replace(stored, contribution=given)
             case Derive():
                 return self._derive(relation)
@@ -198,8 +200,8 @@ class _Shape:
         raise InvariantError("an unknown kind of relation")
 
     def _most(self, source: Schema) -> int:
-        """Return how many rows one unit has: at most, or typically."""
-        if self.typical is None or is_public(source):
+        """Return how many rows one unit has: at most, or within its limits."""
+        if self.limits is None or is_public(source):
             return source.rows
         return source.contribution.groups * source.contribution.rows
 
@@ -254,7 +256,7 @@ class _Shape:
         return left.rows * _met(join, right)
 
     def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
-        """Return what a unit typically gives to a join: where one side's rows have one match, as the other side."""
+        """Return the limit of what a unit gives to a join: where one side's rows have one match, as the other side."""
         on_left, on_right = one_to_meet(join, left, self.tables)
         if on_right:
             return left.contribution
@@ -277,7 +279,7 @@ class _Shape:
         columns = {name: facts_of(one, source.columns) for name, one in relation.keys}
         columns |= {one.name: group_facts(one, source, self._most(source)) for one in relation.aggregates}
         alone = bool(units) and len(relation.keys) == len(units) and one_row_each(source)
-        return _made(source, columns, Contribution() if alone else source.contribution, source.rows)
+        return _made(source, columns, Contribution(groups=1, rows=1) if alone else source.contribution, source.rows)
 
     def _union(self, relation: Union) -> Schema:
         several = [self.of(source) for source in relation.sources]

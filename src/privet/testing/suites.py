@@ -32,7 +32,7 @@ from privet.core.numbers import float_up
 from privet.core.ports import Engine, Ledger, LedgerAdmin
 from privet.core.records import Receipt
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
-from privet.core.schema import Table
+from privet.core.schema import Contribution, Table
 from privet.core.unit import Person, Rows
 from privet.ledger.codec import read_event, write_event
 from privet.ledger.memory import MemoryLedger
@@ -171,13 +171,15 @@ def arrow_tables(tables: Tables) -> dict[str, Table]:
         fields = pa.schema([(column, kinds[facts.kind]) for column, facts in table.schema.columns.items()])
         rows: Any = table.source
         source = pa.Table.from_pylist(list(rows), schema=fields)
-        made[name] = Table(source, unit=table.schema.unit, columns=table.schema.columns)
+        made[name] = Table(
+            source, unit=table.schema.unit, columns=table.schema.columns, contribution=table.schema.contribution
+        )
     return made
 
 
 @contextmanager
 def _opened(make: Callable[[Tables], Engine], rows: list[Any], unit: Any) -> Iterator[tuple[Engine, Memory, Table]]:
-    table = Table(rows, unit=unit, columns=_COLUMNS)
+    table = Table(rows, unit=unit, columns=_COLUMNS, contribution=Contribution(groups=1, rows=1))
     engine = make({"t": table})
     try:
         yield engine, Memory({"t": table}), table

@@ -44,7 +44,7 @@ def test_without_answers_the_file_says_what_is_to_be_filled_in_with_its_lines(fo
     for one in told["to_fill_in"]:
         assert lines[one["line"] - 1].startswith("# TODO(privet): ")
         assert one["message"] in lines[one["line"] - 1]
-    assert len(told["to_fill_in"]) == sum("TODO(privet)" in line for line in lines) == 11
+    assert len(told["to_fill_in"]) == sum("TODO(privet)" in line for line in lines) == 13
     with pytest.raises(BadConfig) as caught:
         read_config()
     assert {one["line"] for one in told["to_fill_in"]} <= {problem["line"] for problem in caught.value.problems}
@@ -71,6 +71,7 @@ EVERYTHING = (
     "--column", "cost=number:0:2000.5:0.01:nullable", "--column", "name=text:nullable",
     "--column", "day=date:2025-01-01:2025-12-31", "--column", "seen=timestamp:2025-01-01T00:00:00..2025-12-31T23:59:59",
     "--column", "visit_id=integer", "--column", "drugs.drug=category:aspirin,no pills",
+    "--contribution", "groups=1,rows=4",
     "--contribution", "visits:groups=3,rows=2", "--analyst", "alice=epsilon=0.25,delta=1e-7",
 )  # fmt: skip
 
@@ -85,6 +86,7 @@ def test_with_options_the_file_is_whole(folder: Path) -> None:
     assert visits.unit == Person("patient_id")
     assert drugs.unit == Link("visit_id", to="visits", column="visit_id")
     assert (visits.contribution.groups, visits.contribution.rows) == (3, 2)
+    assert (drugs.contribution.groups, drugs.contribution.rows) == (1, 4)
     assert visits.columns["cost"].nullable
     assert visits.columns["name"].nullable
     assert drugs.columns["drug"].values == ("aspirin", "no pills")
@@ -182,7 +184,17 @@ def test_many_files_can_be_one_table_and_lie_elsewhere(folder: Path, tmp_path_fa
     other = tmp_path_factory.mktemp("other")
     for number in range(2):
         duckdb.sql("SELECT 1 AS patient").write_parquet(str(other / f"part-{number}.parquet"))
-    options = ("--unit", "patient", "--budget", "rho=0.1", "--yes", "--output", "sub.toml")
+    options = (
+        "--unit",
+        "patient",
+        "--contribution",
+        "groups=1,rows=2",
+        "--budget",
+        "rho=0.1",
+        "--yes",
+        "--output",
+        "sub.toml",
+    )
     assert run("--table", f"visits={other}/part-*.parquet", *options).exit_code == 0
     assert read_config("sub.toml").tables["visits"].source == f"{other}/part-*.parquet"
 

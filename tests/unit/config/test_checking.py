@@ -20,6 +20,7 @@ delta = 1e-6
 [tables.visits]
 source = "visits.parquet"
 unit = "patient"
+contribution = { groups = 1, rows = 1 }
 version = "1"
 
 [tables.visits.columns]
@@ -30,6 +31,7 @@ age = { kind = "integer", low = 0, high = 110 }
 [tables.drugs]
 source = ["drugs.csv"]
 link = "visit -> visits.id"
+contribution = { groups = 1, rows = 1 }
 version = "1"
 columns = { visit = "integer", name = "text" }
 
@@ -52,9 +54,12 @@ def write(folder: Path, sql: str) -> None:
     duckdb.sql(sql).write_parquet(str(folder / "visits.parquet"))
 
 
+PEOPLE = 'unit = "patient"\ncontribution = { groups = 1, rows = 1 }'
+
+
 def each_row(units: int) -> str:
     facts = f'unit = "rows"\nneighbors = "change-one"\nunits = {units}'
-    return TEXT.split("[tables.drugs]")[0].replace('unit = "patient"', facts)
+    return TEXT.split("[tables.drugs]")[0].replace(PEOPLE, facts)
 
 
 def check(folder: Path, text: str = TEXT) -> Checked:
@@ -132,10 +137,7 @@ def test_more_rows_or_units_than_are_declared_are_found(folder: Path, facts: str
 
 @pytest.mark.parametrize(("units", "fits"), [(39, False), (40, True), (41, False)])
 def test_where_each_row_is_a_unit_their_number_must_be_the_declared_one(folder: Path, units: int, fits: bool) -> None:
-    text = TEXT.split("[tables.drugs]")[0].replace(
-        'unit = "patient"', f'unit = "rows"\nneighbors = "change-one"\nunits = {units}'
-    )
-    assert (check(folder, text).all_problems == ()) is fits
+    assert (check(folder, each_row(units)).all_problems == ()) is fits
 
 
 def test_files_that_are_missing_from_a_list_or_come_twice_are_found(folder: Path) -> None:
@@ -159,12 +161,7 @@ def test_what_is_protected_is_told_in_words_for_every_table(folder: Path) -> Non
 
 
 def test_rows_by_themselves_are_not_told_as_people(folder: Path) -> None:
-    check(
-        folder,
-        TEXT.split("[tables.drugs]")[0].replace(
-            'unit = "patient"', 'unit = "rows"\nneighbors = "change-one"\nunits = 40'
-        ),
-    )
+    check(folder, each_row(40))
     config = read_config(folder / "privet.toml")
     said = " ".join(tables_in_words(config)["visits"])
     assert "a person with several rows is not fully protected" in said

@@ -41,6 +41,7 @@ day = { kind = "date", low = 2025-02-01, high = 2025-02-28 }
 [tables.drugs]
 source = "nowhere/drugs.csv"
 link = "visit -> visits.id"
+contribution = { groups = 1, rows = 1 }
 columns = { visit = "integer", name = "text" }
 
 [public.wards]

@@ -20,11 +20,14 @@ TABLE = """
 [tables.visits]
 source = "data/visits.parquet"
 unit = "patient"
+contribution = { groups = 1, rows = 1 }
 
 [tables.visits.columns]
 patient = "integer"
 age = { kind = "integer", low = 0, high = 110 }
 """
+LIMIT = "contribution = { groups = 1, rows = 1 }"
+PATIENTS = f'unit = "patient"\n{LIMIT}'
 BUDGET = """
 [budget]
 epsilon = 3
@@ -62,6 +65,7 @@ urgent = "boolean"
 [tables.drugs]
 source = { database = "drugs.duckdb", table = "drugs" }
 link = "visit -> visits.id"
+contribution = { groups = 1, rows = 1 }
 columns = { visit = "integer", name = "text" }
 
 [public.wards]
@@ -166,11 +170,11 @@ def test_amounts_are_the_decimals_that_are_written(tmp_path: Path, written: str,
 
 
 def test_each_row_may_be_its_own_unit(tmp_path: Path) -> None:
-    text = TABLE.replace('unit = "patient"', 'unit = "rows"') + BUDGET
+    text = TABLE.replace(PATIENTS, 'unit = "rows"') + BUDGET
     assert read(tmp_path, text).tables["visits"].schema.unit == Rows()
-    text = TABLE.replace('unit = "patient"', "unit = { rows = 3 }") + BUDGET
+    text = TABLE.replace(PATIENTS, "unit = { rows = 3 }") + BUDGET
     assert read(tmp_path, text).tables["visits"].schema.unit == Rows(3)
-    text = TABLE.replace('unit = "patient"', 'unit = "rows"').replace("age =", "rows =") + BUDGET
+    text = TABLE.replace(PATIENTS, 'unit = "rows"').replace("age =", "rows =") + BUDGET
     assert "{ rows = 1 } or" in problems(tmp_path, text)[0]
 
 
@@ -183,6 +187,7 @@ delt = 1e-6
 [tables.visits]
 source = "visits.parquet"
 unit = "patien"
+contribution = { groups = 1, rows = 1 }
 version = 2025
 
 [tables.visits.columns]
@@ -194,7 +199,7 @@ age = { kind = "integer", low = 110, high = 0 }
 tables = ["visit", "visits", "visits"]
 """
     told = problems(tmp_path, text)
-    assert [int(re.findall(r"^line (\d+)", line)[0]) for line in told] == [2, 3, 7, 8, 11, 12, 13, 16, 16]
+    assert [int(re.findall(r"^line (\d+)", line)[0]) for line in told] == [2, 3, 7, 9, 12, 13, 14, 17, 17]
     for line, words in zip(
         told,
         (
@@ -251,7 +256,7 @@ COLUMN = TABLE + "x = {}\n" + BUDGET
 def test_a_column_that_is_declared_badly_is_told_with_its_line(tmp_path: Path, column: str, words: str) -> None:
     told = problems(tmp_path, COLUMN.replace("{}", column, 1))
     assert any(words in line for line in told)
-    assert all(line.startswith("line 9: tables.visits.columns.x") for line in told)
+    assert all(line.startswith("line 10: tables.visits.columns.x") for line in told)
 
 
 @pytest.mark.parametrize(
@@ -297,8 +302,21 @@ def test_a_budget_that_is_declared_badly_is_told(tmp_path: Path, budget: str, wo
         ('unit = "patient"', 'unit = "patient"\nneighbors = "both"', '"add-remove" or "change-one"'),
         ('unit = "patient"', 'unit = "patient"\nunits = 5', "change-one"),
         ('unit = "patient"', 'unit = "patient"\nrows = 0', "at least 1"),
-        ('unit = "patient"', 'unit = "patient"\ncontribution = 3', "groups = 3"),
-        ('unit = "patient"', 'unit = "rows"\ncontribution = { rows = 3 }', "contributes itself"),
+        (LIMIT, "contribution = 3", "groups = 3"),
+        (LIMIT, "contribution = {}", "with both numbers"),
+        (LIMIT, "contribution = { rows = 3 }", "with both numbers"),
+        (LIMIT, 'contribution = "typical"', "groups = 3"),
+        (LIMIT, "contribution = { groups = 1, rows = 0 }", "at least 1"),
+        (
+            LIMIT,
+            "",
+            "add the line contribution = { groups = 3, rows = 2 } with numbers that nearly everyone stays within",
+        ),
+        (LIMIT, "", "Until now, { groups = 1, rows = 1 } was assumed"),
+        (PATIENTS, 'unit = { person = "patient", group = 2 }', "add the line contribution"),
+        (PATIENTS, 'unit = { person = "patient", time = "day", days = 7 }', "add the line contribution"),
+        (PATIENTS, 'link = "patient -> visitz.id"', "add the line contribution"),
+        ('unit = "patient"', 'unit = "rows"', "contributes itself"),
         ('unit = "patient"', 'unit = "patient"\nlink = "patient -> visits.patient"', "not both"),
         ('unit = "patient"', 'link = "patient = visits.id"', "visit_id -> visits.id"),
         ('unit = "patient"', 'link = "patient -> visits.patient"', "leads back"),

@@ -24,6 +24,7 @@ per_query = { epsilon = 1, delta = 1e-6 }
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+contribution = { groups = 1, rows = 1 }
 columns = { patient = "integer", age = { kind = "integer", low = 0, high = 110 } }
 
 [tables.staff]
@@ -152,6 +153,7 @@ def test_a_linked_table_is_asked_about_without_the_table_that_says_whose_rows_th
 [tables.drugs]
 source = "drugs.csv"
 link = "visit -> visits.patient"
+contribution = { groups = 1, rows = 1 }
 columns = { visit = "integer", dose = { kind = "integer", low = 0, high = 9 } }
 
 [public.wards]

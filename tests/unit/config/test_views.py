@@ -21,11 +21,13 @@ delta = 1e-6
 [tables.visits]
 source = "visits.csv"
 unit = "patient"
+contribution = { groups = 1, rows = 1 }
 columns = { patient = "integer", age = { kind = "integer", low = 0, high = 110 }, day = "date" }
 
 [tables.weeks]
 source = "visits.csv"
 unit = { person = "patient", time = "day", days = 7, origin = 2024-01-01 }
+contribution = { groups = 1, rows = 1 }
 columns = { patient = "integer", day = "date" }
 
 [views]

@@ -6,8 +6,8 @@ import datetime
 
 import pytest
 
-from privet.core.errors import BadParameter
-from privet.core.schema import Schema, date, integer, text, timestamp
+from privet.core.errors import BadParameter, Unlimited
+from privet.core.schema import Contribution, Schema, Table, date, integer, text, timestamp
 from privet.core.unit import Link, Nobody, Person, Rows, Unit, Window, check_unit
 
 COLUMNS = {"patient": integer(), "note": text(), "day": date(), "seen": timestamp()}
@@ -54,3 +54,28 @@ def test_exactly_one_kind_of_unit_is_rowwise_public_and_timed() -> None:
     assert [unit.rowwise for unit in units] == [True, False, False, False, False]
     assert [unit.public for unit in units] == [False, False, False, False, True]
     assert [unit.timed for unit in units] == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [Person("who"), Person("who", 2), Window("who", "day", 7), Link("who", to="people", column="id")],
+    ids=str,
+)
+def test_a_table_of_people_without_a_limit_is_refused_with_the_line_to_add(unit: Unit) -> None:
+    columns = {"who": integer(), "day": date()}
+    with pytest.raises(Unlimited, match=r"add contribution=Contribution\(groups=3, rows=2\)") as caught:
+        Table(None, unit=unit, columns=columns)
+    assert "that nearly everyone stays within" in str(caught.value)
+    assert "totals come out too low" in str(caught.value)
+    limit = Contribution(groups=3, rows=2)
+    assert Table(None, unit=unit, columns=columns, contribution=limit).schema.contribution == limit
+
+
+def test_where_each_row_is_protected_there_is_nothing_to_limit() -> None:
+    assert Table(None, unit=Rows(), columns={"x": integer()}).schema.contribution == Contribution(groups=1, rows=1)
+
+
+def test_a_limit_has_both_its_numbers() -> None:
+    for told in ({}, {"groups": 3}, {"rows": 2}):
+        with pytest.raises(TypeError, match="required keyword-only"):
+            Contribution(**told)

@@ -26,7 +26,12 @@ ROWS = [{"who": index % 7, "x": index % 10, "g": "ab"[index % 2]} for index in r
 
 def tables(source: Any = None) -> dict[str, privet.Table]:
     return {
-        "t": privet.Table(pa.Table.from_pylist(ROWS) if source is None else source, unit=Person("who"), columns=COLUMNS)
+        "t": privet.Table(
+            pa.Table.from_pylist(ROWS) if source is None else source,
+            unit=Person("who"),
+            columns=COLUMNS,
+            contribution=privet.Contribution(groups=1, rows=1),
+        )
     }
 
 

@@ -21,7 +21,7 @@ from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, SealedSums, Sum, Truncate
-from privet.core.schema import Kind, Table
+from privet.core.schema import Contribution, Kind, Table
 from privet.core.unit import Person, Rows
 from privet.engines import scan_sql
 from privet.engines.dialects.duckdb import DUCKDB
@@ -239,7 +239,7 @@ WHERES = [None, Call("or", (Call("is_null", (ColumnRef("pay"),)), Call("greater"
 )
 def test_a_second_dialect_on_another_engine_gives_the_same_sums(rows, keys, sums, bounding, where) -> None:
     unit = Rows() if isinstance(bounding, Once) else Person("who")
-    tables = {"t": Table(rows, unit=unit, columns=COLUMNS)}
+    tables = {"t": Table(rows, unit=unit, columns=COLUMNS, contribution=Contribution(groups=1, rows=1))}
     scan = Scan("t", tables["t"].schema, where, keys, tuple(sums), bounding)
     engine = SqliteEngine(tables)
     engine.check(scan)

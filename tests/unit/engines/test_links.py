@@ -10,7 +10,7 @@ import pytest
 from privet.core.errors import RequestError
 from privet.core.links import followed
 from privet.core.scan import Norm, Scan, Sum
-from privet.core.schema import PublicTable, Table, integer, text
+from privet.core.schema import Contribution, PublicTable, Table, integer, text
 from privet.core.unit import Link, Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.testing.oracle import Memory
@@ -31,18 +31,27 @@ def tables(visits: list[dict[str, Any]] = VISITS, *, arrow: bool) -> dict[str, T
         return pa.Table.from_pylist(several) if arrow else several
 
     return {
-        "doses": Table(rows(DOSES), unit=Link("drug", to="drugs", column="drug"), columns={"drug": integer()}),
+        "doses": Table(
+            rows(DOSES),
+            unit=Link("drug", to="drugs", column="drug"),
+            columns={"drug": integer()},
+            contribution=Contribution(groups=1, rows=1),
+        ),
         "drugs": Table(
             rows(DRUGS),
             unit=Link("visit", to="visits", column="id"),
             columns={"visit": integer(nullable=True), "drug": integer()},
+            contribution=Contribution(groups=1, rows=1),
         ),
         "visits": Table(
             rows(visits),
             unit=Link("patient", to="people", column="person"),
             columns={"id": integer(nullable=True), "patient": text(nullable=True)},
+            contribution=Contribution(groups=1, rows=1),
         ),
-        "people": Table(rows(PEOPLE), unit=Person("person"), columns={"person": text()}),
+        "people": Table(
+            rows(PEOPLE), unit=Person("person"), columns={"person": text()}, contribution=Contribution(groups=1, rows=1)
+        ),
     }
 
 
@@ -71,7 +80,13 @@ def test_the_custodian_sees_a_key_that_is_none() -> None:
     columns, kinds = {"who": integer(), "id": integer()}, pa.schema({"who": "int64", "id": "int64"})
     for ids, expected in (([1, 2], 0), ([1, 1], 1), ([None, None], 0)):
         rows = pa.Table.from_pylist([{"who": 1, "id": one} for one in ids], schema=kinds)
-        with DuckDB({"t": Table(rows, unit=Person("who"), columns=columns, key="id")}) as engine:
+        with DuckDB(
+            {
+                "t": Table(
+                    rows, unit=Person("who"), columns=columns, contribution=Contribution(groups=1, rows=1), key="id"
+                )
+            }
+        ) as engine:
             assert len(engine.broken_links()) == expected
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from privet.core.relation import Relation
-from privet.core.schema import PublicTable, Table, date, integer, number, text
+from privet.core.schema import Contribution, PublicTable, Table, date, integer, number, text
 from privet.core.unit import Person
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
@@ -33,7 +33,12 @@ KINDS = pa.schema([("who", pa.string()), ("day", pa.date32()), ("cost", pa.float
 
 def rows_of(sql: str, rows: list[dict[str, Any]], **options: Any) -> list[tuple[Any, ...]]:
     """Return the rows that a sub-query makes, with whose they are in front."""
-    table = Table(pa.Table.from_pylist(rows, schema=KINDS), unit=Person("who"), columns=COLUMNS)
+    table = Table(
+        pa.Table.from_pylist(rows, schema=KINDS),
+        unit=Person("who"),
+        columns=COLUMNS,
+        contribution=Contribution(groups=1, rows=1),
+    )
     with DuckDB({"t": table}, **options) as engine:
         tables = {"t": table.schema}
         relation: Relation = parse_view(sql, tables, {}).table
@@ -113,7 +118,12 @@ def test_values_are_held_to_their_bounds_before_they_are_compared_or_added() -> 
 
 def joined(sql: str, rows: list[dict[str, Any]], most: int, secret: int = SECRET) -> list[tuple[Any, ...]]:
     """Return the rows of a join that makes at most so many pairs of one person's rows."""
-    table = Table(pa.Table.from_pylist(rows, schema=KINDS), unit=Person("who"), columns=COLUMNS)
+    table = Table(
+        pa.Table.from_pylist(rows, schema=KINDS),
+        unit=Person("who"),
+        columns=COLUMNS,
+        contribution=Contribution(groups=1, rows=1),
+    )
     words = PublicTable(
         pa.table({"k": [*range(9), 0, 0, None], "w": [f"w{i}" for i in range(12)]}),
         columns={"k": integer(0, 9, nullable=True), "w": text()},
@@ -178,5 +188,14 @@ def test_a_long_text_is_cut_where_it_is_read_and_long_names_of_people_stay_apart
 
 def test_the_clock_and_the_zone_do_not_come_from_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    with DuckDB({"t": Table(pa.Table.from_pylist([], schema=KINDS), unit=Person("who"), columns=COLUMNS)}) as engine:
+    with DuckDB(
+        {
+            "t": Table(
+                pa.Table.from_pylist([], schema=KINDS),
+                unit=Person("who"),
+                columns=COLUMNS,
+                contribution=Contribution(groups=1, rows=1),
+            )
+        }
+    ) as engine:
         assert engine._fetch("SELECT current_setting('TimeZone')") == [("UTC",)]

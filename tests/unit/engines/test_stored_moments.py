@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privet
-from privet.core.schema import Table, date, integer, text, timestamp
+from privet.core.schema import Contribution, Table, date, integer, text, timestamp
 from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
@@ -46,7 +46,9 @@ def stored(unit: str, zone: str | None, far: bool = True) -> tuple[pa.Table, lis
 
 def read(source: object, kind: Any) -> list[Any]:
     columns = {"who": integer(), "at": kind}
-    with DuckDB({"t": Table(source, unit=Person("who"), columns=columns)}) as engine:
+    with DuckDB(
+        {"t": Table(source, unit=Person("who"), columns=columns, contribution=Contribution(groups=1, rows=1))}
+    ) as engine:
         engine._fetch("SELECT count(*), count(c1), min(c1), max(c1) FROM table0 WHERE c1 > TIMESTAMP '1990-01-01'")
         rows = engine._fetch("SELECT c1 FROM table0 WHERE c0 < 4 ORDER BY c0")
         # as scans read it: what is no date of a calendar is NULL
@@ -120,7 +122,9 @@ def test_a_stored_never_expires_neither_fails_a_question_nor_freezes_the_account
     columns = {"who": integer(), "at": timestamp(*bounds, nullable=True)}
     budget = privet.Approximate(epsilon=100, delta=1e-6)
     for who in (Person("who"), Window("who", "at", 7)):
-        with Session({"t": Table(made, unit=who, columns=columns)}, budget=budget) as session:
+        with Session(
+            {"t": Table(made, unit=who, columns=columns, contribution=Contribution(groups=1, rows=1))}, budget=budget
+        ) as session:
             for sql in (
                 "SELECT COUNT(*) FROM t",
                 "SELECT COUNT(at) FROM t WHERE at > TIMESTAMP '2021-01-01'",
@@ -150,8 +154,19 @@ def test_columns_of_a_file_with_milliseconds_are_found_by_name_in_any_case(tmp_p
     path = parquet(table.rename_columns(["WHO", "At"]).append_column("other", table["who"]), tmp_path)
     assert read(path, timestamp()) == moments
     declared = {"who": integer(), "at": timestamp()}
-    assert inspect("t", Table(path, unit=Person("who"), columns=declared)).problems == ()
-    assert inspect("t", Table(path, unit=Person("who"), columns={"who": integer()})).undeclared == 2
+    assert (
+        inspect(
+            "t", Table(path, unit=Person("who"), columns=declared, contribution=Contribution(groups=1, rows=1))
+        ).problems
+        == ()
+    )
+    assert (
+        inspect(
+            "t",
+            Table(path, unit=Person("who"), columns={"who": integer()}, contribution=Contribution(groups=1, rows=1)),
+        ).undeclared
+        == 2
+    )
 
 
 def test_a_database_file_with_coarse_times_is_read(tmp_path: Path) -> None:

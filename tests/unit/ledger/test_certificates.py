@@ -45,7 +45,7 @@ def ask(ledger: Bookkeeping, account: str = "ana") -> Any:
         rows,
         unit=Person("person"),
         columns={"person": integer(), "age": integer(0, 100)},
-        contribution=Contribution(rows=2),
+        contribution=Contribution(groups=1, rows=2),
         version="2026-01",
     )
     with Session({"visits": table}, ledger=ledger, account=account) as session:

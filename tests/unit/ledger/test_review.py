@@ -30,7 +30,9 @@ def tables() -> dict[str, Any]:
         "age": privet.integer(0, 120),
         "x": privet.number(0, 1),
     }
-    people = privet.Table(rows, unit=privet.Person("uid"), columns=columns)
+    people = privet.Table(
+        rows, unit=privet.Person("uid"), columns=columns, contribution=privet.Contribution(groups=1, rows=1)
+    )
     return {"v": people}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, ParseError, PrivetError, RequestError
-from privet.core.schema import Table, category, integer
+from privet.core.schema import Contribution, Table, category, integer
 from privet.core.unit import Person
 from privet.query.frame import count
 from privet.session import Session
@@ -35,7 +35,10 @@ def session(budget: Budget = BOTH) -> Session:
         }
     )
     columns = {"person": integer(), "a": integer(0, 999), "b": integer(0, 999), "ward": category(["x", "y", "z"])}
-    return Session({"t": Table(rows, unit=Person("person"), columns=columns)}, budget=budget)
+    return Session(
+        {"t": Table(rows, unit=Person("person"), columns=columns, contribution=Contribution(groups=1, rows=1))},
+        budget=budget,
+    )
 
 
 def test_more_declared_groups_than_can_be_answered_are_found_where_the_question_says_so() -> None:

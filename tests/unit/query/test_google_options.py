@@ -111,7 +111,12 @@ REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
     (google("OPTIONS(epsilon = 1)"), {"epsilon": 1}, RequestError, "EPSILON itself"),
     (google("OPTIONS(epsilon = 1)"), {"rho": 1}, RequestError, "not both"),
     (google("OPTIONS(epsilon = 1)") + " WITHIN 5", {}, RequestError, "not both"),
-    (google("OPTIONS(max_groups_contributed = 1)"), {"contribution": Contribution()}, RequestError, "itself"),
+    (
+        google("OPTIONS(max_groups_contributed = 1)"),
+        {"contribution": Contribution(groups=1, rows=1)},
+        RequestError,
+        "itself",
+    ),
     (google("", "COUNT(*) FROM (" + google("", "ward FROM t") + ") s"), {}, Refused, "outermost"),
     (f"SELECT COUNT(*) FROM ({google('', 'ward FROM t')}) s", {}, Refused, "outermost"),
     (google("OPTIONS(epsilon = 1)", "* FROM t"), {}, Refused, "single rows"),

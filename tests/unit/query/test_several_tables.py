@@ -17,7 +17,7 @@ from privet.core.unit import Link, Person, Rows
 from privet.query.fanout import WORK, check_fanout, effort, joins_of
 from privet.query.frame import Frame, col, count, sum, table
 from privet.query.nodes import PrivateRows, Query
-from privet.query.shape import schema_of, typical_of
+from privet.query.shape import schema_of, schema_within_limits
 from privet.query.sql.parse import parse, parse_view
 
 VISITS = Schema(
@@ -155,7 +155,7 @@ def test_what_links_to_one_row_gives_no_more_than_before() -> None:
 
 def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -> None:
     found = rows("SELECT person, COUNT(*) n, SUM(cost) s, AVG(cost) a, MAX(day) d FROM visits GROUP BY person")
-    facts, typical = found.schema.columns, found.typical
+    facts, typical = found.schema.columns, found.limited
     names = {name: one.name for name, one in found.columns.items() if isinstance(one, ColumnRef)}
     assert (facts[names["n"]].low, facts[names["n"]].high) == (1, 10**6)
     assert (typical[names["n"]].low, typical[names["n"]].high) == (1, 6)
@@ -163,10 +163,10 @@ def test_counts_within_a_person_are_bounded_by_rows_and_summed_as_is_typical() -
     assert (typical[names["s"]].low, typical[names["s"]].high) == (0, 600)
     assert (facts[names["a"]].low, facts[names["a"]].high) == (0, 100)
     assert facts[names["d"]].low == datetime.date(2024, 1, 1)
-    assert found.schema.contribution == Contribution()  # one row each
-    asked = typical_of(found.table, TABLES, Contribution(groups=1, rows=50))
+    assert found.schema.contribution == Contribution(groups=1, rows=1)  # one row each
+    asked = schema_within_limits(found.table, TABLES, Contribution(groups=1, rows=50))
     assert asked.columns[names["n"]].high == 50
-    assert asked.contribution == Contribution()
+    assert asked.contribution == Contribution(groups=1, rows=1)
 
 
 def test_a_condition_on_aggregates_within_a_person_is_one_on_rows() -> None:
