@@ -395,11 +395,10 @@ def choose_spread(found: RankSpread, q: Fraction, rate: Fraction, *, start: int,
     base = math.floor(aim)
     ranks = [base + step * stride for step in range(-_REACH, _REACH + 1)]
     cuts = found.cuts(base - _REACH * stride, base + _REACH * stride, ranks, start, end)
-    heights = [found.before(cut) for cut in cuts]
     grain = rate * _GRAIN / one
     widths, gaps = [], []
-    for (left, low), (right, high) in pairwise(zip(cuts, heights, strict=True)):
-        best = max(Fraction(0), low - aim, aim - high)
+    for left, right in pairwise(cuts):
+        best = max(Fraction(0), found.before(left) - aim, aim - found.before(right - 1))
         widths.append(right - left)
         gaps.append(min(math.floor(best * grain), 2**40))
     wide, behind = np.array(widths, dtype=np.int64), np.array(gaps, dtype=np.int64)
