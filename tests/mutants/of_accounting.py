@@ -126,7 +126,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "accounting.gdp:_largest_mu",
         "unit/accounting/test_gdp.py golden/test_reference_accounting.py",
-        ("most(lambda mu: mu == 0 or _log_delta(epsilon, mu) <= log_delta, 0.0, enough)", "enough"),
+        ("most(allows, 0.0, enough)", "enough"),
+    ),
+    *of(
+        "accounting.gdp:_largest_mu.allows",
+        "unit/accounting/test_gdp.py",
+        ("mu <= below", "mu <= above"),
+        ("mu < above", "mu <= below"),
     ),
     *of(
         "accounting.convert:order_epsilon",

@@ -35,10 +35,15 @@ from .search import least, most
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 _ROOT_HALF_PI = math.sqrt(math.pi / 2)
 _FRACTION_FROM = 3.0
+_LEVELS = tuple(float(level) for level in range(60, 0, -1))
 """From here on the continued fraction of R is used; 60 of its levels agree with R to the last digit."""
 
 _FAR = 1e6
 """Beyond this x the bound Phi(-x) <= exp(-x^2 / 2) is used: it is below every delta that can be asked for."""
+
+_STEPS = 20
+_CLOSE = 2.0**-39
+"""How many steps of Newton's method are tried, and how close to the end of a search they must come."""
 
 _NODES = (
     (0.1834346424956498, 0.3626837833783620),
@@ -122,7 +127,39 @@ def _largest_mu(epsilon: float, log_delta: float) -> float:
     enough = 1.0
     while _log_delta(epsilon, enough) <= log_delta:
         enough *= 2
-    return most(lambda mu: mu == 0 or _log_delta(epsilon, mu) <= log_delta, 0.0, enough)
+    below, above = _around(epsilon, log_delta, enough)
+
+    def allows(mu: float) -> bool:
+        return mu <= below or (mu < above and _log_delta(epsilon, mu) <= log_delta)
+
+    return most(allows, 0.0, enough)
+
+
+def _around(epsilon: float, log_delta: float, enough: float) -> tuple[float, float]:
+    """Return a mu that is certainly allowed, and a larger one that certainly is not: within 2**-38 of each other, or 0
+    and `enough`.
+
+    Newton's method on ln delta over ln mu, whose slope is mu phi(x) / delta, from below: delta <= exp(-x^2 / 2). What
+    is computed is off by less than `_error`, which grows more slowly than ln delta falls as mu falls: so all mu below
+    one that is allowed by twice that are computed to be allowed, and all above one that is not by as much, not to be.
+    """
+    far = math.sqrt(-2 * log_delta)
+    mu = 2 * epsilon / (math.sqrt(far * far + 2 * epsilon) + far)
+    for _ in range(_STEPS):
+        if not 0 < mu < enough:
+            break
+        found = _log_delta(epsilon, mu)
+        x = epsilon / mu - mu / 2
+        slope = mu * math.exp(max(-700.0, -x * x / 2 - _LOG_ROOT_TWO_PI - found))
+        step = (log_delta - found) / max(slope, 1.0)
+        mu *= math.exp(min(step, 1.0))
+        if abs(step) < _CLOSE / 4:
+            below, above = mu * (1 - _CLOSE), mu * (1 + _CLOSE)
+            margin = 4 * _error(x, epsilon / mu + mu / 2)
+            if _log_delta(epsilon, below) <= log_delta - margin and _log_delta(epsilon, above) >= log_delta + margin:
+                return below, above
+            break
+    return 0.0, enough
 
 
 def analytic_gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> float:
@@ -233,15 +270,20 @@ def log_down(value: Fraction) -> float:
 
 
 def _log_delta(epsilon: float, mu: float) -> float:
-    # An upper bound on ln delta(epsilon). Rounding moves x by at most 2**-52 y, and ln phi(x) by |x| times that.
+    # An upper bound on ln delta(epsilon).
     x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if x > _FAR:
         return -x * x / 2
-    error = 2.0**-44 + 2.0**-50 * (1 + abs(x)) * y
+    error = _error(x, y)
     if x < 0 and mu >= 1:
         return math.log1p(-_tail(-x) - math.exp(-x * x / 2 - _LOG_ROOT_TWO_PI) * _mills(y)) + error
     difference = mu * _mean_slope(x, mu) if mu < 1 else _mills(x) - _mills(y)
     return math.log(difference) - x * x / 2 - _LOG_ROOT_TWO_PI + error
+
+
+def _error(x: float, y: float) -> float:
+    # Rounding moves x by at most 2**-52 y, and ln phi(x) by |x| times that.
+    return 2.0**-44 + 2.0**-50 * (1 + abs(x)) * y
 
 
 def _mean_slope(x: float, mu: float) -> float:
@@ -267,7 +309,7 @@ def _mills(t: float) -> float:
 
 def _rest(t: float) -> float:
     value = 0.0
-    for level in range(60, 0, -1):
+    for level in _LEVELS:
         value = level / (t + value)
     return value
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from privet.accounting import PureEvent, Repeated
+from privet.accounting import PureEvent, Repeated, gdp
 from privet.accounting.gdp import (
     analytic_gaussian_sigma,
     compose_mu,
@@ -20,6 +20,7 @@ from privet.accounting.gdp import (
     gaussian_mu,
 )
 from privet.accounting.pairs import GaussianPair
+from privet.accounting.search import most
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Composed
 
@@ -66,6 +67,14 @@ def test_the_largest_mu_is_not_too_large_by_even_its_last_digit(epsilon: Fractio
     mu = gaussian_mu(epsilon, delta)
     assert true_delta(float(epsilon), mu) <= mp.mpf(delta.numerator) / delta.denominator
     assert true_delta(float(epsilon), mu * (1 + 1e-12)) > mp.mpf(delta.numerator) / delta.denominator
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.003, 0.1, 0.5, 1.0, 2.7, 8.0, 300.0, 1e5])
+def test_a_search_that_starts_near_ends_at_the_double_of_plain_bisection(epsilon: float) -> None:
+    for delta in (1e-300, 1e-30, 1e-12, 3e-9, 1e-6, 1e-3, 0.2, 0.6, 0.99):
+        target = math.log(delta)
+        found = most(lambda mu, target=target: mu == 0 or gdp._log_delta(epsilon, mu) <= target, 0.0, 2.0**20)
+        assert gdp._largest_mu(epsilon, target) == found
 
 
 def test_sigma_scales_with_sensitivity_and_mu_is_its_inverse() -> None:
