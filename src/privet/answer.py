@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any
 from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
 from .core.records import Receipt
+from .display import (
+    MOST_ROWS,
+    Figures,
+    answer_columns,
+    draw_columns,
+    draw_text,
+    html_lines,
+    html_table,
+    written,
+)
 from .planner.groupings import Levels
 from .planner.plan import Plan
 from .planner.target import Accuracy
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -159,37 +169,21 @@ class Answer:
 
         return plot_answer(self.series, confidence=self.confidence, path=path)
 
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table()
-        for series in self.series:
-            table.add_column(Text(series.name), justify="right" if series.noisy else "left")
-        for index in range(len(self)):
-            table.add_row(*(Text(_cell(series, index)) for series in self.series))
-        return Group(table, Text(" ".join(self.notes)))
-
     def __repr__(self) -> str:
-        from io import StringIO
+        def draw(console: Console) -> None:
+            draw_columns(console, *self._shown(), rows=len(self), most=MOST_ROWS)
+            for note in ("", *self.notes):
+                draw_text(console, note)
 
-        from rich.console import Console
-
-        out = StringIO()
-        Console(file=out, width=120).print(self)
-        return out.getvalue().rstrip()
+        return written(draw)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        keys, groups = self._shown()
+        columns = [*keys, *(column for group in groups for column in group)]
+        return f"<div>{html_table(columns, rows=len(self))}{html_lines(self.notes)}</div>"
 
-        heads = "".join(f"<th>{escape(series.name)}</th>" for series in self.series)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(series, index))}</td>" for series in self.series) + "</tr>"
-            for index in range(len(self))
-        )
-        caption = escape(" ".join(self.notes))
-        return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    def _shown(self) -> tuple[list[Figures], list[list[Figures]]]:
+        return answer_columns(self.series, self.confidence)
 
     def _only(self) -> Series:
         noisy = [series for series in self.series if series.noisy]
@@ -197,23 +191,6 @@ class Answer:
             many = "more than one number" if noisy else "no number with an interval"
             raise RequestError(f"the answer has {many}; name the column and take its values")
         return noisy[0]
-
-
-def _cell(series: Series, index: int) -> str:
-    value = series.values[index]
-    if series.low is None or series.high is None:
-        return "NULL" if value is None else str(value)
-    return f"{_short(value)} [{_short(series.low[index])}, {_short(series.high[index])}]"
-
-
-def _short(value: Any) -> str:
-    if value is None or value != value:
-        return "NULL"
-    if isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) < 1e15:
-        value = int(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
 def _plain(value: Any) -> Any:

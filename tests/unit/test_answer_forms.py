@@ -90,7 +90,7 @@ def test_every_answer_takes_every_form(session: Session, name: str) -> None:
             expected = value.isoformat() if isinstance(value, datetime.date) else value
             assert shown[column] == expected
     assert json.loads(json.dumps(answer.certificate())) == told["certificate"]
-    assert answer._repr_html_().startswith("<table>")
+    assert answer._repr_html_().startswith("<div><table ")
     for series in answer.series:
         assert series.name in repr(answer)
 
@@ -168,7 +168,7 @@ def test_every_plan_takes_every_form(session: Session, name: str) -> None:
     assert told["cost"]["epsilon"] <= 1
     assert [column["column"] for column in told["columns"]] == [series.name for series in session.run(plan).series]
     assert plan.explain().splitlines()[0] in repr(plan)
-    assert "<table>" in plan._repr_html_()
+    assert "<table " in plan._repr_html_()
 
 
 def widths(plan: Any) -> dict[str, Any]:

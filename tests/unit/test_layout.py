@@ -18,6 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = (
     ("core",),
+    ("display",),
     ("noise",),
     ("accounting",),
     ("mechanisms", "local", "shuffle"),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.core.estimate import COVERS
+from privet.display import percent, printable, room
 
-from .budgets import percent, room
 from .ledger import cost_words
 from .screen import (
     json_option,
@@ -26,7 +26,6 @@ from .screen import (
     print_json,
     print_table,
     print_text,
-    printable,
     width,
     working,
 )

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privet.display import printable
+
 from .screen import (
     json_option,
     number,
@@ -19,7 +21,6 @@ from .screen import (
     print_json,
     print_table,
     print_text,
-    printable,
     whole_number,
     working,
 )

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .screen import json_option, print_json, print_table, print_text, printable
+from privet.display import bar, percent, printable, room
+
+from .screen import json_option, print_json, print_table, print_text
 from .targets import analyst_option, config_option, declared_ledger, ledger_option
 
 if TYPE_CHECKING:
     from privet.core.ports import AccountBalance
-
-_BAR = 12
 
 
 @click.command()
@@ -55,20 +55,6 @@ def _meaning(config: Path) -> list[str]:
     return list(promise_in_words(read_config(config)))
 
 
-def bar(share: float, width: int = _BAR) -> str:
-    """Return a share as a bar; what is not nothing shows, and what is not all leaves room."""
-    full = round(share * width)
-    full = min(max(full, 1 if share > 0 else 0), width if share >= 1 else width - 1)
-    return "█" * full + "░" * (width - full)
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, rounded up to a tenth, so that nothing spent looks like less."""
-    import math
-
-    return f"{min(math.ceil(share * 1000) / 10, 100):.3g}%"
-
-
 def amount(balance: AccountBalance) -> str:
     """Return a budget in a few signs."""
     from privet.core.budget import Approximate, Pure, Zcdp
@@ -93,16 +79,3 @@ def _row(one: AccountBalance) -> tuple[str, ...]:
         room(one.largest_epsilon, one.largest_rho),
         state,
     )
-
-
-def room(epsilon: float, rho: float | None) -> str:
-    """Return the most that one more question may cost, in the measure in which the account is asked."""
-    name, most = ("epsilon", epsilon) if rho is None else ("rho", rho)
-    return f"up to {name} {round_down(most)}" if most > 0 else "nothing"
-
-
-def round_down(value: float, digits: int = 3) -> str:
-    """Return an amount that is left in a few significant digits, rounded down."""
-    import decimal
-
-    return f"{float(decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR).create_decimal(repr(value))):.{digits}g}"

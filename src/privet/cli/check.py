@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .screen import json_option, print_facts, print_json, print_text, printable, working
+from privet.display import printable
+
+from .screen import json_option, print_facts, print_json, print_text, working
 from .targets import config_option
 
 if TYPE_CHECKING:

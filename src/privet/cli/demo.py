@@ -206,7 +206,7 @@ def _print(outcome: DemoOutcome) -> None:
 
 def _beside(answer: Answer, truth: Truth) -> list[Any]:
     """Return the truth as a column for each noisy one."""
-    from .screen import Figures, number_like
+    from privet.display import Figures, number_like
 
     keys = [series for series in answer.series if not series.noisy]
     rows = [truth.get(tuple(series.values[row] for series in keys)) for row in range(len(answer))]

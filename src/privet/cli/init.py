@@ -17,10 +17,11 @@ from privet.config.columns import budget_from_spec, column_from_spec, contributi
 from privet.config.draft import Draft, DraftColumn, DraftTable
 from privet.config.problems import nearest
 from privet.core.errors import RequestError
+from privet.display import printable
 from privet.engines.duckdb.inspection import columns_at
 from privet.engines.duckdb.sources import paths_at
 
-from .screen import json_option, print_facts, print_json, print_text, printable
+from .screen import json_option, print_facts, print_json, print_text
 
 if TYPE_CHECKING:
     from privet.config.problems import Problem

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from privet.display import printable
+
 from .screen import (
     counting_number,
     json_option,
@@ -18,7 +20,6 @@ from .screen import (
     print_json,
     print_table,
     print_text,
-    printable,
     show_cost,
     whole_number,
     working,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from privet.core.numbers import float_up
 from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Unit, Window, person_column
+from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.mechanisms import Laplace
 from privet.query.fanout import joins_of
 from privet.query.normal import text
@@ -29,7 +29,7 @@ from .target import reached
 from .widths import heading, widths
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console
 
 
 # What a mean is a mean of: rows in which no person counts more than the declared contribution. Words only.
@@ -338,55 +338,52 @@ def _aim(plan: Plan, target: Target) -> str:
     )
 
 
-# A plan for people: its words, a table of what is released, and a table of how wide each column will be.
+# A plan for people: how wide each column will be, its words, and a table of what is released.
 
 
 _RELEASES = ("released sum", "noise", "sensitivity", "clamped to", "95% within")
 
-
-def as_rich(plan: Plan) -> Group:
-    """Return the plan as rich shows it."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    parts: list[Text | Table] = [Text(explain(plan))]
-    for heads, rows in _tables(plan):
-        table = Table()
-        for head in heads:
-            table.add_column(head)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        parts.append(table)
-    return Group(*parts)
+Listed = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 def as_text(plan: Plan) -> str:
     """Return the plan as plain text."""
-    from io import StringIO
 
-    from rich.console import Console
+    def draw(console: Console) -> None:
+        first, *others = _tables(plan)
+        draw_grid(console, _columns(first), wraps=True)
+        draw_text(console, f"\n{plan.explain()}")
+        for table in others:
+            console.print()
+            draw_grid(console, _columns(table), wraps=True)
 
-    out = StringIO()
-    Console(file=out, width=120).print(as_rich(plan))
-    return out.getvalue().rstrip()
+    return written(draw)
 
 
 def as_html(plan: Plan) -> str:
     """Return the plan as HTML for notebooks."""
-    words = "".join(f"<p>{escape(line)}</p>" for line in explain(plan).splitlines())
-    return words + "".join(_html(heads, rows) for heads, rows in _tables(plan))
+    first, *others = (html_table(_columns(table)) for table in _tables(plan))
+    return f"<div>{first}{html_lines(plan.explain().splitlines())}{''.join(others)}</div>"
 
 
-def _html(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+def _columns(table: Listed) -> list[Figures]:
+    heads, rows = table
+    cells = zip(heads, zip(*rows, strict=True), strict=True)
+    return [Figures(printable(head), tuple(map(_on_lines, column)), right=False) for head, column in cells]
 
 
-def _tables(plan: Plan) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+def _on_lines(cell: str) -> str:
+    return "\n".join(map(printable, cell.split("; ")))
+
+
+def _tables(plan: Plan) -> list[Listed]:
+    from .groupings import levels_in
+
+    levels = levels_in(plan)
+    columns: list[tuple[str, ...]] = [
+        (f"{width.column} {level}".rstrip(), width.words()) for level, part in levels for width in widths(part)
+    ]
     releases: list[tuple[str, ...]] = []
-    for one in plan.passes if plan.rounds == 1 else ():  # of rounds, the words say it shorter
+    for one in plan.passes if plan.rounds == 1 and len(levels) == 1 else ():  # of others, the words say it shorter
         releases.extend(one.measure.rows(one.scan))
-    columns: list[tuple[str, ...]] = [(width.column, width.words()) for width in widths(plan)]
-    return [table for table in ((_RELEASES, releases), (("column", heading(plan)), columns)) if table[1]]
+    return [(("column", heading(plan)), columns), *([(_RELEASES, releases)] if releases else [])]

@@ -25,8 +25,6 @@ from .make import known_rows
 from .plan import Place, Plan, Reading, Spend
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from .batch import Batch
 
 
@@ -127,20 +125,6 @@ class Levels(Plan):
 
         columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
         return {"digest": self.digest, **self.facts(), "columns": columns, "target": None}
-
-    def __repr__(self) -> str:
-        return self.explain()
-
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.text import Text
-
-        return Group(Text(self.explain()))
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return "".join(f"<p>{escape(line)}</p>" for line in self.explain().splitlines())
 
 
 def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:

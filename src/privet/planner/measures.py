@@ -23,6 +23,7 @@ from privet.core.scan import Near, Pairs, Scan, Sum
 from privet.core.schema import Key
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
+from privet.display import shown_error
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
@@ -731,7 +732,7 @@ def _sum_in_words(measure: Measure, scan: Scan) -> str:
 def _noise_lines(facts: list[dict[str, Any]]) -> list[str]:
     return [
         f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
-        f"{told['sum']}; 95% of it lies within {told['half_width_95']:.4g}."
+        f"{told['sum']}; 95% of it lies within {shown_error(told['half_width_95'])}."
         for told in facts
     ]
 
@@ -743,7 +744,7 @@ def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
             f"{told['noise']}, standard deviation {told['standard_deviation']:,.4g}",
             f"{told['sensitivity']:,.4g} ({told['norm']})",
             "" if told["clamped_to"] is None else f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
-            f"±{told['half_width_95']:,.4g}",
+            f"±{shown_error(told['half_width_95'])}",
         )
         for told in facts
     ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError
@@ -22,9 +22,6 @@ from privet.query.nodes import Query
 
 from .editions import digest_of
 from .measures import BoundsMeasure, KeyRelease, KeyRule, Measure, ModeMeasure, PassMeasure, QuantileMeasure, SumMeasure
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 
 @dataclass(frozen=True)
@@ -263,11 +260,6 @@ class Plan:
         from .explain import as_text
 
         return as_text(self)
-
-    def __rich__(self) -> Group:
-        from .explain import as_rich
-
-        return as_rich(self)
 
     def _repr_html_(self) -> str:
         from .explain import as_html

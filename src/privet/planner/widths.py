@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from privet.core.expression import ColumnRef
+from privet.display import shown_error
 from privet.inference.bars import Law, averaged, half_width
 from privet.mechanisms import Laplace
 
@@ -43,9 +44,9 @@ class Width:
     def words(self) -> str:
         """Return the width in words."""
         if self.half_width is not None:
-            return f"±{self.half_width:,.4g}{self.note and f' ({self.note})'}"
+            return f"±{shown_error(self.half_width)}{self.note and f' ({self.note})'}"
         if self.at:
-            listed = "; ".join(f"at n = {n:,}: ±{width:,.4g}" for n, width in self.at)
+            listed = "; ".join(f"at n = {n:,}: ±{shown_error(width)}" for n, width in self.at)
             return f"{listed}{self.note and f' ({self.note})'}"
         return self.note
 

