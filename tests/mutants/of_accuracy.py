@@ -71,12 +71,12 @@ MUTANTS: list[Mutant] = [
         ("float(target.confidence)", "0.95"),
     ),
     *of(
-        "planner.derive:_times",
+        "query.resolve:_times",
         "unit/planner/test_lines.py",
         ("x[0] and y[0]", "False"),
     ),
     *of(
-        "planner.derive:_line",
+        "query.resolve:_line",
         "unit/planner/test_lines.py",
         ("len(names) > 1", "False"),
     ),

@@ -119,7 +119,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.request:read_question",
         "adversarial/test_session_slips.py",
-        ("check_categories(query, tables)", ""),
+        ("check_categories(query, tables)", "schema_of(query.table, tables)"),
     ),
     *of(
         "execution.affordable:with_largest",

@@ -207,6 +207,11 @@ class Aggregate(ABC):
         return None
 
     @property
+    def extreme(self) -> bool:
+        """Whether it is an end of the values, which is NULL where a noisy count finds no rows."""
+        return False
+
+    @property
     def kind(self) -> Kind:
         """What the answer holds."""
         return "integer" if self.counts else "number"

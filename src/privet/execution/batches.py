@@ -83,7 +83,7 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
 
 def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
-    query, wish = read_question(question, catalog)
+    query, wish, _ = read_question(question, catalog)
     if replace(wish, within=None, confidence=None, find=False) != Wish():
         raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
     return (with_found_groups(query, catalog.schemas) if wish.find else query), wish

@@ -23,11 +23,10 @@ from privet.core.scan import Norm, Truncate
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Person, unit_columns
-from privet.planner.derive import columns_of
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.query.frame import Frame
-from privet.query.functions import typed
+from privet.query.functions import mentions, typed
 from privet.query.join import standing_on
 from privet.query.nodes import AggregateCall, Output, Query, Step, aggregate
 from privet.query.normal import conjunction, text
@@ -90,7 +89,7 @@ def _clamps(given: Expression, asked: AggregateCall, facts: Mapping[str, Facts])
         outer = typed(inner, facts).bounds
         return [Clamp(inner, given, low, high, False, outer, asked.function, asked.where)]
     found = []
-    for name in sorted(columns_of(given)):
+    for name in sorted(mentions(given)):
         column = ColumnRef(name)
         ends = typed(column, facts).bounds
         if typed(column, facts).kind in ("integer", "number") and None not in ends:
@@ -321,7 +320,7 @@ def clipping_report(
     key: str | None,
 ) -> Clipping:
     """Return a private estimate of what clamping and bounding take away from a question, charged like any other."""
-    query, _ = read_question(question, catalog)
+    query, _, _ = read_question(question, catalog)
     spend, tables = spend_of(catalog.budget, options), catalog.schemas
     plan = make_plan(query, tables, spend=spend, bound=options.bound, contribution=options.contribution)
     clamps = clamps_of(query, tables)

@@ -93,7 +93,7 @@ class Catalog:
 def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
     tables = catalog.schemas
-    query, wish = read_question(question, catalog)
+    query, wish, schema = read_question(question, catalog)
     if options.other is not None and query.levels:
         raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
     query = query if options.other is None else replace(query, other=options.other)
@@ -113,7 +113,7 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
-        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution), options
+        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, schema=schema), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
@@ -169,8 +169,8 @@ def merged(
     return options
 
 
-def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
-    """Return a question as our own tree, and what it says itself about how it is to be answered."""
+def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish, Schema]:
+    """Return a question as our own tree, what it says itself about its answer, and the facts of what it stands on."""
     tables = catalog.schemas
     match question:
         case str():
@@ -182,8 +182,7 @@ def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
         case _:
             allowed = "SQL text, or a table of this session with .agg(...)"
             raise BadParameter("question", type(question).__name__, allowed)
-    check_categories(query, tables)
-    return query, wish
+    return query, wish, check_categories(query, tables)
 
 
 def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Schema]:

@@ -163,15 +163,17 @@ def make_plan(
     contribution: Contribution | None = None,
     among: Among | None = None,
     target: Target | None = None,
+    schema: Schema | None = None,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
     `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
-    that counts is the largest excess over what it allows.
+    that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
+    computed; they are computed again before a plan is charged.
     """
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
-    schema = private_schema(query.table, tables)
+    schema = private_schema(query.table, tables, schema)
     limited = schema_within_limits(query.table, tables, contribution)
     draft = PlanDraft(
         query=query,
@@ -340,9 +342,9 @@ def known_rows(schema: Schema) -> bool:
     return schema.unit.rowwise and schema.neighbors == "change-one" and schema.units is not None
 
 
-def private_schema(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
-    """Return the facts of what a query stands on, which must have units to protect."""
-    schema = schema_of(relation, tables)
+def private_schema(relation: Relation, tables: Mapping[str, Schema], known: Schema | None = None) -> Schema:
+    """Return the facts of what a query stands on, which must have units to protect; `known` are they, if computed."""
+    schema = schema_of(relation, tables) if known is None else known
     if schema.unit.public:
         raise RequestError("this asks about public tables only; read them where they are, without noise")
     check_fanout(relation, tables)

@@ -28,9 +28,9 @@ from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
 from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
+from privet.query.functions import mentions
 from privet.query.normal import text
 
-from .derive import columns_of
 from .stability import norm_of, sensitivity_of, shift_of, span_of, span_of_scores
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ class QuantileMeasure:
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return each quantile with its grid, and how many ranks it may be off, as plain data."""
         places, weight = self._grid(scan), 2 ** shift_of(scan.bounding)
-        over = " and ".join(sorted(columns_of(places.expression))) if places.expression is not None else "1"
+        over = " and ".join(sorted(mentions(places.expression))) if places.expression is not None else "1"
         where = (" where a condition holds" if places.where is not None else "") + (
             " in each group" if scan.keys else ""
         )
@@ -713,7 +713,7 @@ def _close_enough(draw: QuantileChoice | SeveralRanks, near: Near) -> bool:
 
 
 def _sum_in_words(measure: Measure, scan: Scan) -> str:
-    used = " and ".join(sorted(columns_of(measure.sum.expression))) if measure.sum.expression is not None else ""
+    used = " and ".join(sorted(mentions(measure.sum.expression))) if measure.sum.expression is not None else ""
     if isinstance(scan.bounding, Pairs):
         what = f"the number of different values of {text(scan.bounding.of)}"
     elif measure.sum.expression is None:

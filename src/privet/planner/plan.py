@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError
@@ -17,11 +17,17 @@ from privet.core.event import Composed, Event
 from privet.core.given import check_fields, read
 from privet.core.numbers import whole
 from privet.core.scan import GroupKey, Scan
+from privet.core.schema import Kind
 from privet.core.wire import Form, form_of, wired_by
+from privet.query.functions import typed
 from privet.query.nodes import Query
 
 from .editions import digest_of
 from .measures import BoundsMeasure, KeyRelease, KeyRule, Measure, ModeMeasure, PassMeasure, QuantileMeasure, SumMeasure
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+    from privet.inference.bars import Law
 
 
 @dataclass(frozen=True)
@@ -165,6 +171,21 @@ class Reading:
     aggregate: Aggregate
     places: tuple[Place, ...]
 
+    @property
+    def has_presence(self) -> bool:
+        """Whether the answer is NULL where a noisy count, its last place, finds no rows."""
+        return self.aggregate.extreme
+
+    @property
+    def noisy(self) -> tuple[tuple[int, int], ...]:
+        """The places that carry noise."""
+        return tuple(place for place in self.places if not isinstance(place, Known))
+
+    @property
+    def known(self) -> tuple[Known, ...]:
+        """The sums that public facts fix."""
+        return tuple(place for place in self.places if isinstance(place, Known))
+
 
 @dataclass(frozen=True, repr=False)
 class Plan:
@@ -202,6 +223,55 @@ class Plan:
         size = len(self.passes) // self.rounds
         first, number = read(place, tuple[int, int], "place")
         return tuple((first + size * index, number) for index in range(self.rounds))
+
+    def measure_at(self, place: tuple[int, int]) -> Measure:
+        """Return the noisy sum at a place."""
+        return self.passes[place[0]].measures[place[1]]
+
+    def law(self, place: Place) -> Law:
+        """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
+        from .widths import law_of
+
+        return law_of(self, place)
+
+    def weights(self, place: tuple[int, int]) -> list[float]:
+        """Return the weight of each round in the average that a sum is read from: inverse to the noise's variance."""
+        from .widths import weights_of
+
+        return weights_of(self, place)
+
+    def noise_within(self, place: Place, confidence: float) -> float:
+        """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
+        from .widths import noise_within
+
+        return noise_within(self, place, confidence)
+
+    def without_rows(self, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
+        """Return the values of a reading, NULL where a noisy count finds no rows and it needs some."""
+        from .presence import without_rows
+
+        return without_rows(self, reading, values, sums) if reading.has_presence else values
+
+    def notes(self, confidence: float) -> tuple[str, ...]:
+        """Return what the intervals of an answer cover, and what they do not."""
+        from .explain import coverage_notes
+
+        return coverage_notes(self, confidence)
+
+    def released_notes(self, released: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+        """Return what there is to note about the columns that were released."""
+        from .presence import null_notes
+        from .private_bounds import range_notes
+        from .quantiles import far_notes
+
+        return (*range_notes(self, released), *far_notes(self, released), *null_notes(self, released))
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """What each key and aggregate holds, by declared facts: no row need be released to know it."""
+        facts = self.passes[0].scan.schema.columns
+        keys = {key.name: typed(key.expression, facts).kind or "number" for key in self.query.keys}
+        return {**keys, **{one.name: one.aggregate.kind for one in self.readings}}
 
     @cached_property
     def event(self) -> Composed:

@@ -16,8 +16,8 @@ from privet.core.errors import InvariantError
 from privet.core.expression import ColumnRef
 from privet.core.scan import Scan, Sum
 from privet.mechanisms import Gaussian, Laplace
+from privet.query.resolve import meanings
 
-from .derive import meanings
 from .measures import Measure, SumMeasure
 from .plan import Known, Pass, Place, Plan, Reading, Spend
 from .stability import sensitivity_of, shift_of
@@ -74,7 +74,7 @@ def least_rows(plan: Plan, place: Place) -> float:
 
 def without_rows(plan: Plan, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
     """Return the least or greatest values, NULL where no more rows are counted than noise makes of none."""
-    if not has_presence(reading):
+    if not reading.has_presence:
         return values
     few = sums[reading.places[-1]] <= least_rows(plan, reading.places[-1])
     if not few.any():
@@ -84,21 +84,16 @@ def without_rows(plan: Plan, reading: Reading, values: Any, sums: Mapping[Place,
     return found
 
 
-def has_presence(reading: Reading) -> bool:
-    """Return whether an answer is NULL where its rows may be none."""
-    return isinstance(reading.aggregate, Ranked) and reading.aggregate.extreme
-
-
 def presence_only(plan: Plan) -> frozenset[int]:
     """Return the passes that count rows for the least and the greatest alone, and share what those may cost."""
-    counts = _passes(place for one in plan.readings if has_presence(one) for place in one.places[1:])
-    others = _passes(place for one in plan.readings if not has_presence(one) for place in one.places)
+    counts = _passes(place for one in plan.readings if one.has_presence for place in one.places[1:])
+    others = _passes(place for one in plan.readings if not one.has_presence for place in one.places)
     return frozenset(index for index in counts - others if plan.passes[index].keys is None)
 
 
 def presence_notes(plan: Plan) -> list[str]:
     """Return when the least and the greatest are NULL."""
-    asked = [one for one in plan.readings if has_presence(one)]
+    asked = [one for one in plan.readings if one.has_presence]
     if not asked:
         return []
     least = max(least_rows(plan, one.places[-1]) for one in asked)
@@ -110,7 +105,7 @@ def presence_notes(plan: Plan) -> list[str]:
 
 def presence_lines(plan: Plan) -> list[str]:
     """Return in words what the count of rows for the least and the greatest costs."""
-    asked = [one for one in plan.readings if has_presence(one)]
+    asked = [one for one in plan.readings if one.has_presence]
     if not asked:
         return []
     if presence_only(plan):
@@ -124,7 +119,7 @@ def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a note where a least or a greatest value came out as NULL; it is told from what was released alone."""
     notes = []
     for reading in plan.readings:
-        if not has_presence(reading):
+        if not reading.has_presence:
             continue
         values = list(released[reading.name])
         none = sum(value is None for value in values)

@@ -15,8 +15,8 @@ from privet.core.scan import Near, Scan, Sum
 from privet.core.wire import canonical
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import DIGITS, MOST, MOST_EPSILON, QuantileJoint, QuantileTree, SeveralRanks
+from privet.query.resolve import meanings
 
-from .derive import meanings
 from .keys import count_cells
 from .measures import SURE, QuantileMeasure
 from .plan import Known, Pass, Place, Plan, Spend

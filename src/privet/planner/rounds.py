@@ -15,9 +15,9 @@ from privet.core.numbers import Number, read_amount
 from privet.core.relation import tables_of
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
+from privet.query.resolve import linear_in, meanings
 
 from .choose import choices
-from .derive import linear_in, meanings
 from .explain import boundings, cost, known_lines, why
 from .make import Among, make_plan
 from .measures import SURE

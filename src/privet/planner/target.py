@@ -15,11 +15,11 @@ from typing import Any
 from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.numbers import Number, open_probability, positive, read_rational, written_decimal
 from privet.core.records import Receipt
+from privet.query.functions import mentions
+from privet.query.resolve import linear_in, meanings
 from privet.query.terms import Width
 
-from .derive import columns_of, linear_in, meanings
 from .plan import Known, Limit, Plan, Reading, Target
-from .widths import measure_at, noise_within
 
 _WIDEST = Fraction(10) ** 300
 """So wide, and no less narrow than 1 over it, may an interval be asked to be: floats hold what is between."""
@@ -82,11 +82,11 @@ def limited(plan: Plan, target: Target) -> dict[str, Limit]:
     for name, _ in target.columns:
         if name not in named:
             raise UnknownName("column", name, named)
-        if not columns_of(named[name]) & readings:
+        if not mentions(named[name]) & readings:
             raise Unsupported(f"{name!r} has no noise; within= is for columns that have")
     for name, meaning in named.items():
         limit = target.of(name)
-        if limit is not None and columns_of(meaning) & readings:
+        if limit is not None and mentions(meaning) & readings:
             found[name] = limit
     if not found:
         raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
@@ -105,7 +105,7 @@ def half_width_of(plan: Plan, column: str, confidence: float) -> Fraction | None
     reading = next((one for one in plan.readings if line and one.name == line.column), None)
     if line is None or reading is None or reading.aggregate.linear is None:
         return None
-    half = Fraction(noise_within(plan, reading.places[0], confidence))
+    half = Fraction(plan.noise_within(reading.places[0], confidence))
     return (half + _rounding(plan, reading)) * abs(line.factor) * reading.aggregate.linear
 
 
@@ -132,7 +132,7 @@ def excess(plan: Plan, target: Target) -> Fraction:
 def _rounding(plan: Plan, reading: Reading) -> Fraction:
     """Return how far a number is from the noisy sum that it is read from: counts are shown as whole numbers."""
     place = reading.places[0]
-    weighted = not isinstance(place, Known) and measure_at(plan, place).shift > 0
+    weighted = not isinstance(place, Known) and plan.measure_at(place).shift > 0
     return Fraction(1, 2) if weighted and reading.aggregate.counts else Fraction(0)
 
 

@@ -14,10 +14,10 @@ from privet.core.errors import RequestError, Unsupported
 from privet.core.numbers import Number, positive
 from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
+from privet.query.resolve import linear_in, meanings
 
 from .batch import Batch, answering, measures_of, merged_of, rows_of
 from .choose import Choice, Family, choices
-from .derive import linear_in, meanings
 from .groupings import levels_of
 from .make import Among, make_plan
 from .plan import Known, Plan, Spend, Target

@@ -12,8 +12,9 @@ from privet.core.expression import ColumnRef
 from privet.display import shown_error
 from privet.inference.bars import Law, averaged, half_width
 from privet.mechanisms import Laplace
+from privet.query.functions import mentions
+from privet.query.resolve import meanings
 
-from .derive import columns_of, meanings
 from .measures import Measure
 from .plan import Known, Place, Plan, Reading
 
@@ -58,7 +59,7 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     for name, meaning in meanings(plan.query).items():
         if isinstance(meaning, ColumnRef) and meaning.name in readings:
             found.append(_of_reading(name, readings[meaning.name], plan))
-        elif not columns_of(meaning) & set(readings):
+        elif not mentions(meaning) & set(readings):
             found.append(Width(name, note="without noise"))
         else:
             found.append(Width(name, note="derived; its interval comes with the answer"))

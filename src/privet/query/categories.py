@@ -25,9 +25,13 @@ _COMPARED = frozenset({"equal", "not_equal", "in", "nullif"})
 Known = Mapping[str, Facts]
 
 
-def check_categories(query: Query, tables: Mapping[str, Schema]) -> None:
-    """Raise `UnknownName` where a question compares a declared category with a value that it does not have."""
-    columns = schema_of(query.table, tables).columns
+def check_categories(query: Query, tables: Mapping[str, Schema]) -> Schema:
+    """Raise `UnknownName` where a question compares a declared category with a value that it does not have.
+
+    Returns the facts of what the question stands on.
+    """
+    schema = schema_of(query.table, tables)
+    columns = schema.columns
     _check_relation(query.table, tables, columns)
     asked: list[Expression | None] = [query.where, *(key.expression for key in query.keys)]
     for one in query.aggregates:
@@ -38,6 +42,7 @@ def check_categories(query: Query, tables: Mapping[str, Schema]) -> None:
         names |= _named(key.name, key.expression, columns)
     for step in query.steps:
         names = _check_step(step, names)
+    return schema
 
 
 def check_view(view: PrivateRows, tables: Mapping[str, Schema]) -> None:

@@ -14,15 +14,10 @@ from privet.core.records import Receipt
 from privet.core.schema import Kind
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
-from privet.planner.derive import kinds_of, meanings
-from privet.planner.explain import coverage_notes
 from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
-from privet.planner.presence import null_notes, without_rows
-from privet.planner.private_bounds import range_notes
-from privet.planner.quantiles import far_notes
-from privet.planner.widths import law_of, measure_at, weights_of
 from privet.query.nodes import Output, Step
+from privet.query.resolve import meanings
 from privet.release import Released
 
 from .postprocess import run_step
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
 def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Floats]:
     """Return the sums that a plan reads, from those of its rounds; each round's noise is independent of the others'.
 
-    Guarantee: a sum's noise has the law that `law_of` gives. A quantile is the one of the last round, and its interval
+    Guarantee: a sum's noise has the law of `Plan.law`. A quantile is the one of the last round, and its interval
     what all rounds' intervals have in common: each holds the quantile as often as it says, so all of them do but for
     the sum of their tails, and with them what they have in common. Where they have nothing in common, one of them has
     missed, and the last is taken.
@@ -58,7 +53,7 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
             if not plan.passes[place[0]].measure.averaged:
                 found[place] = values[-1]
                 continue
-            weights = weights_of(plan, place)
+            weights = plan.weights(place)
             found[place] = np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
         if isinstance(reading.aggregate, Ranked) and not reading.aggregate.extreme:
             low, high = np.max(several[1], axis=0), np.min(several[2], axis=0)
@@ -84,8 +79,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
         base[key.name] = [cell[index] for cell in released.keys]
     for reading in plan.readings:
         value = value_of(reading, [sums[place] for place in reading.places])
-        base[reading.name] = without_rows(plan, reading, value, sums)
-    kinds = {ROW: "integer", **kinds_of(plan)}
+        base[reading.name] = plan.without_rows(reading, value, sums)
+    kinds = {ROW: "integer", **plan.kinds}
     rows = dict(base)
     for step in plan.query.steps:
         rows, kinds = run(step, rows, kinds)
@@ -93,8 +88,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = RowBars(plan, sums, base, chosen, 1 - confidence)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
-    found = (*outside_notes(series), *range_notes(plan, base), *far_notes(plan, base), *null_notes(plan, base))
-    notes = (*coverage_notes(plan, confidence), *found)
+    found = (*outside_notes(series), *plan.released_notes(base))
+    notes = (*plan.notes(confidence), *found)
     return Answer(series, confidence, plan, receipt, notes)
 
 
@@ -228,7 +223,7 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
             for place in range(len(bars))
         ]
         series.append(_joined(name, parts, chosen, ends))
-    notes = list(dict.fromkeys(note for plan in levels.plans for note in coverage_notes(plan, confidence)))
+    notes = list(dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence)))
     notes += outside_notes(series)
     if levels.reconciled:
         notes.append(_AGREE)
@@ -255,7 +250,7 @@ def agreed(levels: Levels, sums: Sequence[dict[Place, Floats]]) -> list[dict[Pla
         tables = {levels.axes(level): _table(levels, level, sums[level][place]) for level, place in places.items()}
         sizes = {axis: size for axes, table in tables.items() for axis, size in zip(axes, np.shape(table), strict=True)}
         found, noise = reconcile(tables, variances), noise_of(sizes, variances)
-        released = {levels.axes(level): law_of(levels.plans[level], place) for level, place in noisy.items()}
+        released = {levels.axes(level): levels.plans[level].law(place) for level, place in noisy.items()}
         for level, place in noisy.items():
             axes = levels.axes(level)
             sums[level][place] = np.round(found[axes].ravel(), _DIGITS)  # 1 is not 0.9999999999999998
@@ -273,7 +268,7 @@ def _law(noise: Noise, released: Mapping[Axes, Law]) -> Law:
 
 
 def _variance(plan: Plan, place: tuple[int, int]) -> float:
-    return max(_LEAST, measure_at(plan, place).standard_deviation ** 2)
+    return max(_LEAST, plan.measure_at(place).standard_deviation ** 2)
 
 
 def _table(levels: Levels, level: int, values: Floats) -> Floats:
@@ -287,7 +282,7 @@ def _kinds(levels: Levels) -> dict[str, Kind]:
     """Return what each column holds: what was reconciled is not whole."""
     found: dict[str, Kind] = {}
     for plan in levels.plans:
-        found |= kinds_of(plan)
+        found |= plan.kinds
     for reading in levels.plans[0].readings:
         if levels.reconciled and additive(reading, levels.plans[0]):
             found[reading.name] = "number"
@@ -311,7 +306,7 @@ def _columns(
         value = (
             reading.aggregate.read(*parts) if any(one in laws for one in reading.places) else value_of(reading, parts)
         )
-        value = without_rows(plan, reading, value, sums)
+        value = plan.without_rows(reading, value, sums)
         made[reading.name] = value.astype(float) if levels.reconciled and additive(reading, plan) else value
     return made
 

@@ -11,12 +11,11 @@ from privet.answer import Series
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
-from privet.planner.derive import columns_of, kinds_of, linear_in
 from privet.planner.measures import SURE
 from privet.planner.plan import Known, Place, Plan, Reading
-from privet.planner.presence import has_presence
 from privet.planner.quantiles import quantile_passes
-from privet.planner.widths import law_of, measure_at, noise_within
+from privet.query.functions import mentions
+from privet.query.resolve import linear_in
 
 from .postprocess import evaluate
 
@@ -40,13 +39,13 @@ class RowBars:
         laws: Mapping[Place, Law] | None = None,
     ) -> None:
         self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
-        self.kinds, self.laws = kinds_of(plan) if kinds is None else kinds, laws or {}
+        self.kinds, self.laws = plan.kinds if kinds is None else kinds, laws or {}
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
         plain = _tidied(values)
-        used = [reading for reading in self.plan.readings if reading.name in columns_of(meaning)]
-        numeric = not {int, float}.isdisjoint(map(type, plain)) or any(map(has_presence, used))
+        used = [reading for reading in self.plan.readings if reading.name in mentions(meaning)]
+        numeric = not {int, float}.isdisjoint(map(type, plain)) or any(reading.has_presence for reading in used)
         if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
             return Series(name, plain)
         if not plain:
@@ -109,7 +108,7 @@ class RowBars:
         return float(measure.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
 
     def _law(self, place: Place) -> Law:
-        return self.laws[place] if place in self.laws else law_of(self.plan, place)
+        return self.laws[place] if place in self.laws else self.plan.law(place)
 
     def _read(self, reading: Reading, parts: Sequence[Floats]) -> Any:
         """Return what an aggregate reads, as it is shown: what was reconciled is not rounded."""
@@ -126,11 +125,9 @@ class RowBars:
             law = self.laws[place]
             return float(half_width(law, law, np.zeros(1), self.tail)[0]), law.deviation
         error = (
-            law_of(self.plan, place).deviation
-            if self.plan.rounds > 1
-            else measure_at(self.plan, place).standard_deviation
+            self.plan.law(place).deviation if self.plan.rounds > 1 else self.plan.measure_at(place).standard_deviation
         )
-        return noise_within(self.plan, place, 1 - self.tail), error
+        return self.plan.noise_within(place, 1 - self.tail), error
 
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
         """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
@@ -175,7 +172,7 @@ class RowBars:
             table[reading.name] = self._read(reading, parts).ravel()
         for name, values in fixed.items():
             table[name] = np.repeat(values, points)
-        for name in columns_of(meaning) - set(self.readings):
+        for name in mentions(meaning) - set(self.readings):
             table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
         values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
         return derived_bars(values, depths(laws, drawn), tail=self.tail)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from privet.planner.derive import linear_in
+from privet.query.resolve import linear_in
 from privet.query.terms import Term, col
 
 A, B = col("a"), col("b")

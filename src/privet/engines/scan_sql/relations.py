@@ -275,6 +275,7 @@ class _Writer:
         self.tables = tables
         self.names = names
         self.secret = secret
+        self.known: dict[Relation, Schema] = {}
 
     def write(self, relation: Relation) -> str:
         match relation:
@@ -297,7 +298,10 @@ class _Writer:
         raise InvariantError("an unknown kind of relation")
 
     def schema(self, relation: Relation) -> Schema:
-        return schema_of(relation, self.tables)
+        if relation not in self.known:
+            stored = self.tables.get(relation) if isinstance(relation, str) else None
+            self.known[relation] = stored or schema_of(relation, self.tables)
+        return self.known[relation]
 
     def _stored(self, name: str) -> str:
         schema = self.tables[name]
