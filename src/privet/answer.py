@@ -22,6 +22,7 @@ from .display import (
     html_table,
     written,
 )
+from .planner.contributions import covered_in_words
 from .planner.groupings import Levels
 from .planner.plan import Plan
 from .planner.target import Accuracy
@@ -60,6 +61,8 @@ class Answer:
     notes: tuple[str, ...]
     accuracy: Accuracy | None = None
     """Whether a width that was asked for was reached, where that depends on the data."""
+    limits: tuple[int, ...] = ()
+    """The contribution limits that the answer chose for itself, where it was asked to: `contribution="auto"`."""
 
     def __len__(self) -> int:
         return len(self.series[0].values) if self.series else 0
@@ -100,7 +103,12 @@ class Answer:
         low, high = self.interval
         error = (only.error or (math.nan,))[0]
         return Estimate(
-            value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers="the noise"
+            value=value,
+            low=low,
+            high=high,
+            confidence=self.confidence,
+            standard_error=error,
+            covers=covered_in_words(self.plan),
         )
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -160,6 +168,7 @@ class Answer:
             "confidence": self.confidence,
             **told,
             **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
+            **({"contribution_limits": list(self.limits)} if self.limits else {}),
             "notes": list(self.notes),
         }
 

@@ -5,7 +5,7 @@ No other module reads what an engine sealed. Noise is drawn only against a recei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ from .core.errors import InvariantError
 from .core.records import Receipt
 from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
+from .planner.contributions import decided, limits_of
 from .planner.keys import with_found
-from .planner.measures import Cell, OpenedSums, found_keys
+from .planner.measures import Cell, Columns, OpenedSums, found_keys
 
 if TYPE_CHECKING:
     from .planner.batch import Batch
@@ -43,8 +44,30 @@ def found_first(exact: SealedSums, plan: Plan, receipt: Receipt, charged: Plan |
     return tuple(value for (value,) in found_keys(_open(exact), one.scan, one.keys))
 
 
-def release(exacts: Sequence[SealedSums], plan: Plan, receipt: Receipt, found: Sequence[Key] = ()) -> Released:
+def sizes_first(exacts: Mapping[int, SealedSums], plan: Plan, receipt: Receipt, charged: Plan) -> dict[int, Columns]:
+    """Return the noisy sizes of units, and the limits that they choose, for the later passes of a plan to read by.
+
+    Guarantee: that of the passes' own noise, a part of the event that `receipt` shows was charged. They are drawn once:
+    `release` takes these, and draws no others.
+    """
+    if receipt.digest != charged.digest:
+        raise InvariantError("the receipt is for another plan")
+    if not plan.choosing or set(exacts) != set(plan.choosing):
+        raise InvariantError("a plan that chooses no limit is read at once")
+    every = ((place, plan.passes[place]) for place in plan.choosing)
+    return {place: one.measure.draw(_open(exacts[place]), one.scan, ()) for place, one in every}
+
+
+def release(
+    exacts: Sequence[SealedSums],
+    plan: Plan,
+    receipt: Receipt,
+    found: Sequence[Key] = (),
+    sizes: Mapping[int, Columns] | None = None,
+) -> Released:
     """Return the sums of a plan with its noise added, for the public groups or those that pass the threshold.
+
+    `found` and `sizes` are what a first pass discovered or chose, by which the later ones were read.
 
     Guarantee: the event of the plan, which `receipt` shows was charged. Every noisy number comes from the
     mechanism that states its own event; what a group that is not released would have got is never computed into
@@ -52,7 +75,7 @@ def release(exacts: Sequence[SealedSums], plan: Plan, receipt: Receipt, found: S
     """
     if receipt.digest != plan.digest:
         raise InvariantError("the receipt is for another plan")
-    return _drawn(exacts, plan, found)
+    return _drawn(exacts, plan, found, sizes or {})
 
 
 def release_all(
@@ -65,17 +88,23 @@ def release_all(
     if receipt.digest != batch.digest:
         raise InvariantError("the receipt is for another batch")
     found = founds or ((),) * len(batch.releases)
-    return tuple(_drawn(*several) for several in zip(exacts, batch.releases, found, strict=True))
+    return tuple(_drawn(*several, {}) for several in zip(exacts, batch.releases, found, strict=True))
 
 
-def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key]) -> Released:
+def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:
+    if set(sizes) != set(plan.choosing):
+        raise InvariantError("limits are chosen before anything that they bound is read")
+    plan = decided(plan, limits_of(plan, sizes))
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
     if plan.finds_first:
         keys = public_cells(with_found(plan.passes[1].scan, found).keys[: len(plan.groups)])
     else:
         keys = _keys(exacts, plan)
-    sums = tuple(one.measure.draw(_open(exact), one.scan, keys) for exact, one in zip(exacts, plan.passes, strict=True))
+    sums = tuple(
+        sizes[place] if place in sizes else one.measure.draw(_open(exact), one.scan, keys)
+        for place, (exact, one) in enumerate(zip(exacts, plan.passes, strict=True))
+    )
     return Released(keys, sums)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Self, cast
+from typing import Literal, Self, cast
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, UnknownName, raise_alone
-from .core.estimate import Covers
-from .core.given import function, is_a, listed
+from .core.estimate import COVERS, Covers
+from .core.given import choice, function, is_a, listed
 from .core.links import followed
 from .core.numbers import Number
 from .core.ports import Engine, Ledger, Left
@@ -26,6 +26,7 @@ from .execution.request import AskOptions, Catalog, Question, plan_question, rea
 from .execution.run_rounds import run_rounds
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
+from .planner.contributions import covering
 from .planner.groupings import Levels
 from .planner.plan import Plan
 from .planner.stability import Rule
@@ -140,7 +141,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bound: Rule = "norm",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         within: Width | None = None,
         confidence: Number | None = None,
         at_most: Number | None = None,
@@ -157,7 +158,8 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales down all that a person contributes,
                 "groups" drops excess groups and rows.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own; or "auto", and a fifth of
+                the price chooses a limit privately for this answer, where noise and loss are least together.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". The plan has the least price that reaches
                 it where public facts determine that price, and otherwise rounds that stop once every cell reaches it.
@@ -199,7 +201,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bound: Rule = "norm",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         within: Width | None = None,
         confidence: Number | None = None,
         at_most: Number | None = None,
@@ -217,7 +219,7 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales it down, "groups" drops excess groups and
                 rows.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on what one person contributes, instead of the table's own; or "auto". See `plan`.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". See `plan`.
             confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -260,15 +262,19 @@ class Session:
                     raise
                 raise_alone(with_largest(refused, plan, merged, self._executor))
 
-    def run(self, plan: Plan, *, confidence: Number | None = None, key: str | None = None) -> Answer:
+    def run(
+        self, plan: Plan, *, confidence: Number | None = None, key: str | None = None, covers: Covers | None = None
+    ) -> Answer:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
 
         Args:
             plan: what `plan` returned.
             confidence: the confidence level of the intervals. Defaults to that of the plan, or 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
+            covers: what the intervals cover, if the plan pays for it. Defaults to what it was planned for.
 
         Raises:
+            RequestError: if the plan does not pay for what the intervals are to cover.
             BudgetExceeded: if the account cannot pay.
 
         Example:
@@ -278,6 +284,8 @@ class Session:
         """
         if not isinstance(plan, Plan):
             raise BadParameter("plan", type(plan).__name__, "a plan of this session")
+        if covers is not None:
+            plan = covering(plan, cast(Covers, choice(covers, "covers", COVERS)))
         executor = self._executor
         executor.check_open()
         with executor.pace.asking():
@@ -297,7 +305,7 @@ class Session:
         rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         within: Width | Sequence[Width | None] | None = None,
         confidence: Number | None = None,
         at_most: Number | None = None,
@@ -342,7 +350,7 @@ class Session:
         rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         within: Width | Sequence[Width | None] | None = None,
         confidence: Number | None = None,
         at_most: Number | None = None,
@@ -406,7 +414,7 @@ class Session:
         epsilon: Number | None = None,
         rho: Number | None = None,
         bound: Rule = "norm",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         confidence: Number | None = 0.95,
         key: str | None = None,
     ) -> Clipping:

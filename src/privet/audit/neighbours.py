@@ -81,6 +81,9 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
     found = list(_of_sums(one))
     if one.keys is not None and one.scan.discovery is not None:
         found += _of_keys(one.keys, one.scan.discovery, touches=one.scan.schema.unit.touches)
+    if one.sizes is not None:
+        norm, size = _norm_of(one.sizes.mechanism)
+        found.append(Claim("the people of a size", norm, size, Fraction(1), _moved(0, norm)))
     if isinstance(one.measure, ModeMeasure):
         found.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:

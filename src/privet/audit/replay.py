@@ -21,6 +21,7 @@ from privet.core.scan import Scan, asks
 from privet.core.schema import Table
 from privet.core.wire import canonical
 from privet.planner.batch import Batch
+from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.groupings import Levels
 from privet.planner.keys import with_found
 from privet.planner.plan import Pass, Plan
@@ -238,7 +239,8 @@ def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
     """Yield the passes of a plan, each with what it may read.
 
     Where values are found first, what is found depends on noise, and the claims of later passes hold whatever it is:
-    they are replayed for all values that somebody holds, for every other one, and for none.
+    they are replayed for all values that somebody holds, for every other one, and for none. Where a limit is chosen
+    first, the claims of the pass that it bounds are replayed at several.
     """
     founds: list[list[Any]] = [[]]
     if plan.finds_first:
@@ -246,7 +248,11 @@ def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
             (cell[0] for cell in bench.read(plan.passes[0].scan).cells), key=lambda value: (value is None, value)
         )
         founds = [held[:_FOUND], held[: 2 * _FOUND : 2], []]
-    for one in plan.passes:
-        if asks(one.scan):
+    for place, one in enumerate(plan.passes):
+        if place - 1 in plan.choosing:
+            for limit in sorted({1, 3, largest_limit(plan.passes[place - 1])}):
+                chosen = with_limit(one, limit)
+                yield _Sought(chosen, [chosen.scan])
+        elif asks(one.scan):
             others = not one.finds_first and plan.finds_first
             yield _Sought(one, [with_found(one.scan, found) for found in founds] if others else [one.scan])

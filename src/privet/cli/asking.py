@@ -75,7 +75,7 @@ _OPTIONS = (
     click.option(
         "--contribution",
         metavar="GROUPS,ROWS",
-        help="The groups and rows in each that nearly every person stays within, instead of the declared limit.",
+        help="The groups and rows in each that nearly every person stays within; auto to choose a limit privately.",
     ),
     analyst_option,
     config_option,
@@ -175,13 +175,13 @@ def read_contribution(text: str | None) -> Contribution | None:
     """Return the groups of a person, and the rows in each, that --contribution names."""
     from privet.core.errors import BadParameter
     from privet.core.numbers import written_whole
-    from privet.core.schema import Contribution
+    from privet.core.schema import AUTO, Contribution
 
-    if text is None:
-        return None
+    if text is None or text == "auto":
+        return None if text is None else AUTO
     groups, rows = (written_whole(part) for part in text.partition(",")[::2])
     if groups is None or rows is None:
-        raise BadParameter("contribution", text, "two whole numbers, groups and rows in each, such as 3,2")
+        raise BadParameter("contribution", text, "two whole numbers, groups and rows in each, such as 3,2, or auto")
     return Contribution(groups=groups, rows=rows)
 
 

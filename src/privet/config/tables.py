@@ -11,7 +11,7 @@ from typing import Any
 from privet.core.errors import BadParameter, RequestError, Unlimited
 from privet.core.links import followed
 from privet.core.relation import tables_of
-from privet.core.schema import DEFAULT_ROWS, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
+from privet.core.schema import AUTO, DEFAULT_ROWS, MOST_EACH, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
 from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.sources import DatabaseTable
@@ -140,6 +140,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "units": section.read("units", integer("units", least=1, most=2**50), None),
         "version": section.read("version", label, ""),
         "key": section.read("key", text("key"), None),
+        "most_rows": section.read("most_rows", integer("most_rows", least=1, most=MOST_EACH), None),
     }
     if unit is not None and unit.rowwise and section.has("contribution"):
         section.problem("contribution", "each row is a unit and contributes itself; omit it")
@@ -175,7 +176,7 @@ def _public(section: Section, folder: Path) -> PublicTable | None:
     rows = section.read("rows", integer("rows", least=1, most=2**50), PUBLIC_ROWS)
     if key is not None and columns and key not in columns:
         section.problem("key", f"names a column {key!r} that is not listed under columns; {nearest(key, columns)}")
-    for name in ("unit", "link", "neighbors", "contribution", "units"):
+    for name in ("unit", "link", "neighbors", "contribution", "units", "most_rows"):
         if section.has(name):
             section.problem(name, "a public table protects no one; omit it, or declare the table under [tables]")
     section.finish()
@@ -247,8 +248,10 @@ def _neighbors(value: object) -> Neighbors:
 
 def _contribution(section: Section) -> Callable[[object], Contribution]:
     def read(value: object) -> Contribution:
+        if value == "auto":
+            return AUTO
         if not isinstance(value, dict):
-            raise BadParameter("contribution", value, "{ groups = 3, rows = 2 }")
+            raise BadParameter("contribution", value, '{ groups = 3, rows = 2 }, or "auto"')
         inner = Section(value, (*section.path, "contribution"), section.problems)
         for key in ("groups", "rows"):
             if key not in value:

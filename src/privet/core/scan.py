@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Literal, NoReturn
 
 from .errors import BadParameter, InvariantError, Unsupported, quote
@@ -241,6 +242,25 @@ class Near:
         whole(self.bits, "bits", most=62)
 
 
+@wired("Sizes", "of", "edges")
+@dataclass(frozen=True)
+class Sizes:
+    """Which units are counted, instead of summing what they give: in bin b those whose size exceeds b of the edges.
+
+    With n(g) the unit's rows in released cell g, the size is sum n(g), or sum n(g)**2 under a norm of order 2 ("norm");
+    or what its weight w takes away of all its rows, (2**shift - w) * sum n(g) ("lost"). All in integers.
+    """
+
+    of: Literal["norm", "lost"]
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        rising = all(a < b for a, b in pairwise((-1, *self.edges)))
+        if not self.edges or not rising or self.edges[-1] >= _WIDEST:
+            raise BadParameter("edges", self.edges, "whole numbers of at least 0, each above the one before")
+
+
 @wired(
     "Scan",
     "table",
@@ -251,7 +271,7 @@ class Near:
     "bounding",
     "discovery",
     "distinct",
-    later={"places": None, "near": None, "cells": None},
+    later={"places": None, "near": None, "cells": None, "sizes": None},
 )
 @dataclass(frozen=True)
 class Scan:
@@ -278,6 +298,8 @@ class Scan:
     """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
     cells: tuple[tuple[Key, ...], ...] | None = None
     """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
+    sizes: Sizes | None = None
+    """Where units are counted by size, over all groups together, instead of their rows summed."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -288,6 +310,10 @@ class Scan:
         if isinstance(self.bounding, Once) != unit.rowwise and not isinstance(self.bounding, Pairs):
             raise InvariantError("only where each row is a unit may contributions go unbounded")
         self._check_places()
+        if self.sizes is not None:
+            alone = not self.sums and self.places is None and self.discovery is None
+            if not alone or not isinstance(self.bounding, Norm):
+                raise InvariantError("units are counted by size where a norm bounds them, and nothing else is asked")
         if isinstance(self.bounding, Largest) and not self.keys:
             raise InvariantError("the largest cells of a unit are those of its groups")
         if isinstance(self.bounding, Pairs):
@@ -309,8 +335,8 @@ class Scan:
 
 
 def asks(scan: Scan) -> bool:
-    """Whether a scan asks anything of the data: a sum, where rows are, or which keys there are."""
-    return bool(scan.sums) or scan.places is not None or scan.discovery is not None
+    """Whether a scan asks anything of the data: a sum, where rows are, which keys there are, or the sizes of units."""
+    return bool(scan.sums) or not (scan.places is None and scan.discovery is None and scan.sizes is None)
 
 
 Counts = tuple[Sequence[int], Sequence[int]]

@@ -33,6 +33,8 @@ _MOST_VALUES = 10**6
 """How many values a category may list."""
 DEFAULT_ROWS = 2**40
 """How many rows a table has at most where nothing is declared."""
+MOST_EACH = 2**30
+"""No more rows than this are declared for one unit."""
 PUBLIC_ROWS = 10**5
 """How many rows a public table has at most where nothing is declared; this is checked when it is opened."""
 
@@ -272,6 +274,11 @@ class Contribution:
     groups: int
     rows: int
 
+    @property
+    def chosen(self) -> bool:
+        """Whether it stands for the limit that an answer chooses for itself."""
+        return isinstance(self, ChosenContribution)
+
     def __post_init__(self) -> None:
         set_fields(
             self,
@@ -279,6 +286,26 @@ class Contribution:
             rows=whole(self.rows, "rows", least=1, most=10**6),
         )
         check_fields(self)
+
+
+@wired("ChosenContribution", "groups", "rows")
+@dataclass(frozen=True, kw_only=True)
+class ChosenContribution(Contribution):
+    """The limit that each answer chooses privately for itself and pays for: what `contribution="auto"` stands for."""
+
+    def __repr__(self) -> str:
+        return "'auto'"
+
+
+AUTO = ChosenContribution(groups=1, rows=1)
+
+
+def read_contribution(value: object, parameter: str = "contribution") -> Contribution:
+    """Return a stated contribution, or the one that each answer chooses for itself."""
+    if isinstance(value, str) and str.__eq__(value, "auto") is True:
+        return AUTO
+    found: Contribution = instance(value, Contribution, parameter, "a Contribution(groups=, rows=), or 'auto'")
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,7 +332,7 @@ class Contents:
     "rows",
     "units",
     "version",
-    later={"key": None, "link": None, "contents": None},
+    later={"key": None, "link": None, "contents": None, "most_rows": None},
 )
 @dataclass(frozen=True, kw_only=True)
 class Schema:
@@ -314,19 +341,21 @@ class Schema:
     `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
     each row is a unit, it is the number of rows, which then needs no noise. `key` is a column in which no value comes
     twice: a join on it finds one row. `link` is the link that was followed to find the unit (`core.links.followed`).
-    `contents` are the rows of a public table, where a session can read them; no private table has any.
+    `contents` are the rows of a public table, where a session can read them; no private table has any. `most_rows` is
+    the most rows that one unit is declared to have: intervals that cover bounding do so up to it.
     """
 
     unit: Unit
     columns: Mapping[str, ColumnFacts]
     neighbors: Neighbors = "add-remove"
-    contribution: Contribution = field(default_factory=lambda: Contribution(groups=1, rows=1))
+    contribution: Contribution | ChosenContribution = field(default_factory=lambda: Contribution(groups=1, rows=1))
     rows: int = DEFAULT_ROWS
     units: int | None = None
     version: str = ""
     key: str | None = None
     link: Link | None = None
     contents: Contents | None = field(default=None, compare=False, repr=False)
+    most_rows: int | None = None
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
@@ -349,8 +378,14 @@ class Schema:
             raise InvariantError("only the rows of a public table are public")
         instance(self.link, (Link, NoneType), "link", "a Link that was followed")
         instance(self.contribution, Contribution, "contribution", "a Contribution(groups=, rows=)")
+        if self.contribution.chosen and (self.unit.rowwise or self.unit.public):
+            raise BadParameter("contribution", "auto", "left out: each row is a unit and contributes itself")
         instance(self.version, str, "version", "text: a public label")
         set_fields(self, rows=whole(self.rows, "rows", least=1, most=2**50))
+        if self.most_rows is not None:
+            if self.unit.rowwise or self.unit.public:
+                raise BadParameter("most_rows", self.most_rows, "left out: it is for tables of people")
+            set_fields(self, most_rows=whole(self.most_rows, "most_rows", least=1, most=MOST_EACH))
         if self.units is not None:
             if self.neighbors != "change-one":
                 raise BadParameter(
@@ -383,12 +418,14 @@ class Table:
         columns: the columns that questions may use, by name.
         neighbors: "add-remove" if one unit comes or goes between neighbours, "change-one" if one changes and their
             number is public.
-        contribution: the limit on what one unit contributes, one that nearly everyone stays within. Every table of
-            people needs one; where each row is a unit there is nothing to limit.
+        contribution: the limit on what one unit contributes, one that nearly everyone stays within; or "auto", and
+            each answer chooses its own privately. Every table of people needs one; where each row is a unit there is
+            nothing to limit.
         rows: the largest number of rows.
         units: the number of units, under "change-one" only.
         version: a public label of the data; answers about another version are not reused.
         key: a column in which no value repeats.
+        most_rows: the most rows that one unit has: intervals that cover bounding do so up to it.
 
     Raises:
         BadParameter: if the facts contradict each other.
@@ -412,11 +449,12 @@ class Table:
         unit: Unit,
         columns: Mapping[str, ColumnFacts],
         neighbors: Neighbors = "add-remove",
-        contribution: Contribution | None = None,
+        contribution: Contribution | Literal["auto"] | None = None,
         rows: int = DEFAULT_ROWS,
         units: int | None = None,
         version: str = "",
         key: str | None = None,
+        most_rows: int | None = None,
     ) -> None:
         if contribution is None and isinstance(unit, (Person, Window, Link)):
             raise Unlimited
@@ -424,11 +462,12 @@ class Table:
             unit=unit,
             columns=columns,
             neighbors=neighbors,
-            contribution=Contribution(groups=1, rows=1) if contribution is None else contribution,
+            contribution=Contribution(groups=1, rows=1) if contribution is None else read_contribution(contribution),
             rows=rows,
             units=units,
             version=version,
             key=key,
+            most_rows=most_rows,
         )
         set_fields(self, source=_source(source), schema=facts)
 

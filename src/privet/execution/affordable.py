@@ -29,12 +29,14 @@ def with_largest(refused: BudgetExceeded, plan: Plan, options: AskOptions, execu
         spend, bound, contribution = (
             replace(plan.spend, **{name: Fraction(amount)}),
             options.bound,
-            options.contribution,
+            options.stated,
         )
         query, tables, target = plan.query, executor.schemas, plan.target
         if target is not None and plan.rounds > 1:
             return make_rounds(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
-        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, target=target)
+        return make_plan(
+            query, tables, spend=spend, bound=bound, contribution=contribution, target=target, covers=plan.covers
+        )
 
     def fits(amount: float) -> bool:
         return executor.ledger.admits(at(amount).event, account=executor.account)

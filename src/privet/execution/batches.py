@@ -49,7 +49,7 @@ def plan_questions(
             targets=targets,
             at_most=options.at_most,
             bound=options.bound,
-            contribution=options.contribution,
+            contribution=options.stated,
         )
     if options.at_most is not None:
         raise RequestError("at_most= goes with within=; to say what answers cost, say epsilon= or rho=")
@@ -62,7 +62,7 @@ def plan_questions(
         spend=spend,
         weights=[whole(weight, "weights", least=1, most=1000) for weight in given],
         bound=options.bound,
-        contribution=options.contribution,
+        contribution=options.stated,
     )
 
 

@@ -14,18 +14,20 @@ from typing import Any
 
 from privet.aggregates import entry_of
 from privet.answer import Answer
-from privet.core.errors import RequestError
+from privet.core.errors import RequestError, UnknownName
 from privet.core.estimate import Estimate
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.numbers import Number
 from privet.core.records import Receipt
 from privet.core.scan import Norm, Truncate
+from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts
-from privet.core.schema import Schema
 from privet.core.unit import Person, unit_columns
+from privet.planner.contributions import refuse_chosen
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.query.frame import Frame
+from privet.query.frame import table as frame
 from privet.query.functions import mentions, typed
 from privet.query.join import standing_on
 from privet.query.nodes import AggregateCall, Output, Query, Step, aggregate
@@ -35,8 +37,8 @@ from privet.query.terms import Term, col, count, count_units
 from privet.query.terms import sum as total
 
 from .batches import plan_questions, run_batch
-from .executor import Executor
-from .request import AskOptions, Catalog, Question, read_question, spend_of
+from .executor import Executor, run_plan
+from .request import AskOptions, Catalog, Question, plan_question, read_question, spend_of
 
 SHARES = (Fraction(1, 100), Fraction(99, 100))
 """Between these quantiles lies what better bounds would hold."""
@@ -322,7 +324,8 @@ def clipping_report(
     """Return a private estimate of what clamping and bounding take away from a question, charged like any other."""
     query, _, _ = read_question(question, catalog)
     spend, tables = spend_of(catalog.budget, options), catalog.schemas
-    plan = make_plan(query, tables, spend=spend, bound=options.bound, contribution=options.contribution)
+    refuse_chosen(query.table, tables, options.stated, "for a report on what another limit removes")
+    plan = make_plan(query, tables, spend=spend, bound=options.bound, contribution=options.stated)
     clamps = clamps_of(query, tables)
     people = bounding_question(plan, tables)
     questions: list[Question] = [
@@ -338,6 +341,40 @@ def clipping_report(
     columns = tuple(_read(clamp, index, answers[0]) for index, clamp in enumerate(clamps))
     beyond = _share(answers[-1], "beyond") if people else None
     return Clipping(columns, beyond, bounding_of(plan), batch.cost(), answers[0].receipt, answers[0].confidence)
+
+
+@dataclass(frozen=True)
+class ContributionProposal:
+    """A contribution limit that was chosen privately for a table, and what it cost."""
+
+    contribution: Contribution
+    people: float
+    """About this many people are meant to exceed it, at this cost for each answer."""
+    cost: Mapping[str, float]
+    receipt: Receipt
+
+
+def propose_contribution(
+    executor: Executor,
+    table: str,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    key: str | None = None,
+) -> ContributionProposal:
+    """Return the limit on the rows of one person at which noise and loss are least together, at a stated cost.
+
+    It is what COUNT(*) over the table chooses with contribution="auto": charged first, and free when asked again.
+    """
+    catalog = Catalog(executor.schemas, {}, executor.ledger.budget_of(executor.account))
+    if table not in executor.schemas:
+        raise UnknownName("table", table, executor.schemas)
+    question = frame(table, executor.schemas[table], executor.schemas).agg(n=count())
+    plan, _ = plan_question(question, AskOptions(epsilon=epsilon, rho=rho, contribution=AUTO), catalog)
+    answer = run_plan(executor, plan, confidence=None, key=key)
+    sizes = plan.passes[plan.choosing[0]].sizes
+    people = 0.0 if sizes is None or sizes.people is None else float(sizes.people)
+    return ContributionProposal(Contribution(groups=1, rows=answer.limits[0]), people, plan.price, answer.receipt)
 
 
 def _read(clamp: Clamp, index: int, answer: Answer) -> Clamped:

@@ -18,13 +18,15 @@ from privet.core.relation import tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
+from privet.planner.contributions import decided, largest_limit, limits_of
 from privet.planner.editions import editions_of
 from privet.planner.explain import facts
 from privet.planner.keys import with_found
+from privet.planner.measures import Columns
 from privet.planner.plan import Plan
 from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
-from privet.release import Released, found_first, release, release_all
+from privet.release import Released, found_first, release, release_all, sizes_first
 from privet.results.read import read_answer
 
 from .pace import Pace
@@ -171,11 +173,28 @@ class Executor:
         self, plan: Plan, receipt: Receipt, charged: Plan | Batch
     ) -> tuple[list[SealedSums], tuple[Key, ...]]:
         """Return what the passes of a plan read, and the values by which they did, where the first one finds them."""
+        if plan.choosing:
+            raise InvariantError("a plan that chooses its limits is read in two stages")
         if not plan.finds_first:
             return self._read_scans([one.scan for one in plan.passes], receipt), ()
         first = self._read_scans([plan.passes[0].scan], receipt)
         found = found_first(first[0], plan, receipt, charged)
         return first + self._read_scans([with_found(one.scan, found) for one in plan.passes[1:]], receipt), found
+
+    def _read_sizes(self, plan: Plan, receipt: Receipt) -> tuple[list[SealedSums], dict[int, Columns]]:
+        """Return what the passes of a plan read at the limits that are chosen first, and the sizes that chose them.
+
+        Guarantee: both stages were charged before the first; sizes are drawn once, and nothing of them is kept unless
+        all is. A failure between the stages leaves the charge as it is.
+        """
+        first = self._read_scans([plan.passes[place].scan for place in plan.choosing], receipt)
+        by_place = dict(zip(plan.choosing, first, strict=True))
+        sizes = sizes_first(by_place, plan, receipt, plan)
+        final = decided(plan, limits_of(plan, sizes))
+        others = [place for place in range(len(final.passes)) if place not in by_place]
+        rest = self._read_scans([final.passes[place].scan for place in others], receipt)
+        by_place.update(zip(others, rest, strict=True))
+        return [by_place[place] for place in range(len(final.passes))], sizes
 
     def _read_scans(self, scans: Sequence[Scan], receipt: Receipt) -> list[SealedSums]:
         try:
@@ -188,9 +207,11 @@ class Executor:
     def _check_scans(self, plans: Sequence[Plan]) -> None:
         """Refuse what an engine would refuse, before it is charged."""
         self.check_open()
-        for one in (one for plan in plans for one in plan.passes):
-            if asks(one.scan):
-                self.engine.check(one.scan)
+        for plan in plans:
+            widest = decided(plan, {place: largest_limit(plan.passes[place]) for place in plan.choosing})
+            for one in (*plan.passes, *(widest.passes if plan.choosing else ())):
+                if asks(one.scan):
+                    self.engine.check(one.scan)
 
     def _charge_batch(self, made: MadeBatch, key: str | None) -> Receipt:
         batch = made.batch
@@ -240,6 +261,9 @@ class Executor:
         return Kept(receipt, _unpacked(kept), plan)
 
     def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
+        if plan.choosing:
+            exacts, sizes = self._read_sizes(plan, receipt)
+            return release(exacts, plan, receipt, sizes=sizes)
         exacts, found = self._read_exacts(plan, receipt, plan)
         return release(exacts, plan, receipt, found)
 

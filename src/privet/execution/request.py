@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.estimate import COVERS, Covers
-from privet.core.given import choice, instance
+from privet.core.given import choice, instance, set_fields
 from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
-from privet.core.schema import Contents, Contribution, Schema
+from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found
@@ -49,7 +49,7 @@ class AskOptions:
     epsilon: Number | None = None
     rho: Number | None = None
     bound: Rule = "norm"
-    contribution: Contribution | None = None
+    contribution: Contribution | Literal["auto"] | None = None
     within: Any = None
     confidence: Number | None = None
     at_most: Number | None = None
@@ -63,8 +63,13 @@ class AskOptions:
         choice(self.bound, "bound", ("norm", "groups"))
         choice(self.covers, "covers", COVERS)
         if self.contribution is not None:
-            instance(self.contribution, Contribution, "contribution", "a Contribution(groups=, rows=)")
+            set_fields(self, contribution=read_contribution(self.contribution))
         instance(self.find_groups, bool, "find_groups", "True or False")
+
+    @property
+    def stated(self) -> Contribution | None:
+        """The contribution that is stated, as it was read."""
+        return cast(Contribution | None, self.contribution)
 
     def keywords(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as keywords of a session's methods."""
@@ -99,9 +104,12 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     query = query if options.other is None else replace(query, other=options.other)
     query = with_found_groups(query, tables) if options.find_groups or wish.find else query
     options = merged(options, wish, query, tables, delta=catalog.delta)
-    spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.contribution
-    if options.covers != "noise":
-        raise Unsupported(f"covers={options.covers!r} is not available yet; intervals cover the noise")
+    spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.stated
+    if options.covers != "noise" and (query.levels or options.within is not None):
+        raise Unsupported(
+            f"covers={options.covers!r} is for one grouping at a stated cost; leave out within=, and ask for each "
+            f"level of ROLLUP, CUBE and GROUPING SETS by itself"
+        )
     if query.levels:
         if options.within is not None or options.at_most is not None:
             raise Unsupported(
@@ -113,7 +121,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
-        return make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, schema=schema), options
+        how = {"bound": bound, "contribution": contribution, "schema": schema, "covers": options.covers}
+        return make_plan(query, tables, spend=spend, **how), options  # type: ignore[arg-type]
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
@@ -159,6 +168,10 @@ def merged(
         if options.covers != "noise":
             raise RequestError("the question says COVERS itself; leave out covers=")
         options = replace(options, covers=wish.covers)
+    if wish.auto:
+        if options.contribution is not None:
+            raise RequestError("the question says CONTRIBUTION itself; leave out contribution=")
+        options = replace(options, contribution=AUTO)
     if wish.groups is not None:
         if options.contribution is not None:
             raise RequestError("the question says max_groups_contributed itself; leave out contribution=")

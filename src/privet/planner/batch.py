@@ -20,6 +20,7 @@ from privet.query.nodes import AggregateCall, Query
 from privet.query.shape import schema_within_limits
 
 from .choose import choices
+from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
 from .groupings import Levels, levels_in, levels_of, parts_of
@@ -159,6 +160,8 @@ def make_batch(
     Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
     of them one sum takes; what is found by thresholds shares the spend's part of delta.
     """
+    for query in questions:
+        refuse_chosen(query.table, tables, contribution, "for several questions or groupings that share one price")
     weighted = zip(questions, weights, strict=True)
     asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])

@@ -89,18 +89,31 @@ _RULES = "2"
 _TOO_LOW = "so totals may be too low; intervals do not cover this."
 
 
-def _covered(confidence: float) -> str:
-    return f"Each interval covers the added noise with probability {confidence:.3g} (pointwise, not simultaneously)."
+def _covered(confidence: float, plan: Plan) -> str:
+    what = "the added noise"
+    if plan.covers == "bounding":
+        what += f" and what bounding removes, up to {plan.passes[0].scan.schema.most_rows:,} rows of one person,"
+    return f"Each interval covers {what} with probability {confidence:.3g} (pointwise, not simultaneously)."
+
+
+def _scaled(plan: Plan) -> str:
+    """Return what becomes of people above the limit, which is declared or was chosen."""
+    low = "so totals are too low by what intervals cover" if plan.covers == "bounding" else _TOO_LOW.rstrip(".")
+    if not plan.choosing:
+        return f"Contributions above the declared limit are scaled down, {low}."
+    limits = {_limit(plan.passes[place + 1].scan.bounding, "person", grouped=False) for place in plan.choosing}
+    told = " and ".join(sorted(one.rpartition("at most ")[2] for one in limits if one))
+    return f"Contributions above {told}, a limit that this answer chose privately, are scaled down, {low}."
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
     only_chosen = all(one.inside for one in plan.passes)
-    notes = [] if only_chosen else [_covered(confidence)]
+    notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes}
     if kinds & {Norm, Largest}:
-        notes.append(f"Contributions above the declared limit are scaled down, {_TOO_LOW}")
+        notes.append(_scaled(plan))
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
         notes.append(f"Contributions above the stated groups and rows are dropped, {_TOO_LOW}")
@@ -232,6 +245,11 @@ def boundings(plan: Plan) -> list[str]:
     """Return what happens to whoever gives more than a plan allows: for its sums, and for each count of values."""
     several = [one for one in plan.passes if isinstance(one.scan.bounding, (Pairs, Largest))]
     first = [] if plan.passes[0] in several else [plan.passes[0]]
+    if plan.choosing:
+        who = person_column(plan.passes[0].scan.schema.unit)
+        return [
+            f"Each {who} counts in full up to a limit C, chosen privately first; more than that is scaled down to C."
+        ]
     joined = _joined_in_words(plan.passes[0])
     return [*(bounding_in_words(one) for one in (*first, *several)), *([joined] if joined else [])]
 

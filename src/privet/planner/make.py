@@ -11,6 +11,7 @@ from typing import Any, Literal
 from privet.aggregates import Aggregate, CountValues, Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.estimate import Covers
 from privet.core.expression import Expression
 from privet.core.relation import Relation
 from privet.core.scan import Bounding, GroupKey, Pairs, Scan, Sum
@@ -23,6 +24,7 @@ from privet.query.shape import schema_of, schema_within_limits
 
 from .allowed import Cells, allowed_groups
 from .choose import Choice, Family, choices
+from .contributions import AUTO_SHARE, COVER_SHARE, check_chosen, check_covered, size_pass
 from .keys import count_cells, discovered, group_key, people_needed, with_other
 from .measures import Measure, SumMeasure
 from .modes import option_key, place_of, wanted_winners, winners_pass
@@ -76,6 +78,7 @@ class PlanDraft:
     limits: Limits
     among: Among | None
     target: Target | None
+    covers: Covers = "noise"
     keys: tuple[GroupKey, ...] = ()
     cells: Cells | None = None
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
@@ -164,6 +167,7 @@ def make_plan(
     among: Among | None = None,
     target: Target | None = None,
     schema: Schema | None = None,
+    covers: Covers = "noise",
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
@@ -184,6 +188,7 @@ def make_plan(
         limits=Limits(bound, limited.contribution),
         among=among,
         target=target,
+        covers=covers,
     )
     for step in STEPS:
         draft = step(draft)
@@ -240,8 +245,53 @@ def _check_found(draft: PlanDraft) -> PlanDraft:
     )
 
 
+def _add_sizes(draft: PlanDraft) -> PlanDraft:
+    """Make the passes of a plan that counts units by size, to choose its limits or to cover what they take away.
+
+    Guarantee: the noise of the sizes and of the sums compose to what the spend allows, as equal shares of it do: of
+    Laplace noise epsilons add up, and of Gaussian noise rhos.
+    """
+    chosen = draft.limits.contribution.chosen
+    if chosen:
+        check_chosen(draft.schema, draft.limits.rule, found=draft.discovers or bool(draft.first), others=_others(draft))
+    if not chosen and draft.covers == "noise":
+        return draft
+    part = COVER_SHARE if draft.covers == "bounding" else AUTO_SHARE
+    several, cells = sum(map(len, draft.sums.values())), count_cells(draft.keys, draft.cells)
+    if _uncovered(draft) or not several:
+        return draft
+    found = []
+    for choice in choices(draft.spend, several + len(draft.sums)):
+        whole = choice.share * (several + len(draft.sums))
+        sizing = replace(choice, share=whole * part / len(draft.sums))
+        summing = replace(choice, share=whole * (1 - part) / several)
+        passes: list[Pass] = []
+        for people, sums in draft.sums.items():
+            # what is lost of rows is told by their number, and not by a norm of order 2
+            order: Literal[1, 2] = 1 if chosen and draft.covers == "bounding" else choice.order
+            bounding = draft.bounding(order=order, distinct=people)
+            one = _summed(draft, replace(draft.scan(sums, bounding), distinct=people), summing, find=False)
+            passes += [size_pass(one, sizing, chosen=chosen, cells=cells), one]
+        found.append(tuple(passes))
+    return draft.but(noisy=tuple(found))
+
+
+def _uncovered(draft: PlanDraft) -> bool:
+    """Whether intervals are to cover bounding where they cannot, which is refused by name once all is planned."""
+    schema, plain = draft.schema, draft.limits.rule == "norm" and not (draft.discovers or _others(draft))
+    return draft.covers == "bounding" and (schema.unit.rowwise or schema.most_rows is None or not plain)
+
+
+def _others(draft: PlanDraft) -> list[str]:
+    """Return what is asked for beside counts, sums and what is made of them."""
+    kinds = {"COUNT(DISTINCT ...) of values": draft.values, "private bounds": draft.spans, "MODE": draft.winners}
+    return [name for name, several in {**kinds, "quantiles, MIN and MAX": draft.selections}.items() if several]
+
+
 def _add_noise(draft: PlanDraft) -> PlanDraft:
     """Make the passes that add noise, once for each noise that the spend allows."""
+    if draft.noisy:
+        return draft
     if not (draft.sums or draft.values or draft.spans or draft.first):
         return draft.but(noisy=((),))
     found = []
@@ -281,13 +331,15 @@ def _read(draft: PlanDraft) -> PlanDraft:
             _reading(asked.name, draft.aggregates[asked.name], passes, draft.known, query.where)
             for asked in query.aggregates
         )
-        plans.append(Plan(query, passes, readings, draft.spend, draft.target))
+        plans.append(Plan(query, passes, readings, draft.spend, draft.target, covers=draft.covers))
+    if draft.covers == "bounding":
+        check_covered(plans[0], draft.limits.rule)
     return draft.but(plans=tuple(plans))
 
 
 PlanStep = Callable[[PlanDraft], PlanDraft]
 
-STEPS: tuple[PlanStep, ...] = (_group, _aggregate, _sum, _check_found, _add_noise, _choose, _read)
+STEPS: tuple[PlanStep, ...] = (_group, _aggregate, _sum, _check_found, _add_sizes, _add_noise, _choose, _read)
 """How a plan is made: each step decides on one thing, from declared facts and what was decided before."""
 
 

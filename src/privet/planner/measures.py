@@ -19,11 +19,13 @@ from privet.core.event import Event
 from privet.core.expression import Call, Expression
 from privet.core.given import check_fields
 from privet.core.numbers import open_probability
-from privet.core.scan import Near, Pairs, Scan, Sum
+from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
 from privet.core.schema import Key
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 from privet.display import shown_error
+from privet.inference.bars import Law
+from privet.inference.sizes import limit_for
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
@@ -31,7 +33,7 @@ from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
 from privet.query.functions import mentions
 from privet.query.normal import text
 
-from .stability import norm_of, sensitivity_of, shift_of, span_of, span_of_scores
+from .stability import norm_of, sensitivity_of, shift_of, size_sensitivity, span_of, span_of_scores
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -641,7 +643,126 @@ class BoundsMeasure:
         return f"a power of two; what fewer than about {2 * self.threshold(scan):,.4g} rows hold may lie outside"
 
 
-PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure
+@wired("SizeMeasure", "sensitivity", "mechanism", "people")
+@dataclass(frozen=True)
+class SizeMeasure:
+    """Noisy numbers of units by the size of what they give, over all groups together.
+
+    Where `people` is stated, the limit that about so many units exceed is chosen by these numbers, and the next pass
+    of the plan is bounded by it; otherwise they tell how much the limit of the next pass takes away.
+    """
+
+    sensitivity: Sensitivity
+    mechanism: Noise
+    people: Fraction | None = None
+    measures: ClassVar[tuple[Measure, ...]] = ()
+    keys: ClassVar[None] = None
+    inside: ClassVar[bool] = False
+    draws: ClassVar[tuple[Any, ...]] = ()
+    averaged: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        _check_noise(self.mechanism)
+        if self.people is not None and self.people <= 0:
+            raise InvariantError("a limit leaves a positive number of people above it")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the noise of the numbers costs."""
+        return (self.mechanism.event,)
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise on each number."""
+        if isinstance(self.mechanism, Laplace):
+            return Law("laplace", float(self.mechanism.scale), 1.0)
+        return Law("gaussian", float(self.mechanism.sigma), 1.0)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many numbers of each group are released: none, as these are of all groups together."""
+        return 0
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> SizeMeasure:
+        """Return the same: it has no noisy sums."""
+        return self
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the noisy number of units in each bin, and then the limit that is chosen by them.
+
+        Guarantee: the limit is computed from the noisy numbers and the plan alone.
+        """
+        bins = range(len(self._sizes(scan).edges) + 1)
+        noisy = tuple(add_noise([opened.groups.get((place,), (0,))[0] for place in bins], self.mechanism))
+        if self.people is None:
+            return (noisy,)
+        deviation = float(self.mechanism.variance) ** 0.5
+        return noisy, (limit_for(noisy, deviation / math.sqrt(2), float(self.people)),)
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return nothing: these are no columns of an answer."""
+        return []
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless the noise is for the sensitivity that numbers of units have in a scan."""
+        self._sizes(scan)
+        claimed = size_sensitivity(scan)
+        if self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed):
+            raise InvariantError("numbers of units have noise for another sensitivity than their scan has")
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return what is released, as plain data."""
+        laplace = isinstance(self.mechanism, Laplace)
+        squared = self.sensitivity.l2_squared
+        return [
+            {
+                "sum": f"the number of people by {self._by(scan)}, in {len(self._sizes(scan).edges) + 1} bins",
+                "noise": "Laplace" if laplace else "Gaussian",
+                "standard_deviation": float(self.mechanism.variance) ** 0.5,
+                "half_width_95": float(self.mechanism.error(0.95)),
+                "sensitivity": float(self.sensitivity.l1) if laplace else float(squared) ** 0.5,
+                "norm": "L1" if laplace else "L2",
+                "clamped_to": None,
+            }
+        ]
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return what is released, in plain words."""
+        lines = _noise_lines(self.facts(scan))
+        if self.people is not None:
+            lines.append(
+                f"From these numbers alone, chooses the contribution limit C that about {float(self.people):,.3g} "
+                f"people exceed, where noise and loss are least together; C is part of the answer."
+            )
+        return lines
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return what is made of it, in plain words."""
+        return []
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return what is released, as rows of a table."""
+        return _noise_rows(self.facts(scan))
+
+    def width(self, scan: Scan, column: int) -> str | None:
+        """Return in words how far off a column is; there is none."""
+        return None
+
+    @staticmethod
+    def _by(scan: Scan) -> str:
+        if scan.sizes is not None and scan.sizes.of == "lost":
+            return "how many of their rows the limit takes away"
+        order = scan.bounding.order if isinstance(scan.bounding, Norm) else 1
+        return "their number of rows" if order == 1 or not scan.keys else "the root of the sum of squares of their rows"
+
+    @staticmethod
+    def _sizes(scan: Scan) -> Sizes:
+        if scan.sizes is None:
+            raise InvariantError("numbers of units by size are released where a scan counts them")
+        return scan.sizes
+
+
+PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure
 """Everything that a pass can release."""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError
+from privet.core.estimate import Covers
 from privet.core.event import Composed, Event
 from privet.core.given import check_fields, read
 from privet.core.numbers import whole
@@ -23,7 +24,17 @@ from privet.query.functions import typed
 from privet.query.nodes import Query
 
 from .editions import digest_of
-from .measures import BoundsMeasure, KeyRelease, KeyRule, Measure, ModeMeasure, PassMeasure, QuantileMeasure, SumMeasure
+from .measures import (
+    BoundsMeasure,
+    KeyRelease,
+    KeyRule,
+    Measure,
+    ModeMeasure,
+    PassMeasure,
+    QuantileMeasure,
+    SizeMeasure,
+    SumMeasure,
+)
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -64,7 +75,9 @@ class Target:
         return dict(self.columns).get(column, self.within)
 
 
-_PASS = form_of("Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False})
+_PASS = form_of(
+    "Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False, "sizes": None}
+)
 
 
 def _written(one: Pass) -> tuple[Form, Sequence[object]]:
@@ -72,13 +85,15 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
     common = (one.scan, one.measures, one.keys)
     match one.measure:
         case SumMeasure():
-            return _PASS, (*common, None, None, False)
+            return _PASS, (*common, None, None, False, None)
         case QuantileMeasure() as selection:
-            return _PASS, (*common, selection, None, False)
+            return _PASS, (*common, selection, None, False, None)
         case ModeMeasure(choice=winners):
-            return _PASS, (*common, None, winners, False)
+            return _PASS, (*common, None, winners, False, None)
         case BoundsMeasure():
-            return _PASS, (*common, None, None, True)
+            return _PASS, (*common, None, None, True, None)
+        case SizeMeasure() as sizes:
+            return _PASS, (*common, None, None, False, sizes)
 
 
 @wired_by(_written, _PASS)
@@ -124,7 +139,12 @@ class Pass:
     @property
     def plain(self) -> bool:
         """Whether it sums rows of the groups that are answered, and nothing else."""
-        return not self.measure.draws and not self.inside and not self.finds_first
+        return not (self.measure.draws or self.inside or self.finds_first or self.scan.sizes)
+
+    @property
+    def sizes(self) -> SizeMeasure | None:
+        """The numbers of units by size that the pass releases, if it does."""
+        return self.measure if isinstance(self.measure, SizeMeasure) else None
 
     @property
     def finds_groups(self) -> bool:
@@ -202,6 +222,8 @@ class Plan:
     spend: Spend
     target: Target | None = None
     rounds: int = 1
+    covers: Covers = "noise"
+    """What the intervals are to cover; where that is more than the noise, some pass pays for it."""
 
     def __post_init__(self) -> None:
         whole(self.rounds, "rounds", least=1)
@@ -292,6 +314,16 @@ class Plan:
     def finds_first(self) -> bool:
         """Whether the first pass discovers values, beside which all others are one more group in the later passes."""
         return len(self.passes) > 1 and self.passes[0].finds_first
+
+    @property
+    def size_places(self) -> tuple[int, ...]:
+        """Which passes count units by size; each is about the pass after it."""
+        return tuple(place for place, one in enumerate(self.passes) if one.sizes)
+
+    @property
+    def choosing(self) -> tuple[int, ...]:
+        """Which passes choose a contribution limit, each for the pass after it."""
+        return tuple(place for place in self.size_places if (one := self.passes[place].sizes) and one.people)
 
     @property
     def key_places(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
 from .choose import choices
+from .contributions import refuse_chosen
 from .explain import boundings, cost, known_lines, why
 from .make import Among, make_plan
 from .measures import SURE
@@ -235,6 +236,7 @@ def plan_within(
     Rounds cost no more than `at_most`, in the measure of `spend`, or than the spend where it is left out; a price that
     is known before is refused where it is above `at_most`.
     """
+    refuse_chosen(query.table, tables, contribution, "for a width, which depends on it: state a cost")
     name = "rho" if spend.epsilon is None else "epsilon"
     most = None if at_most is None else read_amount(at_most, "at_most")
     limit = spend if most is None else replace(spend, **{name: most})

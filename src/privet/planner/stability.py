@@ -74,6 +74,18 @@ def key_sensitivity(scan: Scan) -> Sensitivity:
     return plain.of_group(scan.schema.unit.touches)
 
 
+def size_sensitivity(scan: Scan) -> Sensitivity:
+    """Return how far the numbers of units by size can move between neighbours.
+
+    Guarantee: each unit adds 1 to one bin, which its own rows alone decide. Add-remove: one bin moves by 1. Change-one:
+    one loses 1 and another gains it: 2 in L1, and 2 in L2 squared. A group of k units is a chain of k neighbours; a
+    window of time takes part of the rows of at most two units, each of which may change its bin or come to none.
+    """
+    scan_moves = Sensitivity.histogram(neighbors=scan.schema.moves)
+    plain = Sensitivity(neighbors=scan.schema.neighbors, l1=scan_moves.l1, l2_squared=scan_moves.l2_squared)
+    return plain.of_group(scan.schema.unit.touches)
+
+
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
     """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
     most = Fraction(total.most)

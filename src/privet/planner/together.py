@@ -18,6 +18,7 @@ from privet.query.resolve import linear_in, meanings
 
 from .batch import Batch, answering, measures_of, merged_of, rows_of
 from .choose import Choice, Family, choices
+from .contributions import refuse_chosen
 from .groupings import levels_of
 from .make import Among, make_plan
 from .plan import Known, Plan, Spend, Target
@@ -86,6 +87,8 @@ def batch_within(
     Gaussian noise is priced in epsilon, the fourth of the price. Shares come from declared facts alone.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
+    for query in questions:
+        refuse_chosen(query.table, tables, contribution, "for a width, which depends on it: state a cost")
     bounds = SpendBracket(tables, bound, contribution)
     name = "rho" if spend.epsilon is None else "epsilon"
     most = None if at_most is None else positive(at_most, "at_most")

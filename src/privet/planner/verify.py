@@ -10,6 +10,7 @@ from privet.core.scan import Discovery, Pairs, Scan
 from privet.core.schema import HELD, Key, Schema
 from privet.query.functions import typed
 
+from .contributions import verify_sizes
 from .keys import threshold_of
 from .make import private_schema
 from .measures import KeyRule, distance_of, norm_for
@@ -59,6 +60,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     hidden = any(key.values is None for key in plan.groups)
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
+    verify_sizes(plan)
     _verify_readings(plan)
 
 

@@ -15,11 +15,15 @@ from privet.mechanisms import Laplace
 from privet.query.functions import mentions
 from privet.query.resolve import meanings
 
+from .contributions import decided, largest_limit
 from .measures import Measure
 from .plan import Known, Place, Plan, Reading
 
 SIZES = (100, 1_000, 10_000, 100_000)
 """The numbers of rows in a group for which widths are given."""
+
+LIMITS = (1, 10, 100, 1_000)
+"""The contribution limits for which widths are given, where the answer chooses its own."""
 
 TAIL = 0.05
 
@@ -54,6 +58,8 @@ class Width:
 
 def widths(plan: Plan) -> tuple[Width, ...]:
     """Return the half-width of each column of the answer at 95%; of rounds, after all of them, at their target's."""
+    if plan.choosing:
+        return _by_limit(plan)
     readings = {reading.name: reading for reading in plan.readings}
     found = []
     for name, meaning in meanings(plan.query).items():
@@ -64,6 +70,29 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         else:
             found.append(Width(name, note="derived; its interval comes with the answer"))
     return tuple(found)
+
+
+def _by_limit(plan: Plan) -> tuple[Width, ...]:
+    """Return the half-widths at some contribution limits, where the answer will choose its own."""
+    top = min(largest_limit(plan.passes[place]) for place in plan.choosing)
+    limits = [limit for limit in LIMITS if limit <= top]
+    every = [widths(replace(_at_limit(plan, limit), covers="noise")) for limit in limits]
+    found = []
+    for several in zip(*every, strict=True):
+        words = (f"at a limit of {limit:,}: {one.words()}" for limit, one in zip(limits, several, strict=True))
+        found.append(
+            replace(several[0], half_width=None, at=(), note="; ".join(words)) if several[0].known else several[0]
+        )
+    return tuple(found)
+
+
+def _at_limit(plan: Plan, limit: int) -> Plan:
+    """Return a plan as if its limits were stated, and not to be chosen."""
+    made = decided(plan, dict.fromkeys(plan.choosing, limit))
+    stated = [
+        replace(one, measure=replace(one.sizes, people=None)) if one.sizes is not None else one for one in made.passes
+    ]
+    return replace(made, passes=tuple(stated))
 
 
 def heading(plan: Plan) -> str:

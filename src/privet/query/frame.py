@@ -291,6 +291,11 @@ class Result:
         """
         return replace(self, _wish=replace(self._wish, find=True))
 
+    def contribution(self, limit: Literal["auto"]) -> Result:
+        """Return the same with a contribution limit that the answer chooses privately for itself, and pays for."""
+        choice(limit, "limit", ("auto",))
+        return replace(self, _wish=replace(self._wish, auto=True))
+
     def covers(self, what: Covers) -> Result:
         """Return the same with what its intervals are to cover: "noise", or "bounding" as well, which is paid for."""
         return replace(self, _wish=replace(self._wish, covers=cast(Covers, choice(what, "what", COVERS))))

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from privet.core.errors import InvariantError, UnknownName, Unsupported
+from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
+from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts
-from privet.core.schema import Contribution, Schema
 from privet.core.unit import unit_columns
 
 from .facts import as_facts, facts_of, group_facts, rank_facts
@@ -194,7 +194,8 @@ class _Shape:
                 _check_names((*source.columns, relation.name))
                 _check_partition(source, relation.partition, "a window function", "PARTITION BY")
                 made = rank_facts(relation, source, self._most(source))
-                return _made(source, {**source.columns, relation.name: made}, source.contribution, source.rows)
+                columns = {**source.columns, relation.name: made}
+                return _made(source, columns, source.contribution, source.rows, source.most_rows)
             case Union():
                 return self._union(relation)
         raise InvariantError("an unknown kind of relation")
@@ -203,6 +204,11 @@ class _Shape:
         """Return how many rows one unit has: at most, or within its limits."""
         if self.limits is None or is_public(source):
             return source.rows
+        if source.contribution.chosen:
+            raise RequestError(
+                "contribution='auto' limits how many rows of a person count, and what is computed within each person "
+                "needs a stated number; pass contribution=Contribution(groups=, rows=)"
+            )
         return source.contribution.groups * source.contribution.rows
 
     def _derive(self, relation: Derive) -> Schema:
@@ -214,7 +220,7 @@ class _Shape:
             condition(relation.where, source.columns, "WHERE")
         columns = {name: facts_of(one, source.columns) for name, one in relation.columns}
         key = source.key if (source.key, ColumnRef(source.key or "")) in relation.columns else None
-        return replace(_made(source, columns, source.contribution, source.rows), key=key)
+        return replace(_made(source, columns, source.contribution, source.rows, source.most_rows), key=key)
 
     def _join(self, join: Join) -> Schema:
         left, right = self.of(join.left), self.of(join.right)
@@ -233,13 +239,16 @@ class _Shape:
         keyed = on_key(join, left, right)
         if not is_public(right):
             check_same_unit(left, right)
-            return _made(left, columns, self._together(join, left, right), self._pairs(join, left, right))
+            on_left, on_right = one_to_meet(join, left, self.tables)
+            most = left.most_rows if on_right else right.most_rows if on_left and join.kind == "inner" else None
+            return _made(left, columns, self._together(join, left, right), self._pairs(join, left, right), most)
         if left.unit.rowwise and not keyed:
             raise Unsupported(
                 "each row of this table is protected by itself, and a join may make it into several; join on the key "
                 "of the public table, and declare it: PublicTable(..., key='column')"
             )
-        return _made(left, columns, left.contribution, left.rows * (1 if keyed else _met(join, right)))
+        most = left.most_rows if keyed else None
+        return _made(left, columns, left.contribution, left.rows * (1 if keyed else _met(join, right)), most)
 
     def _pairs(self, join: Join, left: Schema, right: Schema) -> int:
         """Return how many rows a join of private sides has at most, if the keys that are declared are keys.
@@ -262,6 +271,8 @@ class _Shape:
             return left.contribution
         if on_left and join.kind == "inner":
             return right.contribution
+        if left.contribution.chosen or right.contribution.chosen:
+            return AUTO
         return Contribution(
             groups=min(left.contribution.groups * right.contribution.groups, _MOST),
             rows=min(left.contribution.rows * right.contribution.rows, _MOST),
@@ -279,7 +290,8 @@ class _Shape:
         columns = {name: facts_of(one, source.columns) for name, one in relation.keys}
         columns |= {one.name: group_facts(one, source, self._most(source)) for one in relation.aggregates}
         alone = bool(units) and len(relation.keys) == len(units) and one_row_each(source)
-        return _made(source, columns, Contribution(groups=1, rows=1) if alone else source.contribution, source.rows)
+        kept = Contribution(groups=1, rows=1) if alone else source.contribution
+        return _made(source, columns, kept, source.rows, source.most_rows)
 
     def _union(self, relation: Union) -> Schema:
         several = [self.of(source) for source in relation.sources]
@@ -301,7 +313,10 @@ class _Shape:
             groups=max(one.contribution.groups for one in several),
             rows=min(sum(one.contribution.rows for one in several), _MOST),
         )
-        return _made(first, columns, contribution, sum(one.rows for one in several))
+        if any(one.contribution.chosen for one in several):
+            contribution = AUTO
+        most = sum(one.most_rows or 0 for one in several) if all(one.most_rows for one in several) else None
+        return _made(first, columns, contribution, sum(one.rows for one in several), most)
 
 
 def _met(join: Join, right: Schema) -> int:
@@ -325,13 +340,16 @@ def _stored(name: str, tables: Mapping[str, Schema]) -> Schema:
     return tables[name]
 
 
-def _made(source: Schema, columns: Mapping[str, Facts], contribution: Contribution, rows: int) -> Schema:
+def _made(
+    source: Schema, columns: Mapping[str, Facts], contribution: Contribution, rows: int, most: int | None = None
+) -> Schema:
     return Schema(
         unit=source.unit,
         columns=columns,
         neighbors=source.neighbors,
         contribution=contribution,
         rows=min(max(rows, 1), MOST_ROWS),
+        most_rows=most,
     )
 
 

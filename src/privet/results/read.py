@@ -14,6 +14,7 @@ from privet.core.records import Receipt
 from privet.core.schema import Kind
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
+from privet.planner.contributions import decided, limits_of, losses
 from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.query.nodes import Output, Step
@@ -72,6 +73,11 @@ ROW = "privet row"
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
+    asked = plan
+    plan = decided(plan, limits := limits_of(plan, released.sums))
+    tail = 1 - confidence
+    # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
+    lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
     released = as_asked(released, plan)
     sums = averaged_sums(sums_of(released, plan), plan)
     base: dict[str, Any] = {ROW: list(range(len(released.keys)))}
@@ -85,12 +91,12 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     for step in plan.query.steps:
         rows, kinds = run(step, rows, kinds)
     chosen = list(map(int, rows.pop(ROW)))
-    bars = RowBars(plan, sums, base, chosen, 1 - confidence)
+    bars = RowBars(plan, sums, base, chosen, tail / 2 if lost else tail, lost=lost)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*plan.notes(confidence), *found)
-    return Answer(series, confidence, plan, receipt, notes)
+    return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()))
 
 
 def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -126,7 +132,11 @@ def as_asked(released: Released, plan: Plan) -> Released:
 
     rows = sorted(range(len(released.keys)), key=rank)
     cells = tuple(tuple(released.keys[row][place] for place in places) for row in rows)
-    return Released(cells, tuple(tuple(tuple(noisy[row] for row in rows) for noisy in one) for one in released.sums))
+    sums = (
+        columns if one.sizes else tuple(tuple(noisy[row] for row in rows) for noisy in columns)
+        for one, columns in zip(plan.passes, released.sums, strict=True)
+    )
+    return Released(cells, tuple(sums))
 
 
 def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:

@@ -37,9 +37,12 @@ class RowBars:
         tail: float,
         kinds: Mapping[str, Kind] | None = None,
         laws: Mapping[Place, Law] | None = None,
+        lost: Mapping[int, float] | None = None,
     ) -> None:
         self.plan, self.sums, self.base, self.chosen, self.tail = plan, sums, base, chosen, tail
         self.kinds, self.laws = plan.kinds if kinds is None else kinds, laws or {}
+        self.lost = lost or {}
+        """How many rows the limit of each pass takes away at most, where intervals cover that."""
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
@@ -52,7 +55,7 @@ class RowBars:
             return Series(name, (), (), (), ())
         line = linear_in(meaning)
         if line is not None and (isinstance(meaning, ColumnRef) or used[0].aggregate.linear is not None):
-            ends = self._of_reading(used[0])
+            ends = self._with_lost(used[0])
             low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
             low, high = (low, high) if line.factor >= 0 else (high, low)
             found = Bars(low, high, abs(float(line.factor)) * ends.error)
@@ -60,14 +63,38 @@ class RowBars:
             found = self._derived(meaning, used)
         return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
 
-    def _of_reading(self, reading: Reading) -> Bars:
+    def _with_lost(self, reading: Reading) -> Bars:
+        """Return the interval of an aggregate, widened by what bounding may have taken away of it.
+
+        Guarantee: of a sum of numbers in [a, b], a row that is lost takes away between min(a, 0) and max(b, 0), and a
+        group loses no more rows than all of them together. A mean over N rows of which L are lost differs from the
+        weighted mean of what is left by at most L / N times the width of its bounds; N - L is at least what the noise
+        leaves of the count, for which half of the noise's tail is spent.
+        """
+        import numpy as np
+
+        place = reading.places[0]
+        if isinstance(place, Known) or place[0] not in self.lost:
+            return self._of_reading(reading, self.tail)
+        lost, (low, high), factor = self.lost[place[0]], reading.aggregate.ends, reading.aggregate.linear
+        if factor is not None:
+            found = self._of_reading(reading, self.tail)
+            least, most = self.plan.passes[place[0]].scan.sums[place[1]].ends
+            down, up = float(factor) * lost * min(least, 0), float(factor) * lost * max(most, 0)
+            return Bars(np.clip(found.low + down, low, high), np.clip(found.high + up, low, high), found.error)
+        found, count = self._of_reading(reading, self.tail / 2), reading.places[-1]
+        left = np.maximum(self.sums[count][self.chosen] - self.plan.noise_within(count, 1 - self.tail / 2), 0.0)
+        most_off = (high - low) * (lost / np.maximum(left + lost, 1e-300) if lost else np.zeros_like(left))
+        return Bars(np.clip(found.low - most_off, low, high), np.clip(found.high + most_off, low, high), found.error)
+
+    def _of_reading(self, reading: Reading, tail: float) -> Bars:
         import numpy as np
 
         parts = [self.sums[place][self.chosen] for place in reading.places]
         low, high = reading.aggregate.ends
         factor = reading.aggregate.linear
         if factor is not None:
-            half, error = self._noise(reading.places[0])
+            half, error = self._noise(reading.places[0], tail)
             value = parts[0] * float(factor)
             wide = half * float(factor)
             return Bars(
@@ -78,7 +105,7 @@ class RowBars:
         if isinstance(reading.aggregate, Ranked):
             return self._of_ranked(reading, reading.aggregate, parts)
         laws = [self._law(place) for place in reading.places]
-        return reading.aggregate.bars(parts, laws, self.tail)
+        return reading.aggregate.bars(parts, laws, tail)
 
     def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
         """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
@@ -115,7 +142,7 @@ class RowBars:
         agreed = any(place in self.laws for place in reading.places)
         return reading.aggregate.read(*parts) if agreed else value_of(reading, parts)
 
-    def _noise(self, place: Place) -> tuple[float, float]:
+    def _noise(self, place: Place, tail: float) -> tuple[float, float]:
         """Return the half-width and the standard deviation of a sum's noise, in grid units."""
         import numpy as np
 
@@ -123,11 +150,11 @@ class RowBars:
             return 0.0, 0.0
         if place in self.laws:
             law = self.laws[place]
-            return float(half_width(law, law, np.zeros(1), self.tail)[0]), law.deviation
+            return float(half_width(law, law, np.zeros(1), tail)[0]), law.deviation
         error = (
             self.plan.law(place).deviation if self.plan.rounds > 1 else self.plan.measure_at(place).standard_deviation
         )
-        return self.plan.noise_within(place, 1 - self.tail), error
+        return self.plan.noise_within(place, 1 - tail), error
 
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
         """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
@@ -136,7 +163,11 @@ class RowBars:
         """
         import numpy as np
 
-        ranked = {reading.name: self._of_reading(reading) for reading in used if isinstance(reading.aggregate, Ranked)}
+        ranked = {
+            reading.name: self._of_reading(reading, self.tail)
+            for reading in used
+            if isinstance(reading.aggregate, Ranked)
+        }
         if len(ranked) > _MOST_CORNERS:
             unknown = np.full(len(self.chosen), np.inf)
             return Bars(-unknown, unknown, np.full_like(unknown, np.nan))

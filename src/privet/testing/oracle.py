@@ -18,7 +18,7 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.expression import Call, Expression
 from privet.core.links import fetched_columns, followed
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
-from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sum, Truncate
+from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sizes, Sum, Truncate
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
@@ -347,6 +347,8 @@ class Memory:
             rows = stored_rows(scan.schema, self._rows[scan.table])
         else:
             rows = rows_of(scan.table, self._tables, self._rows)
+        if scan.sizes is not None and isinstance(scan.bounding, Norm):
+            return SealedSums(_sized(scan, scan.bounding, scan.sizes, rows))
         return SealedSums(_scan(scan, rows)) if scan.places is None else SealedSums({}, _count(scan, scan.places, rows))
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]]:
@@ -411,6 +413,22 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
     if scan.discovery is None:
         return {cell: tuple(total) for cell, total in sums.items()}
     return {cell: (*sums[cell], part) for cell, part in found.items()}
+
+
+def _sized(scan: Scan, norm: Norm, sizes: Sizes, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
+    """Return the number of units of each size."""
+    units: dict[Any, Counter[Cell]] = defaultdict(Counter)
+    for owner, _, cell in _counted(scan, rows):
+        units[owner][cell] += 1
+    found: Counter[int] = Counter()
+    for cells in units.values():
+        counts = [1] * len(cells) if scan.distinct else list(cells.values())
+        if sizes.of == "norm":
+            size = sum(n**norm.order for n in counts)
+        else:
+            size = (2**norm.shift - weight(norm, counts)) * sum(counts)
+        found[sum(size > edge for edge in sizes.edges)] += 1
+    return {(place,): (count,) for place, count in found.items()}
 
 
 def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]:

@@ -14,7 +14,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.scan import Counts, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Counts, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Key, Kind, Schema
 from privet.query.functions import mentions
 from privet.query.typed import INT64
@@ -62,6 +62,7 @@ def statement(scan: Scan, relation: str, secret: int, dialect: Dialect) -> State
     most `groups` groups; with `Once`, one row's; with `Largest`, its largest cells of all groups, by all keys but the
     last, add up to at most limit * 2**shift. They do not depend on the rows of other units. With `Pairs` they are
     how many different values the units keep in a group, where each keeps at most `most` pairs of a group and a value.
+    With `sizes`, each unit adds 1 to one bin, which its own rows alone decide, and nothing to any other.
     """
     return Writer(scan, relation, secret, dialect).write()
 
@@ -90,6 +91,8 @@ class Writer:
     def write(self) -> Statement:
         """Return the statement."""
         self._verify_fits()
+        if self.scan.sizes is not None and isinstance(self.scan.bounding, Norm):
+            return Statement(self._sized(self.scan.bounding, self.scan.sizes), 1, self.parameters)
         match self.scan.bounding:
             case Once():
                 sql = self._once()
@@ -216,6 +219,26 @@ class Writer:
         return self._summed_cells(
             cells, f"SELECT u, c, w FROM {self.nested(with_weight(units, norm, self.dialect))}", totals
         )
+
+    def _sized(self, norm: Norm, sizes: Sizes) -> str:
+        """Return the form that counts units by size: each is in the bin of the last edge that it exceeds."""
+        _check_norm(norm)
+        cells, _ = self._cells()
+        whole, wide, top = self.dialect.whole, self.dialect.wide, sizes.edges[-1]
+        if sizes.of == "norm":
+            # beyond the last edge all sizes are alike, so what could overflow is cut there
+            cut = self.dialect.least("n", whole((top if norm.order == 1 else isqrt(top)) + 1))
+            each = wide(cut) if norm.order == 1 else f"{wide(cut)} * {wide(cut)}"
+            sized = f"SELECT u, sum({each}) AS e FROM {self.nested(cells)} GROUP BY u"
+        else:
+            each = "n" if norm.order == 1 else self._square(norm)
+            units = f"SELECT u, sum(n) AS n, sum({each}) AS q FROM {self.nested(cells)} GROUP BY u"
+            lost = f"{wide('n')} * ({wide(whole(2**norm.shift))} - w)"
+            sized = f"SELECT {lost} AS e FROM {self.nested(with_weight(units, norm, self.dialect))}"
+        places = [(whole(place), whole(edge)) for place, edge in enumerate(sizes.edges, start=1)]
+        chosen = " ".join(f"WHEN e > {edge} THEN {place}" for place, edge in reversed(places))
+        binned = f"SELECT CASE {chosen} ELSE {whole(0)} END AS b FROM {self.nested(sized)}"
+        return f"SELECT b, count(*) AS t0 FROM {self.nested(binned)} GROUP BY b"
 
     def _largest(self, norm: Norm) -> str:
         """Return the form where a unit's size is that of its largest cells, one in each group by all keys but one."""

@@ -38,7 +38,7 @@ _FORM = (
 )
 
 _NUMBERS = ("delta", "epsilon", "max_groups_contributed")
-_TEXTS = {"covers": COVERS}
+_TEXTS = {"contribution": ("auto",), "covers": COVERS}
 """Options that are one of a few words, in quotes."""
 _KNOWN = (*_TEXTS, "find_groups", *_NUMBERS, "privacy_unit_column")
 _KINDS: Mapping[str, tuple[str, ...]] = {
@@ -62,7 +62,8 @@ class Wish:
     """What a text says about its answer: how narrow its intervals are to be and how often they hold, and its options.
 
     `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected,
-    `find` whether its groups are to be found, although they are declared, `covers` what its intervals are to cover.
+    `find` whether its groups are to be found, although they are declared, `covers` what its intervals are to cover,
+    `auto` whether it chooses its contribution limit for itself.
     """
 
     within: object = None
@@ -73,6 +74,7 @@ class Wish:
     unit: str | None = None
     find: bool = False
     covers: Covers | None = None
+    auto: bool = False
 
 
 NO_WISH = Wish()
@@ -109,6 +111,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         unit=options.get("privacy_unit_column"),
         find=options.get("find_groups", "FALSE").upper() == "TRUE",
         covers=cast(Covers | None, options.get("covers")),
+        auto="contribution" in options,
     )
 
 
