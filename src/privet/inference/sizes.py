@@ -26,7 +26,7 @@ _MISFIT = 0.15
 _WINDOW = 3
 """How many bins below the last one that is seen shape the tail beyond it."""
 
-_QUANTILE = 0.65
+_QUANTILE = 0.7
 """Of the limits that likely tails lead to, this quantile is taken: too high a limit errs a little less than too low."""
 
 
@@ -71,7 +71,7 @@ def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
 def _tails(offsets: Sequence[int]) -> Floats:
     """Return tails relative to the bin that is last seen: the logarithm of each part is a multiple of the one before.
 
-    A multiple of 1 is Pareto's tail and one of 2 a geometric one; lognormal tails lie between.
+    A multiple of 1 is Pareto's tail and one of 2 or more a geometric one; lognormal tails lie between.
     """
     import numpy as np
 
@@ -85,7 +85,7 @@ def _tails(offsets: Sequence[int]) -> Floats:
 
 
 _FIRST = tuple(-math.exp(math.log(0.2) + step * math.log(25) / 23) for step in range(24))
-_FACTORS = (1.0, 1.25, 1.5, 1.75, 2.0)
+_FACTORS = (1.0, 1.2, 1.5, 2.0, 2.7)
 
 
 def _prior() -> Floats:

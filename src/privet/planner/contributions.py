@@ -204,13 +204,14 @@ def check_covered(plan: Plan, rule: str) -> None:
     if any(join.most is not None for join in joins_of(scan.table)):
         raise Unsupported("covers='bounding' is for joins that drop no rows, and this one keeps only some")
     readings = {reading.name: reading.aggregate for reading in plan.readings}
-    for name, aggregate in readings.items():
-        if isinstance(aggregate, CountValues) or (aggregate.linear is None and not isinstance(aggregate, Mean)):
-            raise Unsupported(
-                f"covers='bounding' is for counts, sums and means, which {name!r} is not; ask for it alone"
-            )
-    for name, meaning in meanings(plan.query).items():
+    shown = meanings(plan.query)
+    for name, meaning in {**{one: ColumnRef(one) for one in readings}, **shown}.items():
         used = [readings[one] for one in mentions(meaning) if one in readings]
+        if any(isinstance(one, CountValues) or (one.linear is None and not isinstance(one, Mean)) for one in used):
+            own = next((column for column, of in shown.items() if name in mentions(of)), name)
+            raise Unsupported(
+                f"covers='bounding' is for counts, sums and means, which {own!r} is not; ask for it alone"
+            )
         straight = isinstance(meaning, ColumnRef) or (linear_in(meaning) is not None and used[0].linear is not None)
         if used and not straight:
             raise Unsupported(f"covers='bounding' is for aggregates themselves, and {name!r} is derived from them")
