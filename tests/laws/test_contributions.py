@@ -303,12 +303,31 @@ def test_sizes_are_drawn_against_a_receipt_for_the_plan_and_once() -> None:
     assert released.sums[0] == sizes[0]
 
 
+def test_sizes_have_the_noise_that_is_charged_and_the_limit_follows_from_them() -> None:
+    plan = planned(Shape(QUERIES["one cell"], "people", "add-remove", "norm"), PURE, auto=True)
+    sizes, receipt, draws = plan.passes[0].sizes, Receipt(1, plan.digest, "somebody"), 400
+    assert sizes is not None
+    counts = (50, 20, 9, 0, 3, 1)
+    sealed = SealedSums({(place,): (count,) for place, count in enumerate(counts) if count})
+    squares = 0
+    for _ in range(draws):
+        noisy, (limit,) = sizes_first({0: sealed}, plan, receipt, plan)[0]
+        squares += sum((one - count) ** 2 for one, count in zip(noisy, counts, strict=True))
+        deviation = float(sizes.mechanism.variance) ** 0.5
+        assert limit == limit_for(noisy, deviation / math.sqrt(2), float(sizes.people))
+    # the mean of 2,400 squares of Laplace noise, whose fourth moment is six times the square of the second
+    expected, room = float(sizes.mechanism.variance), 6 * math.sqrt(5 / (draws * len(counts)))
+    assert 1 - room <= squares / (draws * len(counts)) / expected <= 1 + 2 * room
+
+
 def test_a_limit_is_computed_from_noisy_numbers_alone_and_is_at_least_one() -> None:
-    for noisy in ((0, 0, 0), (-9, -30, -4, -1), (10**9, 0), (0, 10**9), (5, 5, 5, 5, 5, 5, 5, 5)):
-        for people in (0.01, 1.0, 1e6):
-            limit = limit_for(noisy, 3.0, people)
-            assert 1 <= limit <= 2 ** (len(noisy) - 1)
-            assert limit_for(noisy, 3.0, people) == limit
+    several = ((0, 0, 0), (-9, -30, -4, -1), (10**9, 0), (0, 10**9), (5,) * 8, (0,) * 31, (-(10**40), 10**40) * 15)
+    for noisy in several:
+        for people in (0.001, 1.0, 1e6, 1e12):
+            for scale in (0.0, 3.0, 1e9):
+                limit = limit_for(noisy, scale, people)
+                assert 1 <= limit <= 2 ** (len(noisy) - 1)
+                assert limit_for(noisy, scale, people) == limit
 
 
 def test_facts_of_a_derived_table_keep_the_most_rows_of_a_person_where_a_step_keeps_them() -> None:

@@ -12,7 +12,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.stability:size_sensitivity",
         LAWS,
-        ("neighbors=scan.schema.moves", "neighbors='add-remove'"),
+        ("scan.schema.moves", "'add-remove'"),
         ("plain.of_group(scan.schema.unit.touches)", "plain"),
     ),
     *of(
@@ -65,12 +65,12 @@ MUTANTS: list[Mutant] = [
         "planner.contributions:_people",
         UNITS,
         ("math.sqrt(2 / math.pi)", "1"),
-        ("* cells", "* 1"),
+        ("mean / (measure.sum.most * 2**measure.shift) * cells", "mean / (measure.sum.most * 2**measure.shift)"),
     ),
     *of(
         "planner.contributions:_loss",
         COVERAGE,
-        ("max(0, size - limit) + size * rounded", "size * rounded"),
+        ("bound(low) * (1 - share) + bound(high) * share", "0.0"),
         ("[0, *powers_below(most), most]", "[0, 0, *powers_below(most)]"),
     ),
     *of(
@@ -97,10 +97,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.sizes:limit_for",
         LAWS,
-        (
-            "int(max(1, min(2**last, round(2.0 ** float(chosen)))))",
-            "int(min(2**last, round(2.0 ** float(chosen)) - 1))",
-        ),
+        ("max(1, min(2**last, round(2.0 ** float(chosen))))", "min(2**last, round(2.0 ** float(chosen)) - 1)"),
     ),
     *of(
         "inference.sizes:limit_for",
@@ -116,8 +113,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.row_intervals:RowBars._with_lost",
         COVERAGE,
-        ("lost * min(least, 0)", "0.0"),
-        ("lost * max(most, 0)", "0.0"),
+        ("min(least, 0)", "0"),
+        ("max(most, 0)", "0"),
         ("(high - low) * (lost / np.maximum(left + lost, 1e-300) if lost else np.zeros_like(left))", "0.0 * left"),
     ),
     *of(
@@ -127,8 +124,9 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "execution.executor:Executor._read_sizes",
-        LAWS,
-        ("final.passes[place].scan for place in others", "plan.passes[place].scan for place in others"),
+        UNITS,
+        ("[final.passes[place].scan for place in others]", "[plan.passes[place].scan for place in others]"),
+        ("[plan.passes[place].scan for place in plan.choosing]", "[one.scan for one in plan.passes]"),
     ),
     *of(
         "execution.executor:Executor._check_scans",

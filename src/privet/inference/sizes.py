@@ -29,6 +29,9 @@ _WINDOW = 3
 _QUANTILE = 0.7
 """Of the limits that likely tails lead to, this quantile is taken: too high a limit errs a little less than too low."""
 
+_LEAST, _MOST = 0.1, 1e15
+"""No noise is taken for smaller, and no number of people for larger: neither matters, and both compute."""
+
 
 def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
     """Return the limit that about this many people exceed, from noisy numbers of people by dyadic size.
@@ -42,7 +45,8 @@ def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
     """
     import numpy as np
 
-    y = np.asarray([float(one) for one in noisy])
+    scale = max(scale, _LEAST)
+    y = np.clip(np.asarray([float(one) for one in noisy]), -_MOST, _MOST)
     last = len(y) - 1
     seen = 0
     for place in range(1, last + 1):

@@ -226,6 +226,15 @@ def test_a_scan_that_would_not_fit_at_the_largest_limit_is_refused_before_the_ch
     assert {1, 64} <= set(seen)
 
 
+def test_what_is_summed_is_bounded_by_the_limit_that_was_chosen() -> None:
+    # hardly any noise: the count is that of rows up to the limit, and at a limit of 1 it would be that of people
+    with session(privet.Pure(epsilon=10**7)) as asked:
+        answer = asked.ask(COUNT, epsilon=10**6, contribution="auto")
+        (limit,) = answer.limits
+        assert limit > 30
+        assert answer.value == pytest.approx(sum(min(one, limit) for one in SIZES), abs=2)
+
+
 def test_a_custodian_is_proposed_a_limit_for_a_stated_cost_once() -> None:
     with session() as asked:
         found = propose_contribution(asked._executor, "t", epsilon=1)
