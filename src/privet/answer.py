@@ -6,7 +6,7 @@ import datetime
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import BadParameter, RequestError, UnknownName
@@ -22,10 +22,12 @@ from .display import (
     html_table,
     written,
 )
-from .planner.contributions import covered_in_words
-from .planner.groupings import Levels
+from .planner.contributions import covered_in_words, decided, limits_of
+from .planner.groupings import Levels, levels_in, parts_of
+from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
 from .planner.target import Accuracy
+from .release import Released
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +65,8 @@ class Answer:
     """Whether a width that was asked for was reached, where that depends on the data."""
     limits: tuple[int, ...] = ()
     """The contribution limits that the answer chose for itself, where it was asked to: `contribution="auto"`."""
+    released: tuple[Released, ...] = field(default=(), repr=False)
+    """What was released: for each grouping of the question, the groups and their numbers."""
 
     def __len__(self) -> int:
         return len(self.series[0].values) if self.series else 0
@@ -155,11 +159,31 @@ class Answer:
 
         return polars.DataFrame(self.to_dict(), strict=False)
 
+    def measurements(self) -> Measurements:
+        """Return every number that was released for this answer, with its group, its grid and the law of its noise.
+
+        They have been paid for: the noisy sum and the noisy count behind an average are among them. Estimates of your
+        own, computed from them and from the laws of their noise, cost nothing more.
+
+        Example:
+            >>> session.ask("SELECT AVG(age) FROM visits", epsilon=1).measurements()[0].kind
+            'sum'
+        """
+        return Measurements(
+            tuple(
+                row
+                for (level, _), plan, one in zip(levels_in(self.plan), parts_of(self.plan), self.released, strict=True)
+                for row in measurements_of(_drawn(plan, one), (one.keys, one.sums), self.plan.query, level=level)
+            )
+        )
+
     def certificate(self) -> dict[str, Any]:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
         from .planner.explain import facts
 
         told = self.plan.facts() if isinstance(self.plan, Levels) else facts(self.plan)
+        told = {**told, "measurements": self.measurements().to_list()}
+        told.pop("measured", None)
         return {
             "entry": self.receipt.entry,
             "account": self.receipt.account,
@@ -200,6 +224,11 @@ class Answer:
             many = "more than one number" if noisy else "no number with an interval"
             raise RequestError(f"the answer has {many}; name the column and take its values")
         return noisy[0]
+
+
+def _drawn(plan: Plan, released: Released) -> Plan:
+    """Return a plan with the noise that was drawn: where it chose a contribution limit, for that."""
+    return decided(plan, limits_of(plan, released.sums))
 
 
 def _plain(value: Any) -> Any:

@@ -69,7 +69,7 @@ MUTANTS: list[Mutant] = [
         ("not hidden or draft.spend.keys", "True"),
     ),
     *of(
-        "planner.make:PlanDraft.share",
+        "planner.make:PlanDraft.alone",
         "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
         (
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans) + self.discovers",
@@ -133,7 +133,7 @@ MUTANTS: list[Mutant] = [
         ("contribution.groups * contribution.rows", "contribution.rows"),
     ),
     *of(
-        "planner.make:PlanDraft.share",
+        "planner.make:PlanDraft.alone",
         "laws/test_different_values.py",
         (
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
@@ -152,7 +152,7 @@ MUTANTS: list[Mutant] = [
         ("'dense_rank() OVER (PARTITION BY u ORDER BY '", "'dense_rank() OVER (PARTITION BY u, v ORDER BY '"),
     ),
     *of(
-        "planner.batch:make_batch",
+        "planner.batch:_best",
         "adversarial/test_batches.py",
         ("weight * measures_of(plan)", "measures_of(plan)"),
         ("weight * _selections(plan)", "0 * _selections(plan)"),
@@ -239,14 +239,56 @@ MUTANTS: list[Mutant] = [
         "planner.measures:Measure.verify",
         "adversarial/test_session_road.py",
         (
-            "self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed)",
-            "self.sensitivity != claimed and distance_of(self.mechanism) < norm_for(self.mechanism, claimed)",
+            "self.sensitivity != claimed or self.mechanism.distance < self.mechanism.moved(claimed)",
+            "self.sensitivity != claimed and self.mechanism.distance < self.mechanism.moved(claimed)",
         ),
     ),
     *of(
         "planner.plan:Pass.events",
         "golden/test_query_to_plan.py adversarial/test_session_road.py unit/test_answer_forms.py",
         ("(self.keys.event,) if self.keys else ()", "()"),
+    ),
+    *of(
+        "planner.make:_errs_less",
+        "unit/planner/test_sums_beside_means.py",
+        ("one.argument.middle**2 * moved(count)", "0"),
+        ("squares[1] * variance > squares[0] * moved(one.argument.plain())", "False"),
+    ),
+    *of(
+        "planner.make:_beside_means",
+        "unit/planner/test_sums_beside_means.py",
+        ("one.sums()[0] not in others", "True"),
+        ("others.union(draft.known).issuperset(one.sums())", "True"),
+    ),
+    *of(
+        "aggregates.total:CentredTotal.predicted_width",
+        "unit/planner/test_sums_beside_means.py",
+        ("np.array([float(self.argument.middle)])", "np.zeros(1)"),
+    ),
+    *of(
+        "aggregates.total:CentredTotal.read",
+        "unit/planner/test_sums_beside_means.py",
+        ("released[1] * float(self.argument.middle)", "0.0"),
+    ),
+    *of(
+        "planner.editions:Edition.of",
+        "unit/planner/test_sums_beside_means.py",
+        ("self.concerns(plan.passes) or (self.asked is not None and self.asked(plan))", "self.concerns(plan.passes)"),
+    ),
+    *of(
+        "planner.measurements:_rows",
+        "unit/test_measurements.py",
+        ("told.times * len(groups)", "1"),
+    ),
+    *of(
+        "planner.measurements:_groups",
+        "unit/test_measurements.py",
+        ("cell[place]", "cell[0]"),
+    ),
+    *of(
+        "planner.measures:Measure.measured",
+        "unit/test_measurements.py",
+        ("unit / 2**self.shift", "unit"),
     ),
     *of(
         "planner.editions:digest_of",

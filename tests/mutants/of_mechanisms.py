@@ -52,7 +52,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "mechanisms.laplace:Laplace._grid",
+        "mechanisms.laplace:Laplace._drawn",
         "adversarial/test_release_audit.py statistical/test_mechanism_draws.py",
         ("self.scale", "self.scale / 2"),
     ),
@@ -60,6 +60,41 @@ MUTANTS: list[Mutant] = [
         "mechanisms.laplace:Laplace._noisy",
         "adversarial/test_release_audit.py statistical/test_mechanism_draws.py",
         ("noise.discrete_laplace(scale, numbers.shape)", "noise.discrete_laplace(scale * 3 / 4, numbers.shape)"),
+    ),
+    *of(
+        "mechanisms.laws:NoiseLaw._mass",
+        "unit/mechanisms/test_noise_laws.py",
+        ("_context(self._lost)", "_context(0)"),
+        ("1 - self._tail(last + 1) - self._tail(1 - first)", "1 - 2 * self._tail(last + 1)"),
+    ),
+    *of(
+        "mechanisms.laws:NoiseLaw._least",
+        "unit/mechanisms/test_noise_laws.py",
+        ("self._tail(k) > tail", "self._tail(k + 1) > tail"),
+        ("last if upper else -last", "last + 1 if upper else -last"),
+    ),
+    *of(
+        "mechanisms.laws:NoiseLaw.sample",
+        "unit/mechanisms/test_noise_laws.py",
+        ("drawn + self.finer // 2", "drawn"),
+    ),
+    *of(
+        "mechanisms.laws:DiscreteLaplace._moments",
+        "unit/mechanisms/test_noise_laws.py",
+        ("2 * a / (1 - a) ** 2", "a / (1 - a) ** 2"),
+        ("half / (1 - all_of) * (1 - a) / (1 + a)", "half / (1 - all_of) * (1 - a)"),
+    ),
+    *of(
+        "mechanisms.laws:DiscreteGaussian._tail",
+        "unit/mechanisms/test_noise_laws.py",
+        ("density * _decimal(factor) * here * power", "Decimal(0)"),
+        ("Decimal(k) - Decimal(1) / 2", "Decimal(k)"),
+    ),
+    *of(
+        "mechanisms.laws:AdditiveNoise.law",
+        "unit/mechanisms/test_noise_laws.py",
+        ("self._law(parameter, Fraction(1), 2**exponent)", "self._law(parameter, step_of(exponent), 1)"),
+        ("self._drawn(many, on_integers)", "self._drawn(1, on_integers)"),
     ),
     *of(
         "mechanisms.gaussian:Gaussian._fine",
@@ -83,7 +118,7 @@ MUTANTS: list[Mutant] = [
         ("not _SMALLEST_EPSILON <= wanted < 1", "False"),
     ),
     *of(
-        "mechanisms.gaussian:Gaussian._grid",
+        "mechanisms.gaussian:Gaussian._drawn",
         "statistical/test_mechanism_draws.py",
         ("self.sigma_squared", "self.sigma_squared / 2"),
     ),

@@ -59,7 +59,7 @@ MUTANTS: list[Mutant] = [
         ("self.k[:-1]", "self.k"),
     ),
     *of(
-        "planner.make:PlanDraft.share",
+        "planner.make:PlanDraft.alone",
         "unit/test_frequent_road.py",
         ("counted + len(self.selections) + len(self.winners)", "counted + len(self.selections)"),
     ),
@@ -125,7 +125,7 @@ MUTANTS: list[Mutant] = [
         ("not scan.keys or scan.keys[-1].values is None", "False"),
     ),
     *of(
-        "planner.make:PlanDraft.share",
+        "planner.make:PlanDraft.alone",
         "unit/test_range_road.py",
         (
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",

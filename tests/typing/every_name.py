@@ -246,6 +246,10 @@ def release() -> None:
     released = count.release(1874)
     low, high = count.interval(released, confidence=0.95)
     print(low, high, count.error(), count.variance, count.simulate(3, 2), privet.Laplace(sensitivity=2.5, scale=HALF))
+    law: mechanisms.NoiseLaw = count.law(3, whole=True)
+    print(law.pmf(0), law.cdf([0, 1]), law.quantile(0.9), law.mean, law.variance, law.deviation, law.sample(2))
+    laws = (mechanisms.DiscreteLaplace(scale=2, step=HALF), mechanisms.DiscreteGaussian(sigma_squared=4, finer=8))
+    print([one.to_dict() for one in laws], isinstance(count, mechanisms.AdditiveNoise), count.pmf(1), count.sample())
     vector = privet.Laplace(
         sensitivity=privet.Sensitivity(l1=2, l2_squared=2, neighbors="change-one"), epsilon=1, grid="whole"
     )

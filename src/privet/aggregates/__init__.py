@@ -11,12 +11,13 @@ from .ranked import Ranked
 from .registry import AGGREGATES, NamedAggregate, entry_of, register, unregister
 from .span import Span
 from .spread import Spread
-from .total import Total
+from .total import CentredTotal, Total
 
 __all__ = [
     "AGGREGATES",
     "Aggregate",
     "Argument",
+    "CentredTotal",
     "Count",
     "CountRows",
     "CountUnits",

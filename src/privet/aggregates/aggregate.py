@@ -143,6 +143,9 @@ class Aggregate(ABC):
     own_pass: ClassVar[bool] = False
     """Whether it is released by a pass of its own, and not among the sums that others share."""
 
+    steady: ClassVar[bool] = False
+    """Whether it is read from several sums by fixed factors, so that `predicted_width` is its width on any data."""
+
     exactly: ClassVar[bool] = False
     """Whether `predicted_width` is a bound, and not a rough one."""
 
@@ -200,6 +203,11 @@ class Aggregate(ABC):
     def narrowest_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
         """Return how wide an interval over n rows is to either side at least, on any data; 0 where that is unknown."""
         return 0.0
+
+    @property
+    def most(self) -> float:
+        """How far from zero one row can move what is steady; infinity where that is unknown."""
+        return float("inf")
 
     @property
     def linear(self) -> Fraction | None:

@@ -499,6 +499,7 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
     try:
         facts = [(name, printable(text)) for name, text in _facts(told) if text]
         releases = [_release(one) for one in told.get("releases") or []]
+        measured = [_measured(one) for one in told.get("measurements") or []]
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
         print_json(told)  # another program described the plan, in another form
         return
@@ -507,7 +508,16 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
         print_text("")
         heads = ("noise", "95% within", "sensitivity", "clamped to", "released sum")
         print_table(heads, releases, right=(1,))
+    if measured:
+        print_text("")
+        print_table(("group", "released", "worth", "noise", "measurement"), measured[:_MEASURED], right=(1, 2))
+        if len(measured) > _MEASURED:
+            print_text(f"and {len(measured) - _MEASURED:,} more measurements; --json has them all", style="dim")
     print_text(f"\nchain {told['chain']}\nhead  {told['head']}", style="dim")
+
+
+_MEASURED = 40
+"""Measurements that are printed as text."""
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
@@ -549,6 +559,19 @@ def _release(one: dict[str, Any]) -> tuple[str, ...]:
         "" if moved is None else f"{moved:,.4g} ({one.get('norm')})",
         "" if ends is None else f"{ends[0]:,.6g} to {ends[1]:,.6g}",
         printable(str(one.get("sum", ""))),
+    )
+
+
+def _measured(one: dict[str, Any]) -> tuple[str, ...]:
+    """Return one released number as a row."""
+    law, released, value = one["noise"], one["released"], one["value"]
+    chosen = f"{one['mechanism']}, chosen" if one["kind"] == "selection" else str(one["mechanism"])
+    return (
+        printable(", ".join(map(str, one["group"].values()))),
+        printable(f"{released:,}" if type(released) is int else str(released)),
+        printable(f"{value:,.6g}" if isinstance(value, float) else str(value)),
+        chosen if law is None else f"{law['law']}, deviation {one['standard_deviation']:,.4g}",
+        printable(str(one["sum"])),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError
+from privet.planner.measurements import stored_measurements
 
 from . import codec
 from .entries import Answered, Charged, Failed, Payment, Written, kind_of, write_time
@@ -34,6 +35,8 @@ def make_certificate(history: History, number: int) -> dict[str, Any]:
     if not isinstance(charge, Charged) or last is None or then is None:
         raise InvariantError("a ledger lost an entry while it was read")
     answer = history.answer_to(charge.digest)
+    facts = dict(charge.facts)
+    measured = facts.pop("measured", None)
     return {
         "entry": charge_number,
         "time": write_time(written.time),
@@ -42,7 +45,8 @@ def make_certificate(history: History, number: int) -> dict[str, Any]:
         "answer": answer,
         "repeats": charge.shared,
         "versions": dict(charge.versions),
-        **charge.facts,
+        **facts,
+        "measurements": _measurements(history, measured, answer),
         "words": charge.text.splitlines(),
         "event": charge.event_data,
         "taken": {"data set": _taken(charge.by_dataset), "account": _taken(charge.by_account)},
@@ -54,6 +58,20 @@ def make_certificate(history: History, number: int) -> dict[str, Any]:
         "chain": str(then),
         "head": str(last),
     }
+
+
+def _measurements(history: History, measured: Any, answer: int | None) -> list[dict[str, Any]] | None:
+    """Return every number that was released, with its group, its grid and the law of its noise.
+
+    None where there is no answer, or where the plan is not recorded in such a way that they could be read.
+    """
+    found = None if answer is None else history.read(answer).record
+    if not isinstance(measured, list) or not isinstance(found, Answered):
+        return None
+    try:
+        return stored_measurements(measured, found.released).to_list()
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, BadParameter):
+        return None  # another program described the plan, in another form
 
 
 def _charge(history: History, number: int) -> int:

@@ -9,6 +9,7 @@ from .finite import FiniteEvent, FiniteMechanism
 from .gaussian import DiscreteGaussianEvent, Gaussian, GaussianEvent
 from .key_selection import GaussianThreshold, KeySelection, LaplaceThreshold, OptimalKeys
 from .laplace import DiscreteLaplaceEvent, Laplace, LaplaceEvent
+from .laws import AdditiveNoise, DiscreteGaussian, DiscreteLaplace, NoiseLaw
 from .mechanism import Mapped, Mechanism
 from .numeric_sparse import NumericSparse
 from .propose_test import Local, ProposeTestRelease, local_quantile
@@ -54,9 +55,12 @@ __all__ = [
     "MECHANISMS",
     "Above",
     "AboveThreshold",
+    "AdditiveNoise",
     "Average",
     "Crossings",
+    "DiscreteGaussian",
     "DiscreteGaussianEvent",
+    "DiscreteLaplace",
     "DiscreteLaplaceEvent",
     "Exponential",
     "ExponentialEvent",
@@ -73,6 +77,7 @@ __all__ = [
     "Local",
     "Mapped",
     "Mechanism",
+    "NoiseLaw",
     "NoisyMax",
     "NumericSparse",
     "OptimalKeys",

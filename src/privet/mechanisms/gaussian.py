@@ -45,7 +45,8 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism, read_times, shown
+from .laws import AdditiveNoise, DiscreteGaussian
+from .mechanism import read_times, shown
 
 # What Gaussian noise costs: continuous, on a grid so fine that it hardly differs, or on the integers themselves.
 
@@ -175,7 +176,7 @@ _WIDEST = 2**60
 
 @wired("Gaussian", "sensitivity_squared", "sigma_squared", "delta", "grid", "blur")
 @dataclass(frozen=True, init=False, repr=False)
-class Gaussian(Mechanism):
+class Gaussian(AdditiveNoise):
     """Add Gaussian noise to one number, or to a vector whose L2 sensitivity is given.
 
     Give `sensitivity` (a number, or a `Sensitivity`, whose L2 norm is used) and one of `epsilon` with `delta`, `rho`,
@@ -214,6 +215,9 @@ class Gaussian(Mechanism):
     delta: Fraction
     grid: Grid
     blur: Fraction
+    family = "gaussian"
+    name = "Gaussian"
+    norm = "L2"
 
     def __init__(
         self,
@@ -308,23 +312,42 @@ class Gaussian(Mechanism):
         return self._noisy(repeated(one, read_times(times)), *self._grid(one))
 
     def _grid(self, numbers: Numbers) -> tuple[int, Fraction]:
-        if self.grid == "whole":
-            if numbers.size != 1 or not numbers.whole:
-                raise BadValue("value", "another kind of value", "one whole number when the grid is 'whole'")
-            return 0, self.sigma_squared
-        return self._fine_one if numbers.shape is None else self._fine(max(numbers.size, 1))
+        if numbers.shape is None and self.grid == "fine":
+            return self._fine_one
+        return self._drawn(numbers.size, numbers.whole)
 
     def _noisy(self, numbers: Numbers, exponent: int, variance: Fraction) -> Any:
         drawn = noise.discrete_gaussian(variance, numbers.shape)
         return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
 
     @property
-    def variance(self) -> float:
-        """The variance of the noise: of the discrete law on the whole grid, else sigma**2."""
-        if self.grid == "fine" or self.sigma_squared > 100:  # there the two agree to the last digit
-            return float_up(self.sigma_squared)
-        weights = _weights(self.sigma_squared)
-        return 2 * math.fsum(k * k * w for k, w in enumerate(weights)) / (2 * math.fsum(weights) - 1)
+    def distance(self) -> Fraction:
+        """The square of the L2 sensitivity."""
+        return self.sensitivity_squared
+
+    @property
+    def width(self) -> float:
+        """The sigma."""
+        return self.sigma
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise, before it is rounded to a fine grid."""
+        return self.sigma if self.grid == "fine" else math.sqrt(self.variance)
+
+    def moved(self, sensitivity: Sensitivity) -> Fraction:
+        """Return the square of the L2 norm of a sensitivity."""
+        return sensitivity.l2_squared
+
+    def _drawn(self, size: int, on_integers: bool) -> tuple[int, Fraction]:
+        if self.grid == "fine":
+            return self._fine(max(size, 1))
+        if size != 1 or not on_integers:
+            raise BadValue("value", "another kind of value", "one whole number when the grid is 'whole'")
+        return 0, self.sigma_squared
+
+    def _law(self, parameter: Fraction, step: Fraction, finer: int) -> DiscreteGaussian:
+        return DiscreteGaussian(sigma_squared=parameter, step=step, finer=finer)
 
     def error(self, confidence: Number = 0.95) -> float:
         """Return a half-width that the noise stays within with this probability, whatever the kind of number."""
@@ -348,15 +371,8 @@ class Gaussian(Mechanism):
     def _whole_error(self, tail: float) -> int:
         if self.grid == "fine":  # rounded: |round(x)| <= w wherever |x| < w + 1/2
             return max(0, math.ceil(self._real_error(tail) - Fraction(1, 2)))
-        if self.sigma_squared > 10**6:  # a sum over k > w is within one term of the integral from w on
-            return math.ceil(self._real_error(tail))
-        weights = _weights(self.sigma_squared)
-        total, beyond = 2 * math.fsum(weights) - 1, 0.0
-        for width in range(len(weights) - 1, 0, -1):
-            beyond += 2 * weights[width]
-            if inflate(beyond) > tail * total:
-                return width
-        return 0
+        # the noise is symmetric: the least w with P[noise > w] <= tail / 2
+        return int(self.law().quantile(1 - Fraction(tail) / 2))
 
     @cached_property
     def _fine_one(self) -> tuple[int, Fraction]:
@@ -422,12 +438,6 @@ def _delta(delta: Number) -> Fraction:
     if 0 < allowed < _LEAST_DELTA:
         raise BadParameter("delta", delta, "0, or at least 1e-200 and below 1")
     return allowed
-
-
-def _weights(sigma_squared: Fraction) -> list[float]:
-    """Return exp(-k**2 / (2 sigma**2)) for k = 0, 1, ... until they vanish."""
-    rate = float_up(1 / (2 * sigma_squared))
-    return [math.exp(-k * k * rate) for k in range(2 + 45 * math.ceil(sqrt_up(sigma_squared)))]
 
 
 def _squared(sensitivity: Number | Sensitivity, *, zero: bool) -> Fraction:

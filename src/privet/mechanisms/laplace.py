@@ -36,7 +36,8 @@ from .lattice import (
     tail_of,
     to_grid,
 )
-from .mechanism import Mechanism, read_times, shown
+from .laws import AdditiveNoise, DiscreteLaplace
+from .mechanism import read_times, shown
 
 _FINE_STEPS = 2**12
 """The event of the fine grid counts this many steps; its curve is within 1e-8 epsilon**2 of the continuous one."""
@@ -163,7 +164,7 @@ class DiscreteLaplaceEvent(Atom):
 
 @wired("Laplace", "sensitivity", "scale", "grid")
 @dataclass(frozen=True, init=False, repr=False)
-class Laplace(Mechanism):
+class Laplace(AdditiveNoise):
     """Add Laplace noise to one number, or to a vector whose L1 sensitivity is given.
 
     Give `sensitivity` and one of `epsilon` and `scale`. `grid` is `"whole"` or `"fine"`; by default it is whole
@@ -195,6 +196,9 @@ class Laplace(Mechanism):
     sensitivity: Fraction
     scale: Fraction
     grid: Grid
+    family = "laplace"
+    name = "Laplace"
+    norm = "L1"
 
     def __init__(
         self,
@@ -236,23 +240,32 @@ class Laplace(Mechanism):
         return self._noisy(repeated(one, read_times(times)), *self._grid(one))
 
     def _grid(self, numbers: Numbers) -> tuple[int, Fraction]:
-        if numbers.whole and self.grid == "whole":
-            exponent, scale = 0, self.scale
-        else:
-            exponent, scale = self._fine_one if numbers.shape is None else self._fine(numbers.size)
-        return exponent, scale
+        on_integers = numbers.whole and self.grid == "whole"
+        return self._fine_one if numbers.shape is None and not on_integers else self._drawn(numbers.size, on_integers)
 
     def _noisy(self, numbers: Numbers, exponent: int, scale: Fraction) -> Any:
         drawn = noise.discrete_laplace(scale, numbers.shape)
         return from_grid(add(to_grid(numbers, exponent), drawn), exponent, like=numbers)
 
     @property
-    def variance(self) -> float:
-        """The variance of the noise: on whole numbers where the grid is whole, else on reals."""
-        if self.grid == "fine" or self.scale > 10**9:  # there 2 scale**2 - 1/6 rounds to the same double
-            return float_up(2 * self.scale * self.scale)
-        step = float_up(1 / self.scale)
-        return 2 * math.exp(-step) / math.expm1(-step) ** 2
+    def distance(self) -> Fraction:
+        """The L1 sensitivity."""
+        return self.sensitivity
+
+    @property
+    def width(self) -> float:
+        """The scale."""
+        return float(self.scale)
+
+    def moved(self, sensitivity: Sensitivity) -> Fraction:
+        """Return the L1 norm of a sensitivity."""
+        return sensitivity.l1
+
+    def _drawn(self, size: int, on_integers: bool) -> tuple[int, Fraction]:
+        return (0, self.scale) if on_integers and self.grid == "whole" else self._fine(size)
+
+    def _law(self, parameter: Fraction, step: Fraction, finer: int) -> DiscreteLaplace:
+        return DiscreteLaplace(scale=parameter, step=step, finer=finer)
 
     def error(self, confidence: Number = 0.95) -> float:
         """Return a half-width that the noise stays within with this probability, whatever the kind of number."""

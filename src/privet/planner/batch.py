@@ -24,7 +24,7 @@ from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
 from .groupings import Levels, levels_in, levels_of, parts_of
-from .make import Among, error_of, make_plan
+from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
 from .presence import presence_only
 from .quantiles import part_of
@@ -165,8 +165,24 @@ def make_batch(
     weighted = zip(questions, weights, strict=True)
     asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
-    again = {"bound": bound, "contribution": contribution}
-    alone = [make_plan(query, tables, spend=spend, bound=bound, contribution=contribution) for query in merged]
+    how = {"bound": bound, "contribution": contribution}
+    best = _best(merged, heaviest, tables, spend, how)
+    if any(map(reads_beside, best)):  # then every share was another before
+        several = _best(merged, heaviest, tables, spend, {**how, "apart": True})
+        best = [replace(plan, before=before) for plan, before in zip(best, several, strict=True)]
+    made = {rows_of(plan.query): plan for plan in best}
+    return Batch(tuple(answering(query, made, spend, tables) for query in questions), spend)
+
+
+def _best(
+    merged: Sequence[Query],
+    heaviest: Sequence[int],
+    tables: Mapping[str, Schema],
+    spend: Spend,
+    how: Mapping[str, Any],
+) -> list[Plan]:
+    """Return the plan of each kind of rows, with noise of the one family that errs less over all of them."""
+    alone = [make_plan(query, tables, spend=spend, **how) for query in merged]
     measures = sum(weight * measures_of(plan) for plan, weight in zip(alone, heaviest, strict=True))
     parts = measures + sum(weight * _selections(plan) for plan, weight in zip(alone, heaviest, strict=True))
     shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
@@ -177,15 +193,15 @@ def make_batch(
         found = []
         for query, weight in zip(merged, heaviest, strict=True):
             place = Among(max(1, measures), max(1, parts), weight, family)
-            found.append(make_plan(query, tables, spend=shared, among=place, **again))  # type: ignore[arg-type]
-        limited = [schema_within_limits(query.table, tables, contribution).contribution.groups for query in merged]
+            found.append(make_plan(query, tables, spend=shared, among=place, **how))
+        within = [schema_within_limits(query.table, tables, how["contribution"]) for query in merged]
+        limited = [schema.contribution.groups for schema in within]
         error = sum(error_of(plan.passes, groups) for plan, groups in zip(found, limited, strict=True))
         if best is None or error < least:
             best, least = found, error
     if best is None:
         raise InvariantError("no noise fits the spend")
-    made = {rows_of(plan.query): plan for plan in best}
-    return Batch(tuple(answering(query, made, spend, tables) for query in questions), spend)
+    return best
 
 
 def answering(query: Query, made: Mapping[str, Plan], spend: Spend, tables: Mapping[str, Schema]) -> Plan:
@@ -228,7 +244,8 @@ def _reading(query: Query, made: Plan) -> Plan:
     known = {_same(one): made.readings[place] for place, one in enumerate(made.query.aggregates)}
     found = ((one.name, known[_same(one)]) for one in query.aggregates)
     readings = tuple(Reading(name, reading.aggregate, reading.places) for name, reading in found)
-    return Plan(query, made.passes, readings, made.spend)
+    before = None if made.before is None else _reading(query, made.before)
+    return Plan(query, made.passes, readings, made.spend, before=before)
 
 
 def measures_of(plan: Plan) -> int:

@@ -83,7 +83,7 @@ def _people(one: Pass, cells: int) -> Fraction:
     if measure is None:
         return Fraction(1)
     noise = measure.mechanism
-    mean = float(noise.scale) if isinstance(noise, Laplace) else float(noise.sigma) * math.sqrt(2 / math.pi)
+    mean = noise.width * (1.0 if noise.family == "laplace" else math.sqrt(2 / math.pi))
     found = mean / (measure.sum.most * 2**measure.shift) * cells
     return Fraction(max(1, round(1000 * found)), 1000)
 

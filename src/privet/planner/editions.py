@@ -39,9 +39,28 @@ class Edition:
 
     None where that is not known, or where it did not answer such a question. Its cost is what was charged then.
     """
+    asked: Callable[[Plan], bool] | None = None
+    """Whether a plan is of that kind, where its passes do not tell: they are those of another question by now, whose
+    digest is theirs. Such a change is not written into digests, which differ by their passes.
+    """
+
+    def of(self, plan: Plan) -> bool:
+        """Whether the change concerns a plan."""
+        return self.concerns(plan.passes) or (self.asked is not None and self.asked(plan))
 
 
-EDITIONS: tuple[Edition, ...] = ()
+def _beside(plan: Plan) -> bool:
+    return plan.before is not None
+
+
+def _before(plan: Plan) -> Plan | None:
+    return plan.before
+
+
+EDITIONS: tuple[Edition, ...] = (
+    # SUM, beside AVG of the same column, is read from the centred sum and the count; it was a third sum before
+    Edition("sum beside mean", 2, lambda passes: False, sound=True, earlier=_before, asked=_beside),
+)
 """Every change since digests were frozen, oldest first. Entries are added at the end, and stay."""
 
 
@@ -76,7 +95,7 @@ def as_of(plan: Plan, editions: int) -> Plan | None:
     """Return a plan as it was made at the time of so many editions, or None where that is not sound, or not known."""
     found: Plan | None = plan
     for edition in reversed(EDITIONS[editions:]):
-        if found is not None and edition.concerns(found.passes):
+        if found is not None and edition.of(found):
             found = edition.earlier(found) if edition.sound else None
     return found
 
@@ -86,6 +105,8 @@ def editions_of(plan: Plan) -> tuple[Made, ...]:
     found = {_digests(plan, len(EDITIONS)): plan}
     for editions in before():
         made = as_of(plan, editions)
+        if made is plan and not any(one.concerns(plan.passes) for one in EDITIONS[editions:]):
+            continue  # the same passes under the same digest
         if made is not None and reaches(made):
             found.setdefault(_digests(made, editions), made)
     return tuple(Made(made, digests) for digests, made in found.items())

@@ -9,18 +9,19 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from privet import accounting
+from privet.aggregates import CentredTotal
 from privet.core.event import Composed
 from privet.core.numbers import float_up
 from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Unit, Window, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
-from privet.mechanisms import Laplace
 from privet.query.fanout import joins_of
 from privet.query.normal import text
 
 from .keys import other_way, people_needed
-from .measures import KeyRelease, KeyRule
+from .measurements import facts_of_measured
+from .measures import KeyRelease, KeyRule, plain_text_of
 from .modes import largest_in_words, winner_notes
 from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
@@ -155,6 +156,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "group_by": [text(key.expression) for key in plan.groups],
         "where": None if first.where is None else text(first.where),
         "cost": cost(plan),
+        "measured": [facts_of_measured(plan)],
     }
 
 
@@ -201,6 +203,7 @@ def explain(plan: Plan) -> str:
         if one.keys is not None:
             lines.append(_how_found(one, one.keys))
         lines.extend(one.measure.lines(one.scan))
+    lines.extend(beside_lines(plan))
     if plan.finds_first:
         lines.append(
             f"All rows whose group is not shown are one more group, {_label(plan)!r}, by a second reading of the data "
@@ -214,6 +217,19 @@ def explain(plan: Plan) -> str:
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")
     return "\n".join(line for line in lines if line)
+
+
+def beside_lines(plan: Plan) -> list[str]:
+    """Return in words which sums are read from what is released for a mean."""
+    found = []
+    for one in dict.fromkeys(one.aggregate for one in plan.readings if isinstance(one.aggregate, CentredTotal)):
+        over, middle = plain_text_of(one.argument.expression), one.argument.middle
+        sign = "-" if middle < 0 else "+"
+        found.append(
+            f"Reads SUM of {over} as its centred sum {sign} {abs(float(middle)):,.6g} times the count, both released "
+            f"for the mean anyway: so it errs less than with a noisy sum of its own, and so do the others."
+        )
+    return found
 
 
 def _label(plan: Plan) -> str:
@@ -334,14 +350,14 @@ def _known(value: int) -> str:
 
 def why(plan: Plan) -> str:
     """Return why a plan has the noise that it has."""
-    families = {isinstance(measure.mechanism, Laplace) for one in plan.passes for measure in one.measures}
+    families = {measure.mechanism.family for one in plan.passes for measure in one.measures}
     if not families:
         return ""
     if plan.spend.rho is not None:
         return "Gaussian noise, because the cost is counted as rho."
     if not plan.spend.delta:
         return "Laplace noise, because the budget has no delta."
-    chosen, other = ("Laplace", "Gaussian") if families == {True} else ("Gaussian", "Laplace")
+    chosen, other = ("Laplace", "Gaussian") if families == {"laplace"} else ("Gaussian", "Laplace")
     return f"{chosen} noise, because {other} noise would be wider at this cost."
 
 

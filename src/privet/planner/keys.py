@@ -175,7 +175,7 @@ def people_needed(rule: KeyRelease | KeyRule, most: int) -> float:
     if isinstance(rule, KeyRule):
         return half_way(rule.mechanism.key_epsilon, rule.mechanism.key_delta)
     alone = float(Fraction(rule.threshold, 2**rule.shift))
-    if isinstance(rule.mechanism, Laplace):
+    if rule.mechanism.family == "laplace":
         return alone * (most + 1) / 2
     roots = sum(map(math.sqrt, range(1, most + 1))) if most <= _FEW else 2 / 3 * (most + 0.5) ** 1.5
     return alone * roots / most
@@ -191,7 +191,7 @@ def other_way(scan: Scan, chosen: KeyRelease | KeyRule) -> KeyRelease | KeyRule 
         epsilon = Fraction(chosen.mechanism.event.pure())
         noise = Laplace(sensitivity=key_sensitivity(shared), epsilon=epsilon)
         return _threshold(shared, noise, chosen.mechanism.event.slack())
-    if not isinstance(chosen.mechanism, Laplace):
+    if chosen.mechanism.family != "laplace":
         return None
     return _rule(scan, Fraction(chosen.mechanism.event.pure()), discovery.most, chosen.delta)
 

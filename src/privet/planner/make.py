@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from privet.aggregates import Aggregate, CountValues, Mode, Ranked, Span
+from privet.aggregates import Aggregate, CentredTotal, CountValues, Mode, Ranked, Span, Total
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers
@@ -78,6 +78,7 @@ class PlanDraft:
     limits: Limits
     among: Among | None
     target: Target | None
+    apart: bool
     covers: Covers = "noise"
     keys: tuple[GroupKey, ...] = ()
     cells: Cells | None = None
@@ -133,11 +134,16 @@ class PlanDraft:
         return wanted_selections(self.aggregates)
 
     @property
-    def share(self) -> Among:
-        """Which part of the spend the plan may take: all of it, unless it shares."""
+    def alone(self) -> Among:
+        """Which part of the spend each sum and choice may take where the plan has all of it."""
         counted = sum(map(len, self.sums.values())) + len(self.values) + len(self.spans) + self.discovers
         parts = max(1, counted + len(self.selections) + len(self.winners))
-        return self.among or Among(max(1, counted), parts)
+        return Among(max(1, counted), parts)
+
+    @property
+    def share(self) -> Among:
+        """Which part of the spend the plan may take: all of it, unless it shares."""
+        return self.among or self.alone
 
     @property
     def spend_each(self) -> Spend:
@@ -168,12 +174,14 @@ def make_plan(
     target: Target | None = None,
     schema: Schema | None = None,
     covers: Covers = "noise",
+    apart: bool = False,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
     `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
     that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
-    computed; they are computed again before a plan is charged.
+    computed; they are computed again before a plan is charged. Where sums are released `apart`, a SUM has one of its
+    own even if what a mean needs would suffice.
     """
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
@@ -189,6 +197,7 @@ def make_plan(
         among=among,
         target=target,
         covers=covers,
+        apart=apart,
     )
     for step in STEPS:
         draft = step(draft)
@@ -214,6 +223,67 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
 
 
 def _sum(draft: PlanDraft) -> PlanDraft:
+    """Collect the sums that share a pass; read a SUM from those of a mean where it errs no more so."""
+    three = _collected(draft)
+    whole = draft.covers == "noise" and not draft.limits.contribution.chosen  # else what is lost is told of one sum
+    beside = _beside_means(three) if whole and not draft.apart else {}
+    two = _collected(draft.but(aggregates={**draft.aggregates, **beside}))
+    return two if beside and _errs_less(three, two, beside.values()) else three
+
+
+def _beside_means(draft: PlanDraft) -> dict[str, CentredTotal]:
+    """Return the sums of columns whose centred sum and count are released for something else, a mean as a rule."""
+    others = {
+        total
+        for one in draft.aggregates.values()
+        if not (one.own_pass or one.people or isinstance(one, Total))
+        for total in one.sums()
+    }
+    found = {
+        name: CentredTotal(one.argument)
+        for name, one in draft.aggregates.items()
+        if type(one) is Total and one.sums()[0] not in others
+    }
+    return {name: one for name, one in found.items() if others.union(draft.known).issuperset(one.sums())}
+
+
+def _errs_less(three: PlanDraft, two: PlanDraft, beside: Iterable[CentredTotal]) -> bool:
+    """Return whether no sum has a larger variance when it is read beside a mean, at equal spend in every noise.
+
+    With K releases, Laplace noise of each grows as K and Gaussian noise as sqrt(K), times the sensitivity. Read beside
+    a mean, the sum of x has the variance of the centred sum and middle^2 times that of the count, with K less one.
+    """
+    spend, parts = three.spend, [draft.alone.parts for draft in (three, two)]
+    orders: list[Literal[1, 2]] = [*((1,) if spend.rho is None else ()), *((2,) if spend.rho or spend.delta else ())]
+    for order in orders:
+        scan = three.scan(three.sums[False], three.bounding(order=order))
+        squares = [Fraction(many) ** (2 if order == 1 else 1) for many in parts]
+
+        def moved(total: Sum, scan: Scan = scan, order: int = order) -> Fraction:
+            if total in three.known:
+                return Fraction(0)
+            sensitivity = sensitivity_of(total, scan)
+            return (sensitivity.l1**2 if order == 1 else sensitivity.l2_squared) * total.step**2
+
+        for one in beside:
+            centred, count = one.sums()
+            variance = moved(centred) + one.argument.middle**2 * moved(count)
+            if squares[1] * variance > squares[0] * moved(one.argument.plain()):
+                return False
+    return True
+
+
+def reads_beside(plan: Plan) -> tuple[CentredTotal, ...]:
+    """Return the sums that a plan reads from what is released for a mean."""
+    return tuple(one.aggregate for one in plan.readings if isinstance(one.aggregate, CentredTotal))
+
+
+def with_before(plan: Plan, apart: Callable[[], Plan]) -> Plan:
+    """Return a plan with the one that was made before its sums were read beside means, where there are such."""
+    return replace(plan, before=apart()) if reads_beside(plan) else plan
+
+
+def _collected(draft: PlanDraft) -> PlanDraft:
     """Collect the sums that share a pass, each once and in an order of their own."""
     groups: dict[bool, dict[str, Sum]] = {}
     for one in draft.aggregates.values():

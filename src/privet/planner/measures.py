@@ -7,12 +7,14 @@ Everything here but `draw` sees public facts and released numbers only; what `dr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from privet.accounting.events import PureEvent, ThresholdEvent
+from privet.aggregates import Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError
 from privet.core.event import Event
@@ -20,17 +22,18 @@ from privet.core.expression import Call, Expression
 from privet.core.given import check_fields
 from privet.core.numbers import open_probability
 from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
-from privet.core.schema import Key
+from privet.core.schema import Key, Kind
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
 from privet.display import shown_error
 from privet.inference.bars import Law
 from privet.inference.sizes import limit_for
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
+from privet.mechanisms.laws import AdditiveNoise
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
 from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
-from privet.query.functions import mentions
+from privet.query.functions import mentions, typed
 from privet.query.normal import text
 
 from .stability import norm_of, sensitivity_of, shift_of, size_sensitivity, span_of, span_of_scores
@@ -55,6 +58,7 @@ _LEAST_BLOCK = 256
 _SIZE = 100
 """So many values are taken to be found, where it is not known how many will be."""
 
+_QUOTES = re.compile(r'"([a-z_][a-z0-9_]*)"')
 _NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
 
 
@@ -64,6 +68,29 @@ class OpenedSums:
 
     groups: Mapping[Cell, Sequence[int]]
     places: Mapping[Cell, tuple[Sequence[int], Sequence[int]]]
+
+
+@dataclass(frozen=True)
+class MeasuredColumn:
+    """What a released column holds, and how to read it: `step` is what one integer is worth.
+
+    A row adds (x - centre)**power - less to a sum, put on its grid; a place that is chosen is centre + step * place.
+    """
+
+    what: str
+    kind: Literal["sum", "selection", "public"]
+    mechanism: str
+    centre: Fraction = Fraction(0)
+    power: int = 1
+    less: Fraction = Fraction(0)
+    step: Fraction | None = None
+    noise: AdditiveNoise | None = None
+    times: int = 1
+    """How many numbers get their noise together, for each group."""
+    inside: Mapping[str, Any] = field(default_factory=dict)
+    """What tells it apart inside its group."""
+    bins: int = 0
+    """How many numbers there are over all groups together, where there is not one for each group."""
 
 
 @wired("Measure", "sum", "sensitivity", "mechanism", "shift")
@@ -86,7 +113,7 @@ class Measure:
     @property
     def standard_deviation(self) -> float:
         """The noise's standard deviation, in grid units."""
-        return float(self.mechanism.variance**0.5 / 2**self.shift)
+        return float(self.mechanism.deviation / 2**self.shift)
 
     def error(self, confidence: float) -> float:
         """Return the half-width of the noise, in grid units."""
@@ -103,23 +130,36 @@ class Measure:
         if self.shift != shift_of(scan.bounding):
             raise InvariantError("a measure is read in other units than it was weighted in")
         claimed = sensitivity_of(self.sum, scan)
-        if self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed):
+        if self.sensitivity != claimed or self.mechanism.distance < self.mechanism.moved(claimed):
             raise InvariantError("a measure's noise is for another sensitivity than its scan has")
+
+    def measured(self, what: str) -> MeasuredColumn:
+        """Return how its released integers are read."""
+        unit = self.sum.step**self.sum.power
+        return MeasuredColumn(
+            what,
+            "sum",
+            self.mechanism.name,
+            self.sum.origin,
+            self.sum.power,
+            self.sum.offset * unit,
+            unit / 2**self.shift,
+            self.mechanism,
+        )
 
     def facts(self, name: str) -> dict[str, Any]:
         """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
         step = float(self.sum.step)
         unit = step**self.sum.power
-        laplace = isinstance(self.mechanism, Laplace)
-        squared = self.sensitivity.l2_squared
-        norm = float(self.sensitivity.l1) if laplace else float(squared) ** 0.5
+        noise = self.mechanism
+        norm = float(noise.moved(self.sensitivity)) ** (1 if noise.norm == "L1" else 0.5)
         return {
             "sum": name,
-            "noise": "Laplace" if laplace else "Gaussian",
+            "noise": noise.name,
             "standard_deviation": self.standard_deviation * unit,
             "half_width_95": self.error(0.95) * unit,
             "sensitivity": norm / 2**self.shift * unit,
-            "norm": "L1" if laplace else "L2",
+            "norm": noise.norm,
             "clamped_to": None
             if self.sum.expression is None
             else [float(end * self.sum.step + self.sum.origin) for end in (self.sum.low, self.sum.high)],
@@ -202,17 +242,17 @@ class Slot(NamedTuple):
         """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
         the middle of several places that were taken together.
         """
-        start, step = self._line(grid)
+        start, step = self.line(grid)
         return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
 
     def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
         """Return the values that many choices stand for, each rounded once."""
         ends = (grid.origin, grid.origin + grid.high * grid.step)
-        unit = math.lcm(*(part.denominator for part in (*ends, *self._line(grid))))
-        start, step, low, high = (int(part * unit) for part in (*self._line(grid), *ends))
+        unit = math.lcm(*(part.denominator for part in (*ends, *self.line(grid))))
+        start, step, low, high = (int(part * unit) for part in (*self.line(grid), *ends))
         return [min(max(start + step * one, low), high) / unit for one in chosen]
 
-    def _line(self, grid: Sum) -> tuple[Fraction, Fraction]:
+    def line(self, grid: Sum) -> tuple[Fraction, Fraction]:
         """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
         if isinstance(self.draw, QuantileChoice):
             several = 2**self.draw.shift
@@ -270,6 +310,10 @@ class SumMeasure:
         """Raise unless there is noise for every sum of a scan, for the sensitivity that it has there."""
         _without_places(scan)
         _verify_sums(self.measures, scan)
+
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return how each released column is read."""
+        return [measure.measured(_summed_in_words(measure.sum, scan)) for measure in self.measures]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
@@ -363,6 +407,20 @@ class QuantileMeasure:
                 raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
             if scan.near is not None and not _close_enough(draw, scan.near):
                 raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
+
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return how each released column is read."""
+        grid = self._grid(scan)
+        over = "1" if grid.expression is None else plain_text_of(grid.expression)
+        found = []
+        for slot in self.slots:
+            name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
+            side = "lower" if slot.offset < 0 else "upper"
+            end = f"the {side} end of the interval of " if slot.offset and slot.share not in (0, 1) else ""
+            start, step = slot.line(grid)
+            what = f"{end}the {name} of {over}{_where_in_words(grid.where)}"
+            found.append(MeasuredColumn(what, "selection", "Exponential", start, step=step))
+        return found
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return each quantile with its grid, and how many ranks it may be off, as plain data."""
@@ -511,6 +569,18 @@ class ModeMeasure:
         if self.choice.span < span_of_scores(scan):
             raise InvariantError("values are chosen for another sensitivity than their scan has")
 
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return what each released column is."""
+        over = plain_text_of(scan.keys[-1].expression)
+        return [
+            MeasuredColumn(f"the value of {over} at rank {rank + 1} by how frequent it is", "selection", self._law)
+            for rank in range(self.choice.k)
+        ]
+
+    @property
+    def _law(self) -> str:
+        return "Permute-and-flip" if self.choice.law == "exponential" else "Exponential"
+
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is chosen, from what, and how far off it may be, as plain data."""
         draw, option = self.choice, scan.keys[-1]
@@ -520,7 +590,7 @@ class ModeMeasure:
         return [
             {
                 "sum": f"{many} of {text(option.expression)}{where}",
-                "noise": "Permute-and-flip" if draw.law == "exponential" else "Exponential",
+                "noise": self._law,
                 "options": None if option.values is None else len(option.values),
                 "options_found": None if self.keys is None else "in the data",
                 "rows_behind_95": draw.error(0.95, size=size) / 2 ** shift_of(scan.bounding),
@@ -616,6 +686,18 @@ class BoundsMeasure:
             raise InvariantError("the ranges of values are public")
         return self.count.error(float(1 - 2 * FALSE / len(ranges)))
 
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return how the counts of each range are read."""
+        over, ranges = _ranged(scan.keys[-1].expression), scan.keys[-1].values or ()
+        kind: Kind = "integer" if typed(over, scan.schema.columns).kind == "integer" else "number"
+        span = Span(over, kind, None, "low")
+        found = []
+        for number in ranges:
+            low, high = (f"{float(end):.6g}" for end in span.ends_of(int(number)))  # type: ignore[arg-type]
+            told = self.count.measured(f"the count of rows with {plain_text_of(over)} from {low} to {high}")
+            found.append(replace(told, times=len(ranges), inside={"range": number}))
+        return found
+
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
         what = f"the count of rows in each of {len(scan.keys[-1].values or ()):,} ranges"
@@ -675,9 +757,7 @@ class SizeMeasure:
     @property
     def law(self) -> Law:
         """The law of the noise on each number."""
-        if isinstance(self.mechanism, Laplace):
-            return Law("laplace", float(self.mechanism.scale), 1.0)
-        return Law("gaussian", float(self.mechanism.sigma), 1.0)
+        return Law(self.mechanism.family, self.mechanism.width, 1.0)
 
     def columns(self, scan: Scan) -> int:
         """Return how many numbers of each group are released: none, as these are of all groups together."""
@@ -696,7 +776,7 @@ class SizeMeasure:
         noisy = tuple(add_noise([opened.groups.get((place,), (0,))[0] for place in bins], self.mechanism))
         if self.people is None:
             return (noisy,)
-        deviation = float(self.mechanism.variance) ** 0.5
+        deviation = self.mechanism.deviation
         return noisy, (limit_for(noisy, deviation / math.sqrt(2), float(self.people)),)
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
@@ -707,21 +787,28 @@ class SizeMeasure:
         """Raise unless the noise is for the sensitivity that numbers of units have in a scan."""
         self._sizes(scan)
         claimed = size_sensitivity(scan)
-        if self.sensitivity != claimed or distance_of(self.mechanism) < norm_for(self.mechanism, claimed):
+        if self.sensitivity != claimed or self.mechanism.distance < self.mechanism.moved(claimed):
             raise InvariantError("numbers of units have noise for another sensitivity than their scan has")
+
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return how the numbers of people are read, and the limit that is computed from them."""
+        what, name = f"the number of people by {self._by(scan)}", self.mechanism.name
+        bins = len(self._sizes(scan).edges) + 1
+        noisy = MeasuredColumn(what, "sum", name, step=Fraction(1), noise=self.mechanism, bins=bins)
+        limit = MeasuredColumn("the contribution limit", "selection", "computed from noisy numbers of people", bins=1)
+        return [noisy] if self.people is None else [noisy, limit]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
-        laplace = isinstance(self.mechanism, Laplace)
-        squared = self.sensitivity.l2_squared
+        noise = self.mechanism
         return [
             {
                 "sum": f"the number of people by {self._by(scan)}, in {len(self._sizes(scan).edges) + 1} bins",
-                "noise": "Laplace" if laplace else "Gaussian",
-                "standard_deviation": float(self.mechanism.variance) ** 0.5,
-                "half_width_95": float(self.mechanism.error(0.95)),
-                "sensitivity": float(self.sensitivity.l1) if laplace else float(squared) ** 0.5,
-                "norm": "L1" if laplace else "L2",
+                "noise": noise.name,
+                "standard_deviation": noise.deviation,
+                "half_width_95": float(noise.error(0.95)),
+                "sensitivity": float(noise.moved(self.sensitivity)) ** (1 if noise.norm == "L1" else 0.5),
+                "norm": noise.norm,
                 "clamped_to": None,
             }
         ]
@@ -795,16 +882,6 @@ def add_noise(integers: list[int], mechanism: Any) -> list[int]:
     return noisy
 
 
-def distance_of(noise: Noise) -> Fraction:
-    """Return the distance between neighbours that noise is made for, in its own norm; of L2, squared."""
-    return noise.sensitivity if isinstance(noise, Laplace) else noise.sensitivity_squared
-
-
-def norm_for(noise: Noise, claimed: Sensitivity) -> Fraction:
-    """Return a sensitivity in the norm of some noise."""
-    return claimed.l1 if isinstance(noise, Laplace) else claimed.l2_squared
-
-
 def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is None, 0 if value is None else value) for value in cell)
 
@@ -850,6 +927,31 @@ def _sum_in_words(measure: Measure, scan: Scan) -> str:
     return f"{what} in each group" if scan.keys else what
 
 
+def _summed_in_words(total: Sum, scan: Scan) -> str:
+    """Return what a released integer is a sum of, with its expression and its bounds."""
+    where = _where_in_words(total.where)
+    if isinstance(scan.bounding, Pairs):
+        return f"the number of different values of {plain_text_of(scan.bounding.of)}{where}"
+    if total.expression is None:
+        return f"the count of {'people' if scan.distinct else 'rows'}{where}"
+    over = plain_text_of(total.expression)
+    away = f"{over} {'-' if total.origin > 0 else '+'} {float(abs(total.origin)):.6g}" if total.origin else over
+    if total.power == 2:
+        squared = f"({away})^2" if total.origin else f"{away}^2"
+        away = f"{squared} - {float(total.offset * total.step**2):.6g}" if total.offset else squared
+    low, high = (float(end * total.step + total.origin) for end in (total.low, total.high))
+    return f"the sum of {away}, {over} clamped to {low:.6g} to {high:.6g}{where}"
+
+
+def _where_in_words(where: Expression | None) -> str:
+    return "" if where is None else f", where {plain_text_of(where)}"
+
+
+def plain_text_of(expression: Expression) -> str:
+    """Return an expression as SQL, plain names without quotes and no brackets around all of it."""
+    return _QUOTES.sub(r"\1", text(expression))
+
+
 def _noise_lines(facts: list[dict[str, Any]]) -> list[str]:
     return [
         f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
@@ -890,5 +992,5 @@ def _ranged(key: Expression) -> Expression:
 
 def _check_noise(noise: Noise) -> None:
     """Refuse noise that is drawn for one number at a time: a measure has as many as there are groups."""
-    if isinstance(noise, Gaussian) and noise.grid == "whole":
+    if noise.family == "gaussian" and noise.grid == "whole":
         raise InvariantError("noise for every group is drawn at once, on a fine grid")

@@ -6,7 +6,7 @@ The cost of a plan is derived from the mechanisms that will draw its noise; ther
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -224,6 +224,8 @@ class Plan:
     rounds: int = 1
     covers: Covers = "noise"
     """What the intervals are to cover; where that is more than the noise, some pass pays for it."""
+    before: Plan | None = field(default=None, compare=False, repr=False)
+    """How the question was planned before a SUM was read beside a mean, where that is another plan."""
 
     def __post_init__(self) -> None:
         whole(self.rounds, "rounds", least=1)
@@ -233,12 +235,13 @@ class Plan:
     def round(self, index: int) -> Plan:
         """Return one round as a plan of its own, with its own digest and event."""
         size, place = len(self.passes) // self.rounds, whole(index, "index", most=self.rounds - 1)
-        return replace(self, passes=self.passes[place * size : (place + 1) * size], target=None, rounds=1)
+        passes = self.passes[place * size : (place + 1) * size]
+        return replace(self, passes=passes, target=None, rounds=1, before=None)
 
     def first_rounds(self, count: int) -> Plan:
         """Return the plan of so many rounds: what was done where they were enough."""
         size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
-        return replace(self, passes=self.passes[: done * size], target=None, rounds=done)
+        return replace(self, passes=self.passes[: done * size], target=None, rounds=done, before=None)
 
     def across(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """Return where a sum or a choice is in each round."""

@@ -19,8 +19,8 @@ from privet.query.resolve import linear_in, meanings
 
 from .choose import choices
 from .contributions import refuse_chosen
-from .explain import boundings, cost, known_lines, why
-from .make import Among, make_plan
+from .explain import beside_lines, boundings, cost, known_lines, why
+from .make import Among, make_plan, with_before
 from .measures import SURE
 from .plan import Known, Plan, Spend, Target
 from .presence import presence_lines, presence_only
@@ -41,6 +41,7 @@ def make_rounds(
     target: Target,
     bound: Rule = "norm",
     contribution: Contribution | None = None,
+    apart: bool = False,
 ) -> Plan:
     """Return a plan of rounds that together cost no more than the spend. Free, and the same for every data set.
 
@@ -53,7 +54,7 @@ def make_rounds(
     account is charged for each before it is read, and its filter holds whoever decides how many there are.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
-    plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution)
+    plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, apart=apart)
     hidden = [key.expression for key in plain.groups if key.values is None]
     if hidden and query.find:
         raise Unsupported(
@@ -85,6 +86,7 @@ def make_rounds(
                 bound=bound,
                 contribution=contribution,
                 among=replace(room, weight=Fraction(count, 2 ** (count - index)), family=family),
+                apart=apart,
             )
             for index in range(count)
         ]
@@ -139,6 +141,8 @@ def _at_best(plan: Plan, column: str) -> tuple[float, float]:
         return 0.0, float("inf")
     rows, factor = plan.passes[0].scan.schema.rows, abs(float(line.factor))
     half = half_width_of(plan, column, 1 - tail_of(plan))
+    if half is not None and reading.aggregate.steady:
+        return float(half), factor * reading.aggregate.most * rows + abs(float(line.offset))
     if half is not None:
         place = reading.places[0]
         most = 1 if isinstance(place, Known) else plan.passes[place[0]].measures[place[1]].sum.most
@@ -177,7 +181,7 @@ def explain_rounds(plan: Plan) -> str:
                 f"in the first round and {law_of(plan, (index, place)).deviation * unit:,.4g} once all are averaged."
             )
     lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
-    lines += presence_lines(plan)
+    lines += [*beside_lines(plan), *presence_lines(plan)]
     lines.append(why(plan))
     if plan.target is not None:
         lines.append(_stops(plan, plan.target))
@@ -241,17 +245,21 @@ def plan_within(
     most = None if at_most is None else read_amount(at_most, "at_most")
     limit = spend if most is None else replace(spend, **{name: most})
     if has_price(make_plan(query, tables, spend=limit, bound=bound, contribution=contribution), target):
-        plan = cheapest(query, tables, spend=spend, target=target, bound=bound, contribution=contribution)
+        how = {"spend": spend, "target": target, "bound": bound, "contribution": contribution}
+        plan = cheapest(query, tables, **how)  # type: ignore[arg-type]
         price = amount_of(plan.spend)
         if most is not None and price > most:
             raise RequestError(
                 f"so narrow an answer costs {name} {float(price):.4g}, more than at_most={float(most):.4g}; "
                 f"say more, or ask for a wider one"
             )
-        return plan
-    plan = make_rounds(query, tables, spend=limit, target=target, bound=bound, contribution=contribution)
+        plan = with_before(plan, lambda: cheapest(query, tables, **how, apart=True))  # type: ignore[arg-type]
+        cheaper = plan.before is not None and amount_of(plan.before.spend) < price
+        return plan.before if plan.before is not None and cheaper else plan
+    how = {"spend": limit, "target": target, "bound": bound, "contribution": contribution}
+    plan = make_rounds(query, tables, **how)  # type: ignore[arg-type]
     check_reachable(plan, target)
-    return plan
+    return with_before(plan, lambda: make_rounds(query, tables, **how, apart=True))  # type: ignore[arg-type]
 
 
 def cheapest(
@@ -262,6 +270,7 @@ def cheapest(
     target: Target,
     bound: Rule = "norm",
     contribution: Contribution | None = None,
+    apart: bool = False,
 ) -> Plan:
     """Return the plan of the least price, in the measure of `spend`, that meets a target.
 
@@ -274,7 +283,8 @@ def cheapest(
 
     def at(place: int) -> Plan:
         amount = replace(spend, **{name: price(place)})
-        return make_plan(query, tables, spend=amount, bound=bound, contribution=contribution, target=target)
+        how = {"bound": bound, "contribution": contribution, "target": target}
+        return make_plan(query, tables, spend=amount, apart=apart, **how)  # type: ignore[arg-type]
 
     low, high = -1, PRICES - 1
     best = at(high)

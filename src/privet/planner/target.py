@@ -103,7 +103,13 @@ def half_width_of(plan: Plan, column: str, confidence: float) -> Fraction | None
     """Return how far from its middle the interval of a column reaches, if that is the same whatever the data."""
     line = linear_in(meanings(plan.query)[column])
     reading = next((one for one in plan.readings if line and one.name == line.column), None)
-    if line is None or reading is None or reading.aggregate.linear is None:
+    if line is None or reading is None:
+        return None
+    if reading.aggregate.steady:
+        laws = [plan.law(place) for place in reading.places]
+        wide = reading.aggregate.predicted_width(laws, 1, 1 - confidence)
+        return None if wide is None else Fraction(wide) * abs(line.factor)
+    if reading.aggregate.linear is None:
         return None
     half = Fraction(plan.noise_within(reading.places[0], confidence))
     return (half + _rounding(plan, reading)) * abs(line.factor) * reading.aggregate.linear

@@ -43,8 +43,9 @@ class SpendBracket:
     contribution: Contribution | None
 
     def plan(self, query: Query, spend: Spend, among: Among | None = None) -> Plan:
-        """Return the plan of a query."""
-        return make_plan(query, self.tables, spend=spend, bound=self.rule, contribution=self.contribution, among=among)
+        """Return the plan of a query, with each sum by itself: it gets what its own width needs."""
+        how = {"bound": self.rule, "contribution": self.contribution, "among": among}
+        return make_plan(query, self.tables, spend=spend, apart=True, **how)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

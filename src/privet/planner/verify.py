@@ -13,7 +13,7 @@ from privet.query.functions import typed
 from .contributions import verify_sizes
 from .keys import threshold_of
 from .make import private_schema
-from .measures import KeyRule, distance_of, norm_for
+from .measures import KeyRule
 from .plan import Known, Pass, Plan
 from .stability import key_sensitivity
 
@@ -147,7 +147,7 @@ def _verify_keys(one: Pass) -> None:
     least = threshold_of(rule.mechanism, one.scan, rule.delta)
     if (rule.sensitivity, rule.shift) != (claimed, discovery.shift):
         raise InvariantError("the threshold for keys is read in other units than keys were weighted in")
-    if distance_of(rule.mechanism) < norm_for(rule.mechanism, claimed) or rule.threshold < least:
+    if rule.mechanism.distance < rule.mechanism.moved(claimed) or rule.threshold < least:
         raise InvariantError("the threshold for keys is for another sensitivity than its scan has")
 
 

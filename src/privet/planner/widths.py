@@ -11,7 +11,6 @@ from typing import Any
 from privet.core.expression import ColumnRef
 from privet.display import shown_error
 from privet.inference.bars import Law, averaged, half_width
-from privet.mechanisms import Laplace
 from privet.query.functions import mentions
 from privet.query.resolve import meanings
 
@@ -121,9 +120,7 @@ def weights_of(plan: Plan, place: tuple[int, int]) -> list[float]:
 
 def _law(measure: Measure) -> Law:
     step = 0.5**measure.shift
-    if isinstance(measure.mechanism, Laplace):
-        return Law("laplace", float(measure.mechanism.scale) * step, step)
-    return Law("gaussian", measure.mechanism.sigma * step, step)
+    return Law(measure.mechanism.family, measure.mechanism.width * step, step)
 
 
 def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
@@ -158,6 +155,8 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
             return Width(name, half_width=0.0, note="exact: the number is public")
         return Width(name, half_width=noise_within(plan, place, 1 - tail_of(plan)) * float(factor))
     laws = [law_of(plan, one) for one in reading.places]
+    if reading.aggregate.steady:
+        return Width(name, half_width=reading.aggregate.predicted_width(laws, 1, tail_of(plan)))
     count = reading.places[-1]
     sizes = (count.value,) if isinstance(count, Known) else SIZES
     predicted = [(n, reading.aggregate.predicted_width(laws, n, tail_of(plan))) for n in sizes]

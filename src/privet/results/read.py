@@ -78,7 +78,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     tail = 1 - confidence
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
     lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
-    released = as_asked(released, plan)
+    kept, released = released, as_asked(released, plan)
     sums = averaged_sums(sums_of(released, plan), plan)
     base: dict[str, Any] = {ROW: list(range(len(released.keys)))}
     for index, key in enumerate(plan.query.keys):
@@ -96,7 +96,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*plan.notes(confidence), *found)
-    return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()))
+    return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(kept,))
 
 
 def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
         notes.append(_AGREE)
         if any("scaled down" in note for note in notes):
             notes.append(_APART)
-    return Answer(tuple(series), confidence, levels, receipt, tuple(notes))
+    return Answer(tuple(series), confidence, levels, receipt, tuple(notes), released=tuple(released))
 
 
 def agreed(levels: Levels, sums: Sequence[dict[Place, Floats]]) -> list[dict[Place, Law]]:

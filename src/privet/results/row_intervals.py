@@ -54,7 +54,8 @@ class RowBars:
         if not plain:
             return Series(name, (), (), (), ())
         line = linear_in(meaning)
-        if line is not None and (isinstance(meaning, ColumnRef) or used[0].aggregate.linear is not None):
+        own = used[0].aggregate
+        if line is not None and (isinstance(meaning, ColumnRef) or own.linear is not None or own.steady):
             ends = self._with_lost(used[0])
             low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
             low, high = (low, high) if line.factor >= 0 else (high, low)
