@@ -19,7 +19,7 @@ MUTANTS: list[Mutant] = [
         "planner.measures:SizeMeasure.verify",
         LAWS,
         ("self.sensitivity != claimed", "False"),
-        ("distance_of(self.mechanism) < norm_for(self.mechanism, claimed)", "False"),
+        ("self.mechanism.distance < self.mechanism.moved(claimed)", "False"),
     ),
     *of(
         "planner.measures:SizeMeasure.draw",
