@@ -10,7 +10,7 @@ from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, UnknownName, raise_alone
 from .core.estimate import COVERS, Covers
-from .core.given import choice, function, is_a, listed
+from .core.given import choice, function, given_name, is_a, listed
 from .core.links import followed
 from .core.numbers import Number
 from .core.ports import Engine, Ledger, Left
@@ -86,8 +86,7 @@ class Session:
             raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
         if ledger is not None and not is_a(ledger, Ledger):
             raise BadParameter("ledger", type(ledger).__name__, "a ledger, such as SqliteLedger(path)")
-        if not isinstance(account, str) or not account:
-            raise BadParameter("account", account, "a name")
+        given_name(account, "account")
         book: Ledger = MemoryLedger(budget) if ledger is None and budget is not None else cast(Ledger, ledger)
         own = book.budget_of(account)
         if budget not in (None, own):

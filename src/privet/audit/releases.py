@@ -150,16 +150,17 @@ def _read_each(outputs: Iterable[Any], count: int) -> Releases:
 def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
     """Yield the values within a release, and where they stand."""
     inner = _opened(value)
-    if isinstance(inner, Mapping):
-        for key, part in inner.items():
-            yield from _leaves(part, (*place, key if isinstance(key, int) else str(key)))
-    elif isinstance(inner, (list, tuple)):
-        if not inner:
-            yield (*place, "length"), 0
-        for index, part in enumerate(inner):
-            yield from _leaves(part, (*place, index))
-    else:
-        yield place, inner
+    match inner:
+        case Mapping():
+            for key, part in inner.items():
+                yield from _leaves(part, (*place, key if isinstance(key, int) else str(key)))
+        case list() | tuple():
+            if not inner:
+                yield (*place, "length"), 0
+            for index, part in enumerate(inner):
+                yield from _leaves(part, (*place, index))
+        case _:
+            yield place, inner
 
 
 def _opened(value: Any) -> Any:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.given import read_fields
+from privet.core.given import mapping, read_fields
 from privet.core.links import followed
 from privet.core.numbers import whole
 from privet.core.relation import tables_of
@@ -148,22 +148,18 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
 
 
 def _check_tables(tables: Mapping[str, Table]) -> None:
-    allowed = "a mapping of names to Tables, those that the plan is about"
-    if not isinstance(tables, Mapping):
-        raise BadParameter("tables", type(tables).__name__, allowed)
-    for name, table in tables.items():
-        if not isinstance(name, str) or not isinstance(table, Table):
-            raise BadParameter("tables", type(table).__name__, allowed)
+    mapping(tables, "tables", "a mapping of names to Tables, those that the plan is about", Table)
 
 
 def _releases(plan: Plan | Batch) -> Sequence[Plan]:
-    if isinstance(plan, Levels):
-        return plan.batch.releases
-    if isinstance(plan, Batch):
-        return plan.releases
-    if not isinstance(plan, Plan):
-        raise BadParameter("plan", type(plan).__name__, "a plan, or a batch of them, of a session over these tables")
-    return (plan,)
+    match plan:
+        case Levels():
+            return plan.batch.releases
+        case Batch():
+            return plan.releases
+        case Plan():
+            return (plan,)
+    raise BadParameter("plan", type(plan).__name__, "a plan, or a batch of them, of a session over these tables")
 
 
 def _replay(bench: Bench, names: Sequence[str], plans: Sequence[Plan], most: int) -> tuple[int, Replay]:

@@ -148,6 +148,18 @@ def instance(value: object, kinds: Any, parameter: str, allowed: str) -> Any:
     return value
 
 
+def mapping(value: object, parameter: str, allowed: str, kind: Any = object) -> Mapping[str, Any]:
+    """Return a mapping of names to instances of a class; what is refused is told by its type."""
+    if not isinstance(value, Mapping):
+        raise BadParameter(parameter, type(value).__name__, allowed)
+    for name, item in value.items():
+        if not isinstance(name, str):
+            raise BadParameter(parameter, name, allowed)
+        if not isinstance(item, kind):
+            raise BadParameter(parameter, type(item).__name__, allowed)
+    return value
+
+
 def choice(value: object, parameter: str, known: Iterable[str]) -> str:
     """Return one of a few names, as it is known here and not as it was given."""
     names = tuple(known)

@@ -166,19 +166,22 @@ _NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})
 
 
 def _exact(value: object) -> Fraction | None:
-    if _foreign(value) or isinstance(value, complex):
+    if _foreign(value):
         return None
-    if isinstance(value, Fraction):
-        return Fraction(value)
-    if isinstance(value, int):
-        return Fraction(int(value))
-    if isinstance(value, Decimal):
-        if not value:
-            return Fraction(0) if value.is_finite() else None  # a zero may carry an exponent of any size
-        within = value.is_finite() and abs(value.adjusted()) <= _LARGEST_EXPONENT
-        return Fraction(value) if within else None
-    if isinstance(value, float):
-        return Fraction(value) if math.isfinite(value) else None
+    match value:
+        case complex():
+            return None
+        case Fraction():
+            return Fraction(value)
+        case int():
+            return Fraction(int(value))
+        case Decimal():
+            if not value:
+                return Fraction(0) if value.is_finite() else None  # a zero may carry an exponent of any size
+            within = value.is_finite() and abs(value.adjusted()) <= _LARGEST_EXPONENT
+            return Fraction(value) if within else None
+        case float():
+            return Fraction(value) if math.isfinite(value) else None
     ratio = getattr(value, "as_integer_ratio", None)
     if ratio is not None:  # NumPy's floating scalars, long double included, raise on NaN and infinity
         numerator, denominator = ratio()

@@ -213,7 +213,7 @@ def date(low: datetime.date | None = None, high: datetime.date | None = None, *,
         'date'
     """
     for name, end in (("low", low), ("high", high)):
-        if end is not None and (not isinstance(end, datetime.date) or isinstance(end, datetime.datetime)):
+        if end is not None and type(end) is not datetime.date:
             raise BadParameter(name, end, "a datetime.date")
     return ColumnFacts(kind="date", low=low, high=high, nullable=nullable)
 

@@ -240,6 +240,14 @@ def unit_columns(unit: Unit) -> tuple[str, ...]:
     return ()
 
 
+def in_buckets(unit: Unit) -> str:
+    """Return what follows a person's name in words: in each bucket of time, where a window is protected."""
+    match unit:
+        case Window():
+            return f", in each bucket of {unit.duration},"
+    return ""
+
+
 def person_column(unit: Unit) -> str | None:
     """Return the column that says which person a row is about; None where rows are units, or nobody's."""
     return next(iter(unit_columns(unit)), None)

@@ -138,16 +138,18 @@ def _plain(value: object) -> object:
         return write(value)
     if kind is Fraction:
         return ["/", str(value.numerator), str(value.denominator)]  # type: ignore[attr-defined]
-    if isinstance(value, (tuple, list)):
-        return value if _AS_THEY_ARE.issuperset(map(type, value)) else [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, datetime.timedelta):
-        return ["@", value.days, value.seconds, value.microseconds]
-    if isinstance(value, (datetime.date, datetime.datetime)):
-        return ["@", value.isoformat()]
+    match value:
+        case tuple() | list():
+            return value if _AS_THEY_ARE.issuperset(map(type, value)) else [_plain(item) for item in value]
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case datetime.timedelta():
+            return ["@", value.days, value.seconds, value.microseconds]
+        case datetime.date():
+            return ["@", value.isoformat()]
     if is_dataclass(value):
         raise InvariantError(f"a {kind.__name__} has no wire form: a digest is made of names that do not change")
-    if isinstance(value, (int, str)):  # a subclass of these, as names of columns may be, is written as they are
-        return value
+    match value:
+        case int() | str():  # a subclass of these, as names of columns may be, is written as they are
+            return value
     raise TypeError(f"a {kind.__name__} has no place in a plan")

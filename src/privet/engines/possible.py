@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privet.core.expression import Call, Expression, Literal
+from privet.core.expression import Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
@@ -88,7 +88,7 @@ class _Conditions:
         if self._known(one):
             sql = self.renderer.render(one).sql
             return f"({sql} IS TRUE)", f"({sql} IS FALSE)", f"({sql} IS NULL)"
-        if not isinstance(one, Call):
+        if not one.function:
             return _ANY
         match one.function:
             case "and":
@@ -105,9 +105,9 @@ class _Conditions:
                 return null, _any((true, false)), "false"
             case "is_null":
                 return "true", "true", "false"
-            case "equal" if isinstance(one.arguments[1], Literal) and isinstance(one.arguments[1].value, bool):
+            case "equal" if type(one.arguments[1].constant) is bool:
                 true, false, null = self._truths(one.arguments[0])
-                return (true, false, null) if one.arguments[1].value else (false, true, null)
+                return (true, false, null) if one.arguments[1].constant else (false, true, null)
             case "coalesce" if self._is_truth(one):
                 return self._first([("true", "true", self._truths(part)) for part in one.arguments], null=True)
             case "case" if self._is_truth(one):

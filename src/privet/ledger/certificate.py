@@ -80,12 +80,13 @@ def _charge(history: History, number: int) -> int:
     if type(number) is not int or not 1 <= number <= last:
         raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {last}")
     record = history.read(number).record
-    if isinstance(record, (Answered, Failed)):
-        return record.charge
-    if not isinstance(record, Charged):
-        told = _OTHERS[kind_of(record)]
-        raise RequestError(f"entry {number} {told} and released nothing; pass the number of a charge or of an answer")
-    return number
+    match record:
+        case Answered(charge=charge) | Failed(charge=charge):
+            return charge
+        case Charged():
+            return number
+    told = _OTHERS[kind_of(record)]
+    raise RequestError(f"entry {number} {told} and released nothing; pass the number of a charge or of an answer")
 
 
 def _taken(payment: Payment | None) -> list[str] | None:
@@ -134,10 +135,11 @@ def review(history: Iterable[Written]) -> tuple[Suspect, ...]:
     charges: dict[int, Written] = {}
     failed: set[int] = set()
     for written in history:
-        if isinstance(written.record, Charged) and written.record.shared is None:
-            charges[written.number] = written
-        elif isinstance(written.record, Failed):
-            failed.add(written.record.charge)
+        match written.record:
+            case Charged(shared=None):
+                charges[written.number] = written
+            case Failed(charge=charge):
+                failed.add(charge)
     return tuple(_suspects(charges.values(), failed))
 
 

@@ -190,10 +190,11 @@ def write_plain(value: Plain) -> Json:
 
 def read_plain(data: Json) -> Plain:
     """Return the released value that was written."""
-    if data is None or isinstance(data, (bool, int, str)):
-        return data
-    if isinstance(data, list):
-        return _read_many(data)
+    match data:
+        case None | bool() | int() | str():
+            return data
+        case list():
+            return _read_many(data)
     if isinstance(data, dict) and len(data) == 1:
         ((kind, text),) = data.items()
         try:

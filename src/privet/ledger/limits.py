@@ -15,7 +15,7 @@ from privet.accounting.filters import open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, PrivetError, Unsupported, raise_alone
 from privet.core.event import Event, Exact
-from privet.core.given import called, instance, is_a, moment
+from privet.core.given import called, instance, is_a, mapping, moment
 from privet.core.numbers import Number, float_down, float_up, open_probability
 
 from .account import given_budget, make_cap
@@ -73,12 +73,11 @@ def read_caps(analysts: object) -> Mapping[str, Budget]:
     allowed = "a mapping of names to budgets"
     if analysts is None:
         return {}
-    if not isinstance(analysts, Mapping):
-        raise BadParameter("analysts", type(analysts).__name__, allowed)
-    for name, cap in analysts.items():
+    caps = mapping(analysts, "analysts", allowed)
+    for name, cap in caps.items():
         read_name(name, "analysts")
         instance(cap, Budget, "analysts", allowed)
-    return dict(analysts)
+    return dict(caps)
 
 
 def read_limit(per_query: object) -> Budget | None:
@@ -104,9 +103,8 @@ def read_labels(versions: object) -> tuple[tuple[str, str], ...]:
     """Return the labels of tables' versions, by the tables' names."""
     if versions is None:
         return ()
-    if not isinstance(versions, Mapping):
-        raise BadParameter("versions", type(versions).__name__, "a mapping of tables to labels")
-    labels = ((read_text(name, "versions"), read_text(label, "versions")) for name, label in versions.items())
+    named = mapping(versions, "versions", "a mapping of tables to labels")
+    labels = ((read_text(name, "versions"), read_text(label, "versions")) for name, label in named.items())
     return tuple(sorted(labels))
 
 

@@ -18,7 +18,7 @@ from itertools import count, product
 from typing import Any
 
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import GroupKey
 from privet.core.schema import ColumnFacts as Facts
@@ -44,9 +44,9 @@ def narrowed(facts: Mapping[str, Facts], conditions: Iterable[Expression]) -> di
     """
     found = dict(facts)
     for one in conditions:
-        if not isinstance(one, Call) or not isinstance(one.arguments[0], ColumnRef):
+        name = one.arguments[0].column if one.arguments else None
+        if name is None:
             continue
-        name = one.arguments[0].name
         ends = _ends(one, found[name])
         if ends is None:
             continue
@@ -60,7 +60,7 @@ def narrowed(facts: Mapping[str, Facts], conditions: Iterable[Expression]) -> di
     return found
 
 
-def _ends(one: Call, facts: Facts) -> tuple[Any, Any] | None:
+def _ends(one: Expression, facts: Facts) -> tuple[Any, Any] | None:
     """Return between which values of a bounded column a condition can be true; None where it does not say."""
     if facts.low is None or facts.high is None or facts.values is not None:
         return None
@@ -83,20 +83,23 @@ def _ends(one: Call, facts: Facts) -> tuple[Any, Any] | None:
 
 def _as(facts: Facts, value: Any) -> Any:
     """Return a constant as the column compares with it; None where that is another kind."""
-    if isinstance(value, bool):
-        return None
-    if facts.kind in {"integer", "number"} and isinstance(value, (int, Fraction)):
-        if facts.kind == "integer" and isinstance(value, int):
-            return Fraction(value)
-        try:  # as doubles: what is compared with a number is one, and a whole number beside a decimal becomes one
-            nearest = Fraction(float(value))
-        except OverflowError:
+    match facts.kind, value:
+        case _, bool():
             return None
-        return nearest if facts.kind == "number" or abs(nearest) < 2**53 else None
-    if facts.kind == "date" and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value
-    if facts.kind == "timestamp" and isinstance(value, datetime.date):
-        return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+        case "integer", int():
+            return Fraction(value)
+        case "integer" | "number", int() | Fraction():
+            try:  # as doubles: what is compared with a number is one, and a whole number beside a decimal becomes one
+                nearest = Fraction(float(value))
+            except OverflowError:
+                return None
+            return nearest if facts.kind == "number" or abs(nearest) < 2**53 else None
+        case "timestamp", datetime.datetime():
+            return value
+        case "timestamp", datetime.date():
+            return datetime.datetime.combine(value, datetime.time())
+        case "date", datetime.date() if type(value) is datetime.date:
+            return value
     return None
 
 
@@ -240,7 +243,7 @@ def _bounded(key: GroupKey, rows: Traced) -> GroupKey:
 
 
 def _over(expression: Expression, way: Way) -> Expression:
-    return substitute(expression, lambda part: way.columns[part.name] if isinstance(part, ColumnRef) else None)
+    return substitute(expression, lambda part: None if part.column is None else way.columns[part.column])
 
 
 @dataclass(frozen=True)
@@ -346,10 +349,8 @@ class _Groups:
 
     def _compared(self, one: Expression, name: str, kind: Kind, compared: set[Key]) -> bool:
         """Return whether a column is compared with listed values for equality only, and collect these."""
-        if isinstance(one, ColumnRef):
-            return one.name != name
-        if not isinstance(one, Call):
-            return True
+        if not one.function:
+            return one.column != name
         if ColumnRef(name) not in one.arguments:
             return all(self._compared(part, name, kind, compared) for part in one.arguments)
         others = [part for part in one.arguments if part != ColumnRef(name)]
@@ -369,10 +370,11 @@ class _Groups:
         if isinstance(other, Literal):
             fits = type(other.value) is (str if kind == "text" else int)
             return [other.value] if fits else None  # type: ignore[list-item]
-        node = next((one for one in self.nodes if isinstance(other, ColumnRef) and other.name in one.names), None)
-        if node is None or not isinstance(other, ColumnRef) or self.facts[other.name].kind != kind:
+        name = other.column
+        node = next((one for one in self.nodes if name in one.names), None)
+        if name is None or node is None or self.facts[name].kind != kind:
             return None
-        place = node.domain.columns.index(other.name)
+        place = node.domain.columns.index(name)
         return [row[place] for row in node.domain.rows if row[place] is not None]
 
     def _as_column(self, place: int, over: Expression) -> None:
@@ -459,13 +461,9 @@ def _tried(nodes: Sequence[_Node], conditions: Iterable[Expression]) -> int:
         for node in left:
             for pair in pairs:
                 for mine, other in (pair, pair[::-1]):
-                    if (
-                        isinstance(mine, ColumnRef)
-                        and mine.name in node.names
-                        and mentions(other)
-                        and mentions(other) <= taken
-                    ):
-                        repeats = node.repeats(mine.name)
+                    name = mine.column
+                    if name in node.names and mentions(other) and mentions(other) <= taken:
+                        repeats = node.repeats(name)
                         best, factor = (node, repeats) if repeats < factor else (best, factor)
         left.remove(best)
         taken, size = taken | best.names, size * factor

@@ -14,7 +14,7 @@ from privet.core.event import Composed
 from privet.core.numbers import float_up
 from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
-from privet.core.unit import Person, Unit, Window, person_column
+from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.query.fanout import joins_of
 from privet.query.normal import text
@@ -23,7 +23,7 @@ from .keys import other_way, people_needed
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
 from .modes import largest_in_words, winner_notes
-from .plan import Known, Pass, Plan, Spend, Target
+from .plan import Pass, Plan, Spend, Target
 from .presence import presence_lines
 from .quantiles import choice_notes
 from .target import reached
@@ -46,7 +46,7 @@ def mean_notes(plan: Plan) -> list[str]:
     for reading in plan.readings:
         if reading.aggregate.typical is None:
             continue
-        passes = [plan.passes[place[0]] for place in reading.places if not isinstance(place, Known)]
+        passes = [plan.passes[place[0]] for place in reading.noisy]
         for words in dict.fromkeys(_counted(one) for one in passes):
             if words and reading.aggregate.typical not in found.setdefault(words, []):
                 found[words].append(reading.aggregate.typical)
@@ -76,7 +76,7 @@ def _limit(bounding: Bounding, who: str, *, grouped: bool) -> str | None:
 
 def _who(unit: Unit) -> str | None:
     column = person_column(unit)
-    return f"{column}, in each bucket of {unit.duration}," if isinstance(unit, Window) else column
+    return None if column is None else f"{column}{in_buckets(unit)}"
 
 
 def _listed(names: list[str]) -> str:
@@ -294,9 +294,7 @@ def _joined_in_words(one: Pass) -> str:
 def bounding_in_words(one: Pass) -> str:
     """Return what happens to whoever gives more than a plan allows."""
     unit = one.scan.schema.unit
-    who = person_column(unit) or "row"
-    if isinstance(unit, Window):
-        who = f"{who}, in each bucket of {unit.duration},"
+    who = f"{person_column(unit) or 'row'}{in_buckets(unit)}"
     match one.scan.bounding:
         case Once():
             return "Each row counts in full."
@@ -324,7 +322,7 @@ def bounding_in_words(one: Pass) -> str:
 
 def known_values(plan: Plan) -> list[int]:
     """Return the sums of a plan that public facts fix."""
-    return sorted({place.value for reading in plan.readings for place in reading.places if isinstance(place, Known)})
+    return sorted({known.value for reading in plan.readings for known in reading.known})
 
 
 def known_lines(plan: Plan) -> list[str]:

@@ -109,13 +109,13 @@ def _listed(facts: Typed) -> list[Key] | None:
     """Return every value other than NULL that declared facts allow; None if they do not list them."""
     if facts.values is not None:
         return [value for value in facts.values if value is not None]
-    low, high = facts.low, facts.high
-    if facts.kind == "integer" and isinstance(low, Fraction) and isinstance(high, Fraction):
-        step = max(facts.step, 1)
-        return list(range(int(low), int(high) + 1, step)) if (high - low) / step <= MOST_KEYS else None
-    if facts.kind == "date" and isinstance(low, datetime.date) and isinstance(high, datetime.date):
-        days = (high - low).days
-        return [low + datetime.timedelta(days=day) for day in range(days + 1)] if days <= MOST_KEYS else None
+    match facts.kind, facts.low, facts.high:
+        case "integer", Fraction() as low, Fraction() as high:
+            step = max(facts.step, 1)
+            return list(range(int(low), int(high) + 1, step)) if (high - low) / step <= MOST_KEYS else None
+        case "date", datetime.date() as first, datetime.date() as last:
+            days = (last - first).days
+            return [first + datetime.timedelta(days=day) for day in range(days + 1)] if days <= MOST_KEYS else None
     return None
 
 
@@ -125,21 +125,21 @@ def _truncates(expression: Expression) -> bool:
 
 def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
     """Return the starts of the weeks, months, ... between the bounds of a truncated date or timestamp."""
-    part = expression.arguments[0] if isinstance(expression, Call) else None
-    low, high = facts.low, facts.high
-    if not isinstance(part, Literal) or not isinstance(low, datetime.date) or not isinstance(high, datetime.date):
-        return None
-    stride = _STRIDES[str(part.value)]
+    match expression, facts.low, facts.high:
+        case Call(arguments=(Literal(value=part), *_)), datetime.date() as low, datetime.date() as high:
+            stride = _STRIDES[str(part)]
+        case _:
+            return None
     if (high - low) / stride > MOST_KEYS:
         return None
     starts: dict[Key, None] = {}
     moment = low
     while moment <= high:
-        starts[truncate(moment, str(part.value))] = None
+        starts[truncate(moment, str(part))] = None
         if high - moment < stride:  # there may be no later moment in the calendar
             break
         moment += stride
-    starts[truncate(high, str(part.value))] = None
+    starts[truncate(high, str(part))] = None
     return list(starts)
 
 

@@ -14,7 +14,7 @@ from privet.core.expression import Expression
 from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Truncate
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
-from privet.core.unit import Window, person_column
+from privet.core.unit import in_buckets, person_column
 from privet.core.wire import canonical
 from privet.mechanisms.top_k import Frequent
 from privet.query.normal import conjunction, text
@@ -139,9 +139,7 @@ def winner_notes(plan: Plan) -> list[str]:
 def largest_in_words(one: Pass, largest: Largest) -> str:
     """Return what happens to whoever has more rows of one value than a plan allows."""
     unit = one.scan.schema.unit
-    who = f"Each {person_column(unit) or 'row'}"
-    if isinstance(unit, Window):
-        who = f"{who}, in each bucket of {unit.duration},"
+    who = f"Each {person_column(unit) or 'row'}{in_buckets(unit)}"
     of = text(one.scan.keys[-1].expression)
     added = ", added over all groups," if one.groups else ""
     return (

@@ -162,7 +162,10 @@ def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
 
 def shift_of(bounding: Bounding) -> int:
     """Return the number of binary places in the weights by which a scan multiplies."""
-    return bounding.shift if isinstance(bounding, (Norm, Largest)) else 0
+    match bounding:
+        case Norm(shift=shift) | Largest(shift=shift):
+            return shift
+    return 0
 
 
 def span_of(share: Fraction, scan: Scan) -> Fraction:

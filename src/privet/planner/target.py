@@ -58,13 +58,18 @@ def read_target(within: Width | Limit, confidence: Number | None) -> Target:
 
 def _limit(width: Number | str | Limit, parameter: str) -> Limit:
     """Return how wide a column may be: a number, or a text such as '2%'."""
-    if isinstance(width, Limit):
-        return width
-    if not isinstance(width, str):
-        amount = positive(width, parameter)
-        if not 1 / _WIDEST <= amount <= _WIDEST:
-            raise BadParameter(parameter, width, "a number from 1e-300 to 1e300")
-        return Limit(amount)
+    match width:
+        case Limit():
+            return width
+        case str():
+            return _part(width, parameter)
+    amount = positive(width, parameter)
+    if not 1 / _WIDEST <= amount <= _WIDEST:
+        raise BadParameter(parameter, width, "a number from 1e-300 to 1e300")
+    return Limit(amount)
+
+
+def _part(width: str, parameter: str) -> Limit:
     allowed = "a number above 0, or a percentage above 0 and below 100 such as '2%'"
     digits, sign, rest = width.strip().partition("%")
     written = written_decimal(digits)

@@ -14,7 +14,7 @@ from .contributions import verify_sizes
 from .keys import threshold_of
 from .make import private_schema
 from .measures import KeyRule
-from .plan import Known, Pass, Plan
+from .plan import Pass, Plan
 from .stability import key_sensitivity
 
 _SUMMED = ("integer", "number")
@@ -78,10 +78,7 @@ def _verify_readings(plan: Plan) -> None:
     """Refuse a plan whose answer is read from what it does not release: that would fail after the charge."""
     columns = [one.measure.columns(one.scan) for one in plan.passes]
     for reading in plan.readings:
-        for place in reading.places:
-            if isinstance(place, Known):
-                continue
-            index, column = place
+        for index, column in reading.noisy:
             if not 0 <= index < len(columns) or not 0 <= column < columns[index]:
                 raise InvariantError("a plan reads what it does not release")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, Aggregate, Argument, Wanted, entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName
-from privet.core.expression import ColumnRef, Expression
+from privet.core.expression import Expression
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Person, Window
@@ -75,4 +75,4 @@ def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | No
     """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
     if facts.kind == "integer":
         return Fraction(1)
-    return schema.columns[expression.name].step if isinstance(expression, ColumnRef) else None
+    return None if expression.column is None else schema.columns[expression.column].step

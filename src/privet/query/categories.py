@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from privet.core.errors import RequestError, UnknownName
-from privet.core.expression import Call, Expression, Literal
+from privet.core.expression import Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -117,11 +117,11 @@ def _check_constants(compared: Expression, constants: Sequence[object], columns:
             raise UnknownName(what, str(constant), [str(value) for value in facts.values])
 
 
-def _calls(expression: Expression) -> Iterator[Call]:
+def _calls(expression: Expression) -> Iterator[Expression]:
     waiting, seen = [expression], set()
     while waiting:
         one = waiting.pop()
-        if isinstance(one, Call) and id(one) not in seen:
+        if one.function and id(one) not in seen:
             seen.add(id(one))
             yield one
             waiting += one.arguments

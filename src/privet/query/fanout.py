@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.expression import Call, Expression
+from privet.core.expression import Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -48,7 +48,7 @@ def steps(expression: Expression, columns: Mapping[str, Facts]) -> int:
 
 def _walked(expression: Expression, columns: Mapping[str, Facts]) -> tuple[Typed, int]:
     """Return the facts of an expression, and its steps; each part is visited once."""
-    if not isinstance(expression, Call):
+    if not expression.function:
         return typed(expression, columns), 0
     walked = [_walked(argument, columns) for argument in expression.arguments]
     arguments = [TypedArgument(one, known) for one, (known, _) in zip(expression.arguments, walked, strict=True)]
@@ -56,7 +56,7 @@ def _walked(expression: Expression, columns: Mapping[str, Facts]) -> tuple[Typed
     return known, _own(expression, arguments) + sum(below for _, below in walked)
 
 
-def _own(call: Call, arguments: Sequence[TypedArgument]) -> int:
+def _own(call: Expression, arguments: Sequence[TypedArgument]) -> int:
     plain = _CALL + _ARGUMENT * len(arguments)
     reads = FUNCTIONS[call.function].reads
     if not reads or all(one.typed.kind != "text" for one in arguments):

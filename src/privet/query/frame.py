@@ -225,11 +225,11 @@ class Frame:
         return substitute(expression, self._column)
 
     def _column(self, part: Expression) -> Expression | None:
-        if not isinstance(part, ColumnRef):
+        if part.column is None:
             return None
-        if part.name not in self._source.columns:
-            raise UnknownName("column", part.name, self._source.columns)
-        return self._source.columns[part.name]
+        if part.column not in self._source.columns:
+            raise UnknownName("column", part.column, self._source.columns)
+        return self._source.columns[part.column]
 
 
 @dataclass(frozen=True, repr=False)
@@ -265,8 +265,11 @@ class Result:
         """Return the rows in order; NULLs last."""
         order = []
         for one in terms:
-            descending = isinstance(one, Descending)
-            order.append(Order(self._over(one.term if isinstance(one, Descending) else one, "terms"), descending))
+            match one:
+                case Descending(term=term):
+                    order.append(Order(self._over(term, "terms"), descending=True))
+                case _:
+                    order.append(Order(self._over(one, "terms")))
         return self._with(order=tuple(order))
 
     def limit(self, rows: int, *, offset: int = 0) -> Result:
@@ -313,15 +316,15 @@ class Result:
         return replace(self, _asked=replace(self._asked, **changes))  # type: ignore[arg-type]
 
     def _released(self) -> ReleasedRows:
-        if isinstance(self._source, PrivateRows):
-            return aggregated(self._source, self._asked)
-        return refined(self._source, self._asked)
+        match self._source:
+            case PrivateRows() as source:
+                return aggregated(source, self._asked)
+            case ReleasedRows() as released:
+                return refined(released, self._asked)
 
     def _over(self, one: str | Term, parameter: str) -> Expression:
         names = {name: expression for name, expression in self._asked.outputs if name is not None}
-        return substitute(
-            read(one, parameter), lambda part: names.get(part.name) if isinstance(part, ColumnRef) else None
-        )
+        return substitute(read(one, parameter), lambda part: names.get(part.column or ""))
 
 
 def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
@@ -338,14 +341,15 @@ def _condition(one: Term, parameter: str = "conditions") -> Expression:
 
 def _width(width: Width) -> Any:
     """Return how wide something may be: a number, a part such as "2%", or either by column."""
-    if isinstance(width, Mapping):
-        if not width:
-            raise BadParameter("width", width, "a number, or numbers by column, such as {'n': 5, 'cost': '2%'}")
-        return {plain_text(name, "width", least=1): _width(inner) for name, inner in width.items()}
-    if isinstance(width, str):
-        if not _PART.fullmatch(width):
-            raise BadParameter("width", width, "a number, or a part in quotes, such as '2%'")
-        return str(width)
+    match width:
+        case Mapping():
+            if not width:
+                raise BadParameter("width", width, "a number, or numbers by column, such as {'n': 5, 'cost': '2%'}")
+            return {plain_text(name, "width", least=1): _width(inner) for name, inner in width.items()}
+        case str():
+            if not _PART.fullmatch(width):
+                raise BadParameter("width", width, "a number, or a part in quotes, such as '2%'")
+            return str(width)
     positive(width, "width")
     return width
 
@@ -382,10 +386,13 @@ def _over_both(
     where: Expression, mine: Mapping[str, Expression], theirs: Mapping[str, Expression]
 ) -> tuple[Expression]:
     columns = _side_by_side(mine, theirs)
-    return (substitute(where, lambda part: _column_of(columns, part.name) if isinstance(part, ColumnRef) else None),)
+    return (substitute(where, lambda part: None if part.column is None else _column_of(columns, part.column)),)
 
 
 def _own_name(one: str | Term) -> str | None:
-    if isinstance(one, str):
-        return one
-    return one.expression.name if isinstance(one, Term) and isinstance(one.expression, ColumnRef) else None
+    match one:
+        case str():
+            return one
+        case Term(expression=expression):
+            return expression.column
+    return None

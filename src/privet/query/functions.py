@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, InvariantError, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.errors import BadParameter, UnknownName, Unsupported, WrongKind
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
 from . import evaluation as python
@@ -804,12 +804,11 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
 
 def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
     """Return the value of an expression for one row whose values already keep to the declared facts."""
-    if isinstance(expression, Literal):
-        return literal(expression.value)
-    if isinstance(expression, ColumnRef):
-        return row[expression.name]
-    if not isinstance(expression, Call):
-        raise InvariantError("an expression is a column, a literal or a call")
+    match expression:
+        case Literal(value=value):
+            return literal(value)
+        case ColumnRef(name=name):
+            return row[name]
     values = [evaluate_row(argument, row, columns) for argument in expression.arguments]
     facts = [typed(argument, columns) for argument in expression.arguments]
     kinds = [fact.kind for fact in facts]
@@ -844,10 +843,6 @@ def longest(column: Facts) -> int:
 
 def mentions(expression: Expression) -> frozenset[str]:
     """Return the names of the columns that an expression reads."""
-    if isinstance(expression, ColumnRef):
-        return frozenset((expression.name,))
-    if isinstance(expression, Literal):
-        return frozenset()
-    if not isinstance(expression, Call):
-        raise InvariantError("an expression is a column, a literal or a call")
-    return frozenset().union(*(mentions(argument) for argument in expression.arguments))
+    if expression.column is not None:
+        return frozenset((expression.column,))
+    return frozenset().union(*map(mentions, expression.arguments))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import ClassVar
 
-from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
+from privet.core.given import mapping
 from privet.core.relation import Relation
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -143,7 +145,10 @@ class PrivateRows:
     @property
     def owner(self) -> str | None:
         """Return the column that says whose row it is, where a person is one unit: by it people are counted."""
-        return self.schema.unit.column if isinstance(self.schema.unit, Person) else None
+        match self.schema.unit:
+            case Person(column=column):
+                return column
+        return None
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,12 @@ class ReleasedRows:
 
     query: Query
     facts: Mapping[str, Facts]
+    owner: ClassVar[str | None] = None
+
+    @property
+    def columns(self) -> Mapping[str, Expression]:
+        """The columns, each as itself."""
+        return {name: ColumnRef(name) for name in self.facts}
 
 
 Standing = PrivateRows | ReleasedRows
@@ -262,14 +273,8 @@ def distinct_name(wanted: str, taken: set[str]) -> str:
 
 def check_tables(tables: object) -> None:
     """Refuse what is not a mapping of names to the schemas of tables; None stands for none beside the one named."""
-    allowed = "a mapping of names to Schemas"
-    if tables is None:
-        return
-    if not isinstance(tables, Mapping):
-        raise BadParameter("tables", type(tables).__name__, allowed)
-    for name, schema in tables.items():
-        if not isinstance(name, str) or not isinstance(schema, Schema):
-            raise BadParameter("tables", type(schema).__name__, allowed)
+    if tables is not None:
+        mapping(tables, "tables", "a mapping of names to Schemas", Schema)
 
 
 # Aggregates that make several columns: TOP_K(x, 3) AS top is top_1, top_2 and top_3; BOUNDS(x) is x_low and x_high.

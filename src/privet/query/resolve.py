@@ -51,7 +51,7 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
     found = replace(expression)
     if found is not None:
         return found
-    if not isinstance(expression, Call):
+    if not expression.function:
         return expression
     return call(expression.function, *(substitute(argument, replace) for argument in expression.arguments))
 
@@ -91,7 +91,7 @@ def parts_in(expression: Expression, known: dict[int, int]) -> int:
 
     `known` has the numbers of parts that were visited before, by identity.
     """
-    if not isinstance(expression, Call):
+    if not expression.function:
         return 1
     if id(expression) not in known:
         known[id(expression)] = 1 + sum(parts_in(argument, known) for argument in expression.arguments)
@@ -103,7 +103,7 @@ def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
         raise UnknownName("column", expression.column, columns)
     if isinstance(expression.constant, str) and len(expression.constant) > LONGEST:
         raise Unsupported(f"a text has at most {LONGEST:,} characters: longer ones are cut; write a shorter one")
-    if not isinstance(expression, Call):
+    if not expression.function:
         return expression
     arguments = [_fitted(argument, columns) for argument in expression.arguments]
     if expression.function in MIRROR or expression.function == "in":

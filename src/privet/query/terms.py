@@ -280,20 +280,21 @@ def read(of: str | Term, parameter: str = "of") -> Expression:
 
 def constant(value: Constant, parameter: str = "value") -> Expression:
     """Return a term's expression, or a constant: floats as the decimal that they print as."""
-    if isinstance(value, Term):
-        return value.expression
-    if value is None or isinstance(value, (bool, datetime.date)):
-        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+    match value:
+        case Term(expression=expression):
+            return expression
+        case datetime.datetime() if value.tzinfo is not None:
             raise BadParameter(parameter, value, "without a time zone, in UTC")
-        return Literal(value)
-    if isinstance(value, str):
-        return Literal(plain_text(value, parameter))
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise BadParameter(parameter, value, "a finite number")
-        return Literal(Fraction(repr(float(value))))
-    if isinstance(value, (Fraction, Decimal)):
-        return Literal(rational(value, parameter))
+        case None | bool() | datetime.date():
+            return Literal(value)
+        case str():
+            return Literal(plain_text(value, parameter))
+        case float():
+            if not math.isfinite(value):
+                raise BadParameter(parameter, value, "a finite number")
+            return Literal(Fraction(repr(float(value))))
+        case Fraction() | Decimal():
+            return Literal(rational(value, parameter))
     return Literal(whole(value, parameter, least=1 - _INT64, most=_INT64 - 1))
 
 

@@ -382,7 +382,7 @@ def hull(function: str, several: Sequence[Typed]) -> Typed:
 
 def as_kind(end: End, kind: Kind) -> End:
     """Return the end of an interval as the kind it is compared in: a date is its midnight."""
-    if kind == "timestamp" and isinstance(end, datetime.date) and not isinstance(end, datetime.datetime):
+    if kind == "timestamp" and type(end) is datetime.date:
         return datetime.datetime.combine(end, datetime.time())
     return end
 

@@ -129,21 +129,25 @@ class Dialect(ABC):
 
     def constant(self, value: Value) -> str:
         """Return a constant of the closed list of kinds; a number as the nearest double."""
-        if value is None:
-            return "NULL"
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, int):
-            return self.whole(value) if INT64[0] <= value <= INT64[1] else self.null("integer")
-        if isinstance(value, Fraction):
-            found = value if abs(value) < Fraction(2) ** 1024 else None
-            try:
-                return self.null("number") if found is None else self.double(found)
-            except OverflowError:  # it rounds up to 2**1024
-                return self.null("number")
-        if isinstance(value, datetime.datetime):
-            return self.timestamp(value)
-        return self.date(value) if isinstance(value, datetime.date) else quoted(value)
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "true" if value else "false"
+            case int():
+                return self.whole(value) if INT64[0] <= value <= INT64[1] else self.null("integer")
+            case Fraction():
+                found = value if abs(value) < Fraction(2) ** 1024 else None
+                try:
+                    return self.null("number") if found is None else self.double(found)
+                except OverflowError:  # it rounds up to 2**1024
+                    return self.null("number")
+            case datetime.datetime():
+                return self.timestamp(value)
+            case datetime.date():
+                return self.date(value)
+            case str():
+                return quoted(value)
 
     def date(self, value: datetime.date) -> str:
         """Return a day."""

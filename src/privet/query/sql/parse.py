@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar, cast
 
-from privet.core.errors import BadParameter, ParseError, PrivetError, UnknownName, Unsupported
+from privet.core.errors import ParseError, PrivetError, UnknownName, Unsupported
 from privet.core.estimate import COVERS, Covers
-from privet.core.given import choice
+from privet.core.given import choice, mapping
 from privet.core.numbers import is_unicode, read_rational, written_decimal
 from privet.core.schema import Schema
-from privet.query.nodes import PrivateRows, Query, check_tables
+from privet.query.nodes import PrivateRows, Query
 
 from .calls import NAMES
 from .clauses import NODES, Node, check_depth, check_tree
@@ -223,13 +223,9 @@ def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRow
     """
     if not isinstance(sql, str):
         raise ParseError(f"sql must be a query as text; got a {type(sql).__name__}")
-    if tables is None:
-        raise BadParameter("tables", tables, "a mapping of names to Schemas")
-    check_tables(tables)
-    if views is not None and not (
-        isinstance(views, Mapping) and all(isinstance(view, PrivateRows) for view in views.values())
-    ):
-        raise BadParameter("views", type(views).__name__, "a mapping of names to relations")
+    mapping(tables, "tables", "a mapping of names to Schemas", Schema)
+    if views is not None:
+        mapping(views, "views", "a mapping of names to relations", PrivateRows)
     query, wish = parse_asked(sql, tables, views)
     if wish != Wish():
         raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")

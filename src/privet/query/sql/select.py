@@ -99,9 +99,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     first, name = _place(part(origin, "this"), places, read)
     joins = parts(node, "joins")
     if not joins:
-        columns = first.columns if isinstance(first, PrivateRows) else {one: ColumnRef(one) for one in first.facts}
-        owner = first.owner if isinstance(first, PrivateRows) else None
-        return first, Scope.over(((name, columns),), owner)
+        return first, Scope.over(((name, first.columns),), first.owner)
     standing = _private(first)
     sides: list[tuple[str, Columns]] = [(name, standing.columns)]
     merged: dict[str, Expression] = {}

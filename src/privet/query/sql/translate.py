@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from privet.aggregates.registry import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.query.nodes import (
     Order,
     aggregate,
@@ -271,7 +271,7 @@ def _within_group(node: Node, scope: Scope) -> Expression:
 
 def _filter(node: Node, scope: Scope) -> Expression:
     found = translate(part(node, "this"), scope)
-    if not isinstance(found, Call) or not is_aggregate(found):
+    if not is_aggregate(found):
         raise Unsupported("FILTER (WHERE ...) follows an aggregate, such as COUNT(*) FILTER (WHERE x > 0)")
     kept = translate(part(part(node, "expression"), "this"), scope)
     argument, where, *rest = found.arguments
