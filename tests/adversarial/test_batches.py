@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from privet import accounting
@@ -17,22 +16,16 @@ from privet.core.errors import BadParameter, BudgetExceeded, EngineError, Invari
 from privet.core.event import Composed
 from privet.core.records import Receipt
 from privet.core.scan import SealedSums
-from privet.core.schema import Contribution, Table, category, integer, number, text
+from privet.core.schema import Contribution, Table
 from privet.core.unit import Person
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import Laplace
 from privet.planner.batch import Batch
 from privet.release import release_all
 from privet.session import Session
+from worlds import COLUMNS, as_table
 
 BUDGET = Approximate(epsilon=10, delta=Fraction(1, 10**6))
-COLUMNS = {
-    "person": integer(),
-    "age": integer(0, 120),
-    "cost": number(0, 1000, nullable=True),
-    "ward": category(["a", "b", "c"]),
-    "name": text(),
-}
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 MEAN = "SELECT ward, AVG(cost) AS mean, COUNT(cost) AS known FROM visits GROUP BY ward"
 AGAIN = "SELECT COUNT(*) AS visits, ward AS w FROM visits GROUP BY ward ORDER BY w DESC"
@@ -44,7 +37,7 @@ MEDIAN = "SELECT MEDIAN(age) AS m FROM visits"
 
 def table() -> Table:
     rows = [(i % 200, i % 100, float(i % 900) if i % 7 else None, "abc"[i % 3], f"name {i % 4}") for i in range(1000)]
-    data = pa.table({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
+    data = as_table(rows)
     return Table(data, unit=Person("person"), columns=COLUMNS, contribution=Contribution(groups=3, rows=5))
 
 

@@ -28,7 +28,7 @@ from privet.core.errors import (
 from privet.core.expression import ColumnRef
 from privet.core.records import Plain, Receipt
 from privet.core.scan import Discovery, Scan, SealedSums
-from privet.core.schema import Contribution, Table, category, integer, number, text
+from privet.core.schema import Contribution, Table, number, text
 from privet.core.unit import Person, Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace, OptimalKeys
@@ -37,24 +37,19 @@ from privet.query.frame import col, count, mean
 from privet.query.nodes import AggregateCall, Output, Query, Step
 from privet.release import release
 from privet.session import Session
+from worlds import COLUMNS as VISITS
+from worlds import as_table
 
 SECRET = "Zaphod Beeblebrox"
 BUDGET = Approximate(epsilon=10, delta=Fraction(1, 10**6))
-COLUMNS = {
-    "person": integer(),
-    "age": integer(0, 120),
-    "cost": number(0, 1000, nullable=True),
-    "ward": category(["a", "b", "c"]),
-    "name": text(),
-    "free": number(),
-}
+COLUMNS = {**VISITS, "free": number()}
 
 
 def rows(extra: int = 0) -> pa.Table:
     """Return thirty rows, and the rows of one more person who holds the secrets."""
     base = [(i % 10, 20 + i, float(i), "abc"[i % 3], f"name {i % 4}", float(i)) for i in range(30)]
     base += [(99, 87654321, 4242.4242, "c", SECRET, 1e18 + 4242)] * extra
-    return pa.table({name: [row[place] for row in base] for place, name in enumerate(COLUMNS)})
+    return as_table(base, COLUMNS)
 
 
 def session(extra: int = 0, budget: Budget = BUDGET, **options: Any) -> Session:

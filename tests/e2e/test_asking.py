@@ -11,42 +11,14 @@ from typing import Any
 
 import pytest
 
+from worlds import QUESTION, write_visits
+
 SCRIPT = Path(sys.executable).with_name("privet")
-DECLARED = """
-[budget]
-epsilon = 2
-delta = 1e-6
-
-[tables.visits]
-source = "visits.csv"
-unit = "patient"
-contribution = { groups = 2, rows = 2 }
-version = "2025"
-
-[tables.visits.columns]
-patient = "integer"
-age = { kind = "integer", low = 0, high = 110 }
-ward = { values = ["heart", "lung"] }
-name = "text"
-
-[analysts.ana]
-epsilon = 1
-delta = 1e-7
-
-[analysts.ben]
-epsilon = 1
-delta = 1e-7
-tables = ["visits"]
-"""
-QUESTION = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits WHERE age >= 18 GROUP BY ward"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rows = "".join(f"{i // 2},{i % 90},{('heart', 'lung')[i % 2]},secret name {i}\n" for i in range(4000))
-    (tmp_path / "visits.csv").write_text(f"patient,age,ward,name\n{rows}")
-    (tmp_path / "privet.toml").write_text(DECLARED)
-    return tmp_path
+    return write_visits(tmp_path)
 
 
 def run(folder: Path, *arguments: str, text: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:

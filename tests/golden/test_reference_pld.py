@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,28 +19,8 @@ from privet.accounting.pairs import (
 )
 from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution, pld_epsilon
 from privet.accounting.tradeoff import region, tradeoff
-from privet.core.event import Atom, Composed, Pair, Repeated
-
-
-@dataclass(frozen=True)
-class PairEvent(Atom):
-    inner: Pair
-
-    def pure(self):
-        largest = max(self.inner.reach())
-        return largest if math.isinf(largest) else Fraction(largest)
-
-    def rho(self):
-        return math.inf
-
-    def slack(self):
-        return Fraction(0)
-
-    def rdp(self, order):
-        return math.inf
-
-    def pair(self):
-        return self.inner
+from privet.core.event import Composed, Repeated
+from worlds import BoundedPairEvent as PairEvent
 
 
 def printed(value: float, digits: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.budget import Budget, Pure
 from privet.core.errors import (
     BadParameter,
     BudgetExceeded,
@@ -20,7 +20,7 @@ from privet.core.errors import (
     UnknownName,
     Unsupported,
 )
-from privet.core.schema import Contribution, Table, category, integer, number, text
+from privet.core.schema import Table, integer
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian
 from privet.planner.make import make_plan
@@ -28,24 +28,10 @@ from privet.planner.plan import Plan
 from privet.planner.rounds import PRICES, price
 from privet.planner.target import excess
 from privet.session import Session
+from worlds import BOTH, PURE, RHO
+from worlds import visits_session as session
 
-PURE, BOTH, RHO = Pure(epsilon=500), Approximate(epsilon=500, delta=Fraction(1, 10**6)), Zcdp(rho=500)
-COLUMNS = {
-    "person": integer(),
-    "age": integer(0, 120),
-    "cost": number(0, 1000, nullable=True),
-    "ward": category(["a", "b", "c"]),
-    "name": text(),
-}
 GROUPED = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
-
-
-def session(budget: Budget = PURE, unit: Unit | None = None, size: int = 30, **options: Any) -> Session:
-    base = [(i % 10, 20 + i % 50, float(i), "abc"[i % 3], f"name {i % 2}") for i in range(size)]
-    rows = pa.table({name: [row[place] for row in base] for place, name in enumerate(COLUMNS)})
-    typical = Contribution(groups=2, rows=2) if isinstance(unit, Person) else None
-    table = Table(rows, unit=unit or Rows(), columns=COLUMNS, contribution=typical, **options)
-    return Session({"t": table}, budget=budget)
 
 
 QUESTIONS: list[tuple[str, Any]] = [

@@ -7,12 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.budget import Approximate, Budget, Pure
 from privet.core.errors import BadParameter, BudgetExceeded, PrivetError, RequestError, UnknownName, Unsupported
-from privet.core.schema import Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian, Laplace
 from privet.planner.batch import Batch
@@ -20,16 +18,9 @@ from privet.planner.choose import Choice, choices
 from privet.planner.measures import Measure
 from privet.planner.plan import Plan
 from privet.planner.target import excess
-from privet.session import Session
+from worlds import BOTH, PURE, RHO
+from worlds import visits_session as session
 
-PURE, BOTH, RHO = Pure(epsilon=500), Approximate(epsilon=500, delta=Fraction(1, 10**6)), Zcdp(rho=500)
-COLUMNS = {
-    "person": integer(),
-    "age": integer(0, 120),
-    "cost": number(0, 1000, nullable=True),
-    "ward": category(["a", "b", "c"]),
-    "name": text(),
-}
 COUNT, OLD = "SELECT COUNT(*) AS n FROM t", "SELECT COUNT(*) AS n FROM t WHERE age > 40"
 WARDS, TOTAL = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", "SELECT SUM(age) AS s FROM t WHERE age > 30"
 NAMES, MEAN = "SELECT name, COUNT(*) AS n FROM t GROUP BY name", "SELECT AVG(age) AS a FROM t"
@@ -45,14 +36,6 @@ BATCHES: list[tuple[list[str], Any]] = [
 EVERY = pytest.mark.parametrize(("questions", "within"), BATCHES)
 BUDGETS = pytest.mark.parametrize("budget", [PURE, BOTH, RHO], ids=["pure", "both", "rho"])
 UNITS = pytest.mark.parametrize("unit", [Rows(), Person("person")], ids=["rows", "people"])
-
-
-def session(budget: Budget = PURE, unit: Unit | None = None, size: int = 30, **options: Any) -> Session:
-    base = [(i % 10, 20 + i % 50, float(i), "abc"[i % 3], f"name {i % 2}") for i in range(size)]
-    rows = pa.table({name: [row[place] for row in base] for place, name in enumerate(COLUMNS)})
-    typical = Contribution(groups=2, rows=2) if isinstance(unit, Person) else None
-    table = Table(rows, unit=unit or Rows(), columns=COLUMNS, contribution=typical, **options)
-    return Session({"t": table}, budget=budget)
 
 
 def price_of(made: Plan | Batch) -> Fraction:

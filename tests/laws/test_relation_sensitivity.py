@@ -14,7 +14,6 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-import duckdb
 import pytest
 
 from privet.core.expression import Call, ColumnRef, Expression, Literal
@@ -37,6 +36,7 @@ from privet.query.fanout import joins_of
 from privet.query.shape import schema_of
 from privet.query.sql.parse import parse
 from privet.testing.oracle import Memory
+from worlds import WorldTables
 
 SECRET = 0x1234_5678_9ABC_DEF0_0FED_CBA9_8765_4321
 PAYS = [None, math.nan, math.inf, -math.inf, -3.0, 10.0, 10.0, -1e300, 9.99, 2.26, -0.0, 0.0]
@@ -261,26 +261,14 @@ class Trees:
         return Scan(relation, facts, None, keys, tuple(sums), bounding, None, distinct)
 
 
-class Bench:
+class Bench(WorldTables):
     """One connection that holds every world of all tables."""
 
     def __init__(self) -> None:
-        self.connection = duckdb.connect(":memory:", config={"threads": 1})
-        for name, kinds in KINDS.items():
-            columns = ", ".join(f"c{index} {kind}" for index, kind in enumerate(kinds.values()))
-            self.connection.execute(f"CREATE TABLE {name}(world BIGINT, {columns})")
+        super().__init__(KINDS)
 
     def load(self, worlds: list[World]) -> None:
-        for name, kinds in KINDS.items():
-            self.connection.execute(f"DELETE FROM {name}")
-            columns: list[list[Any]] = [[] for _ in range(len(kinds) + 1)]
-            for index, world in enumerate(worlds):
-                for row in {**world, **PUBLIC}[name]:
-                    for column, value in zip(columns, (index, *(row[one] for one in kinds)), strict=True):
-                        column.append(value)
-            types = ("BIGINT", *kinds.values())
-            unnested = ", ".join(f"unnest(${i}::{kind}[])" for i, kind in enumerate(types, start=1))
-            self.connection.execute(f"INSERT INTO {name} SELECT {unnested}", columns)
+        super().load([{**world, **PUBLIC} for world in worlds])
 
     def scan(
         self, scan: Scan, worlds: int, tables: Mapping[str, Schema] = TABLES

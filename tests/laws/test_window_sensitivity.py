@@ -33,6 +33,7 @@ from privet.planner.measures import Measure
 from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.testing.oracle import Memory
+from worlds import WorldTables
 
 SECRET = 99
 DAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(days=day) for day in range(30)]
@@ -82,26 +83,11 @@ QUERIES = {
 }
 
 
-class Bench:
+class Bench(WorldTables):
     """One connection that holds every world of both tables."""
 
     def __init__(self) -> None:
-        self.connection = duckdb.connect(":memory:", config={"threads": 1})
-        for name, kinds in KINDS.items():
-            columns = ", ".join(f"c{index} {kind}" for index, kind in enumerate(kinds.values()))
-            self.connection.execute(f"CREATE TABLE {name}(world BIGINT, {columns})")
-
-    def load(self, worlds: list[World]) -> None:
-        for name, kinds in KINDS.items():
-            self.connection.execute(f"DELETE FROM {name}")
-            columns: list[list[Any]] = [[] for _ in range(len(kinds) + 1)]
-            for index, world in enumerate(worlds):
-                for row in world[name]:
-                    for column, value in zip(columns, (index, *(row[one] for one in kinds)), strict=True):
-                        column.append(value)
-            types = ("BIGINT", *kinds.values())
-            unnested = ", ".join(f"unnest(${i}::{kind}[])" for i, kind in enumerate(types, start=1))
-            self.connection.execute(f"INSERT INTO {name} SELECT {unnested}", columns)
+        super().__init__(KINDS)
 
     def scan(self, one: Any, facts: dict[str, Schema], worlds: int) -> list[dict[Any, Any]]:
         names: dict[str, str] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -13,29 +12,9 @@ from scipy.stats import norm
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
 from privet.accounting.tradeoff import privacy_loss
-from privet.core.event import Atom, Pair, Repeated
+from privet.core.event import Repeated
 from privet.mechanisms import FiniteMechanism
-
-
-@dataclass(frozen=True)
-class PairEvent(Atom):
-    inner: Pair
-
-    def pure(self):
-        return math.inf
-
-    def rho(self):
-        return math.inf
-
-    def slack(self):
-        return Fraction(0)
-
-    def rdp(self, order):
-        return math.inf
-
-    def pair(self):
-        return self.inner
-
+from worlds import PairEvent
 
 COMPOSED = Repeated(PairEvent(DiscreteGaussianPair(10**6, Fraction(4 * 10**12))), 4)
 

@@ -24,31 +24,17 @@ from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_dist
 from privet.accounting.pld.discretise import extent, upper
 from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
-from privet.core.event import Atom, Composed, Event, NoPair, Pair, Repeated
+from privet.core.event import Composed, Event, NoPair, Repeated
+from worlds import BoundedPairEvent
 
 
 @dataclass(frozen=True)
-class PairEvent(Atom):
-    """An event that is nothing but its pair."""
-
-    inner: Pair
-
-    def pure(self):
-        largest = max(self.inner.reach())
-        return largest if math.isinf(largest) else Fraction(largest)
-
-    def rho(self):
-        return math.inf
+class PairEvent(BoundedPairEvent):
+    """An event that is nothing but its pair, with the mass that the pair puts out of reach."""
 
     def slack(self):
         ends = [np.array([reach if math.isfinite(reach) else 1e6]) for reach in self.inner.reach()]
         return Fraction(max(float(self.inner.forward(ends[0])[0]), float(self.inner.backward(ends[1])[0])))
-
-    def rdp(self, order):
-        return math.inf
-
-    def pair(self):
-        return self.inner
 
 
 def exact_delta(pairs: list[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]], epsilon: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -14,28 +13,8 @@ from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEven
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair, LaplacePair, SampledPair
 from privet.accounting.tradeoff import best_accuracy, in_words, posterior, region, tradeoff
 from privet.core.errors import BadParameter
-from privet.core.event import Atom, Composed, Pair, Repeated
-
-
-@dataclass(frozen=True)
-class PairEvent(Atom):
-    inner: Pair
-
-    def pure(self):
-        return math.inf
-
-    def rho(self):
-        return math.inf
-
-    def slack(self):
-        return Fraction(0)
-
-    def rdp(self, order):
-        return math.inf
-
-    def pair(self):
-        return self.inner
-
+from privet.core.event import Composed, Repeated
+from worlds import PairEvent
 
 ALPHAS = [0.0, 0.003, 0.01, 0.05, 0.25, 0.5, 0.75, 0.99, 1.0]
 

@@ -16,43 +16,13 @@ from privet.engines.duckdb.engine import DuckDB
 from privet.execution.pace import Pace
 from privet.planner import editions
 from privet.planner.editions import Edition
-
-DECLARED = """
-[budget]
-epsilon = 2
-delta = 1e-6
-
-[tables.visits]
-source = "visits.csv"
-unit = "patient"
-contribution = { groups = 2, rows = 2 }
-version = "2025"
-
-[tables.visits.columns]
-patient = "integer"
-age = { kind = "integer", low = 0, high = 110 }
-ward = { values = ["heart", "lung"] }
-name = "text"
-
-[analysts.ana]
-epsilon = 1
-delta = 1e-7
-
-[analysts.ben]
-epsilon = 1
-delta = 1e-7
-tables = ["visits"]
-"""
-QUESTION = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits WHERE age >= 18 GROUP BY ward"
+from worlds import DECLARED, QUESTION, write_visits
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    rows = "".join(f"{i // 2},{i % 90},{('heart', 'lung')[i % 2]},secret name {i}\n" for i in range(4000))
-    (tmp_path / "visits.csv").write_text(f"patient,age,ward,name\n{rows}")
-    (tmp_path / "privet.toml").write_text(DECLARED)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return write_visits(tmp_path)
 
 
 def run(*arguments: str, **environment: str) -> Result:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,20 +13,7 @@ from privet.noise import choose, fair_heads
 from privet.noise.choosing import accepts, accepts_many, choose_from, choose_many, envelope
 from privet.noise.coins import heads_from
 from privet.noise.samplers import MASK
-
-
-class Script:
-    """A source that gives the words it was told, and then the system's."""
-
-    def __init__(self, *words: int) -> None:
-        self.told = list(words)
-
-    def word(self) -> int:
-        return self.told.pop(0) if self.told else int.from_bytes(os.urandom(8), "little")
-
-    def words(self, count: int) -> Any:
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
-
+from worlds import Script
 
 RATES = [Fraction(0), Fraction(1, 10**30), Fraction(1, 3), Fraction(7, 2), Fraction(10**9), Fraction(10**40)]
 

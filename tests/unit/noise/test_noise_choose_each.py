@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,21 +13,9 @@ from privet.core.errors import InvariantError, RequestError
 from privet.noise import below_each, choose_each
 from privet.noise.choosing import MOST_GROUPS, accepts, accepts_each, below_each_from, choose_each_from, envelopes
 from privet.noise.samplers import MASK
+from worlds import Script
 
 DRAWS = 20_000
-
-
-class Script:
-    """A source that gives the words it was told, and then the system's."""
-
-    def __init__(self, *words: int) -> None:
-        self.told = list(words)
-
-    def word(self) -> int:
-        return self.told.pop(0) if self.told else int.from_bytes(os.urandom(8), "little")
-
-    def words(self, count: int) -> Any:
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
 
 
 @pytest.mark.parametrize("rate", [Fraction(0), Fraction(1, 3), Fraction(7, 2), Fraction(10**40)], ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import mpmath
@@ -13,26 +12,10 @@ import pytest
 from privet.core.errors import BadParameter, BadValue
 from privet.noise import noisy_max, noisy_top, noisy_top_with_gaps
 from privet.noise.contest import Contest
+from worlds import Stream, fresh
 
 F = Fraction
 LAWS = ["gumbel", "exponential", "laplace"]
-
-
-class Stream:
-    def __init__(self, words: np.ndarray) -> None:
-        self._words = words
-        self.used = 0
-
-    def words(self, count: int) -> np.ndarray:
-        self.used += count
-        return self._words[self.used - count : self.used]
-
-    def word(self) -> int:
-        return int(self.words(1)[0])
-
-
-def fresh(count: int) -> np.ndarray:
-    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
 CASES = [

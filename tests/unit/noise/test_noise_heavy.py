@@ -17,22 +17,10 @@ from scipy.stats import chi2
 from privet.core.errors import RequestError
 from privet.noise import rounded_laplace, rounded_power, rounded_student
 from privet.noise.heavy import power_from, power_region, settle, settle_many, student_from, student_region
+from worlds import Script
 
 DRAWS = 6000
 ALARM = 1e-8
-
-
-class Script:
-    """A source that gives the words it was told, and then the system's."""
-
-    def __init__(self, *words: int) -> None:
-        self.told = list(words)
-
-    def word(self) -> int:
-        return self.told.pop(0) if self.told else int.from_bytes(os.urandom(8), "little")
-
-    def words(self, count: int) -> Any:
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
 
 
 def power_within(power: int) -> Callable[[float], float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,24 +13,7 @@ import pytest
 from privet.core.errors import BadParameter, BadValue
 from privet.noise import race
 from privet.noise.contest import Race
-
-
-class Stream:
-    def __init__(self, words: np.ndarray) -> None:
-        self._words = words
-        self.used = 0
-
-    def words(self, count: int) -> np.ndarray:
-        self.used += count
-        return self._words[self.used - count : self.used]
-
-    def word(self) -> int:
-        return int(self.words(1)[0])
-
-
-def fresh(count: int) -> np.ndarray:
-    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
-
+from worlds import Stream, fresh
 
 CASES = [
     ([0.0, 1.0, 2.5, -3.0], Fraction(1, 2)),
