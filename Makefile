@@ -1,4 +1,4 @@
-# The house's doors. `make demo` and `make test` need Python 3.11 or later and nothing else: each makes the
+# The project's entry points. `make demo` and `make test` need Python 3.11 or later and nothing else: each makes the
 # environment it runs in. The stamps mean that packages are installed again only when pyproject.toml changes.
 
 PYTHON ?= python3

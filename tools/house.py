@@ -213,7 +213,7 @@ class Way:
 
     def profile(self, frame: types.FrameType, event: str, argument: object) -> None:
         """Take notice of a call or a return; for `sys.setprofile`."""
-        place = _room(frame)
+        place = _package_path(frame)
         if event not in ("call", "return") or not place:
             return
         planner = place[0] == PLANNER
@@ -223,7 +223,7 @@ class Way:
         self.files.add("/".join(place))
         self.calls[frame.f_code.co_name] += 1
         caller = _nearest(frame)
-        if caller is not None and _room(caller)[:1] != place[:1]:
+        if caller is not None and _package_path(caller)[:1] != place[:1]:
             self.entries[place[0], frame.f_code.co_name] += 1
         enters = planner and not self._inside and "." not in frame.f_code.co_qualname
         if enters and caller is not None and not any(one is caller for one in self._visitors):
@@ -236,7 +236,7 @@ class Way:
         return [Path(name).stem for name, _ in itertools.groupby(files)]
 
 
-def _room(frame: types.FrameType) -> tuple[str, ...]:
+def _package_path(frame: types.FrameType) -> tuple[str, ...]:
     """Return the path of a frame's file within the package; empty where it is in another."""
     name = frame.f_code.co_filename
     return Path(name).relative_to(SOURCE).parts if name.startswith(str(SOURCE)) else ()
@@ -245,7 +245,7 @@ def _room(frame: types.FrameType) -> tuple[str, ...]:
 def _nearest(frame: types.FrameType) -> types.FrameType | None:
     """Return the frame of the package that a call comes from, straight or through another package."""
     caller = frame.f_back
-    while caller is not None and not _room(caller):
+    while caller is not None and not _package_path(caller):
         caller = caller.f_back
     return caller
 

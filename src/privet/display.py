@@ -143,7 +143,7 @@ def room(epsilon: float, rho: float | None) -> str:
 
 
 def bar(share: float, width: int = _BAR) -> str:
-    """Return a share as a bar; what is not nothing shows, and what is not all leaves room."""
+    """Return a share as a bar; what is not nothing shows, and what is not all leaves a gap."""
     full = round(share * width)
     full = min(max(full, 1 if share > 0 else 0), width if share >= 1 else width - 1)
     return "█" * full + "░" * (width - full)

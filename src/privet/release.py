@@ -1,4 +1,4 @@
-"""The one door: opens exact sums, adds the planned noise, and lets out nothing else.
+"""The only module that opens exact sums: adds the planned noise, and returns nothing else.
 
 No other module reads what an engine sealed. Noise is drawn only against a receipt for this very plan.
 """

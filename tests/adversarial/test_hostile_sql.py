@@ -65,7 +65,7 @@ def ids(entry: object) -> str:
 
 
 EXTREMES = {"H071", "H104"}
-"""MIN and MAX, whose exact values are nobody's to see: they are answered by private choices instead."""
+"""MIN and MAX, whose exact values may not be seen: they are answered by private choices instead."""
 
 
 LEVELED = {"H095"}

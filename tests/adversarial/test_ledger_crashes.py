@@ -132,7 +132,7 @@ def table() -> dict[str, Table]:
 
 
 def question(asker: int, index: int) -> str:
-    """Return SQL that nobody else asks, or every fifth time one that all ask."""
+    """Return SQL that no other process asks, or every fifth time one that all ask."""
     least = index * (ASKERS + 1) + (ASKERS if index % 5 == 0 else asker)
     what, by = ("COUNT(*)", "wide") if index % 2 else ("MEDIAN(age)", "narrow")
     return f"SELECT {by}, {what} AS n FROM t WHERE at > {least} GROUP BY {by}"

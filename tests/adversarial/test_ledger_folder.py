@@ -89,7 +89,7 @@ def test_a_folder_that_a_group_with_others_in_it_may_write_to_is_refused(
     path.parent.chmod(0o770)
     group = path.parent.stat().st_gid
     name = grp.getgrgid(group).gr_name
-    SqliteLedger(path.parent).close()  # nobody else is in it
+    SqliteLedger(path.parent).close()  # no other process is in it
     alone = grp.struct_group((name, "x", group, []))
     for members, refused in ((["ana"], True), (["root"], False), ([], False)):
         monkeypatch.setattr(grp, "getgrgid", lambda _, m=members: grp.struct_group((name, "x", group, m)))

@@ -1,4 +1,4 @@
-"""Whoever changes a ledger's file is found out, by `verify` or by a head that was kept elsewhere."""
+"""A change of a ledger's file is found out, by `verify` or by a head that was kept elsewhere."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def full_ledger(path: Path) -> tuple[Path, str]:
 
 @pytest.mark.parametrize("later", [0, 3])
 def test_a_forged_cache_gives_nothing_to_spend_where_a_head_is_pinned(tmp_path: Path, later: int) -> None:
-    """The cache's checksum proves nothing: whoever can write the file can work it out."""
+    """The cache's checksum proves nothing: anyone who can write the file can compute it."""
     path, head = full_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger:
         ledger.top_up(Pure(epsilon=1), reason="r")
@@ -306,7 +306,7 @@ def test_a_forged_cache_gives_nothing_to_spend_where_a_head_is_pinned(tmp_path: 
                 ledger.charge(PureEvent(Fraction(1, 8)), f"later {index}", account="a")
     forge_cache(path)
     with SqliteLedger(path) as ledger:
-        assert ledger.remaining().amount == 2  # without a head, the cache is believed until somebody verifies
+        assert ledger.remaining().amount == 2  # without a head, the cache is believed until it is verified
     with SqliteLedger(path, head=head) as ledger:
         assert ledger.remaining().amount == 0
         with pytest.raises(BudgetExceeded):
@@ -351,7 +351,7 @@ def swap_in(path: Path, number: int, **fields: object) -> None:
 
 
 def test_an_entry_that_is_forged_under_a_running_process_frees_nothing_where_a_head_is_pinned(tmp_path: Path) -> None:
-    """A charge that is put in the place of an old one would stand for a question that nobody paid for."""
+    """A charge that is put in the place of an old one would stand for a question that was not paid for."""
     path, head = full_ledger(tmp_path / "ledger")
     with SqliteLedger(path) as ledger, SqliteLedger(path, head=head) as proven:
         swap_in(path, 2, digest="free")

@@ -1,4 +1,4 @@
-"""On no road on which a number leaves as a double do its low bits tell more than is claimed."""
+"""No mechanism that returns a double reveals more in its low bits than is claimed."""
 
 from __future__ import annotations
 

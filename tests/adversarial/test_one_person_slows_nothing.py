@@ -1,4 +1,4 @@
-"""One person's rows cannot make a question slow or fail: joins make so many rows of them, of so much work, and no more.
+"""One person's rows cannot make a question slow or fail: joins make few rows of them, of little work.
 
 Questions at the bound are run on a person with very many rows and the longest texts; times are of the processor.
 """

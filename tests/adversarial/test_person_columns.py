@@ -104,6 +104,6 @@ def test_nobody_can_be_called_like_the_fingerprint_of_a_long_name():
         for sql in (
             "SELECT COUNT(DISTINCT p) AS n FROM v",
             "SELECT COUNT(*) AS n FROM (SELECT p, SUM(x) AS s FROM v GROUP BY p)",
-            "SELECT COUNT(*) AS n FROM v",  # the many rows of one weigh as much as one, and nobody's are among them
+            "SELECT COUNT(*) AS n FROM v",  # many rows of one weigh as one; rows without a person are left out
         ):
             assert session.ask(sql, epsilon=10**5)["n"].values == (1 + len(names),)

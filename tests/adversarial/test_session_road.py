@@ -1,4 +1,4 @@
-"""The one road: charge, read, draw, store, in that order; refusals are free and say nothing about the data."""
+"""The one order: charge, read, draw, store, in that order; refusals are free and say nothing about the data."""
 
 from __future__ import annotations
 

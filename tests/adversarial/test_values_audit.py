@@ -1,4 +1,4 @@
-"""Whoever sees nothing but what a question releases learns no more about a person than it claims."""
+"""An observer of what a question releases learns no more about a person than it claims."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_two_readings_tell_no_more_than_their_plan_claims() -> None:
     query = replace(parse("SELECT g, COUNT(*) FROM d GROUP BY g", {"d": schema}), other="other")
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(1, 20))
     plan = make_plan(query, {"d": schema}, spend=spend)
-    rows = [{"u": who, "g": "p" if who < 4 else "q"} for who in range(5)]  # whoever comes last has a key of their own
+    rows = [{"u": who, "g": "p" if who < 4 else "q"} for who in range(5)]  # the last person has a key of their own
     both = rows, rows[:-1]
 
     def draw(world: list[dict[str, Any]], count: int) -> list[str]:

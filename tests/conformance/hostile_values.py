@@ -24,7 +24,7 @@ class Boom(Exception):
 
 
 class Opaque:
-    """An object of which nothing is known: whoever accepts it has not looked at it."""
+    """An object of which nothing is known: code that accepts it has not looked at it."""
 
     def __repr__(self) -> str:
         return "<opaque>"
@@ -121,7 +121,7 @@ class TextWithTricks(str):
 
 
 class IntWithTricks(int):
-    """An integer of 3 that says it is NaN where somebody calculates with it."""
+    """An integer of 3 that says it is NaN in arithmetic."""
 
     def __float__(self) -> float:
         return math.nan
@@ -138,7 +138,7 @@ def raises(*given: object, **named: object) -> object:
 
 
 def junk(*given: object, **named: object) -> object:
-    """Return what nobody expects."""
+    """Return an unexpected value."""
     return "junk"
 
 

@@ -1,4 +1,4 @@
-"""Every key that a reader of privet.toml asks for, given values that nobody should write.
+"""Every key that a reader of privet.toml asks for, given hostile values.
 
 The keys are not listed here: the readers say which they know, when they read the examples below. What is allowed: the
 file is read, or `BadConfig` names the key. A fixed tenth of the trials runs always, and all with `PRIVET_SOAK`.

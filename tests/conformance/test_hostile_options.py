@@ -1,4 +1,4 @@
-"""Every argument and option of every command, found in the parser, given texts that nobody should type.
+"""Every argument and option of every command, found in the parser, given hostile texts.
 
 What is allowed: an answer, or a refusal with a status of 2 (3 where the budget says no, 5 where the ledger does) and a
 message on standard error that names the option. Never a status of 70, never a traceback, and no number out of what is

@@ -1,4 +1,4 @@
-"""Every parameter of every public callable, given about 150 values that nobody should give it.
+"""Every parameter of every public callable, given about 150 hostile values.
 
 What is allowed: a result that is what a number can be, or a `RequestError` that names the parameter, within a second of
 CPU time beyond what the call takes anyway. A result without NaN, from a value of a kind that the parameter's annotation
@@ -101,7 +101,7 @@ class Fault:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` inside after so many seconds of CPU time, or thirty times as many by the clock."""
+    """Raise `TooLong` inside after a number of seconds of CPU time, or thirty times as many by the clock."""
 
     def stop(number: int, frame: Any) -> None:
         raise TooLong

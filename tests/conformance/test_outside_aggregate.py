@@ -39,7 +39,7 @@ from privet.results.read import read_answer
 from privet.session import Session
 
 FALSE_ALARMS = 5.7
-"""So many standard deviations are exceeded once in 1.6e8 times on one side."""
+"""This many standard deviations are exceeded once in 1.6e8 times on one side."""
 
 SQL = "SELECT ward, RMS(cost) AS x FROM visits GROUP BY ward"
 LAPLACE = Spend(Fraction(1), Fraction(0), None, Fraction(0))

@@ -1,6 +1,6 @@
 """Every public name, signature, error code and command: what a program that uses Privet can rely on.
 
-`public_surface.json` has what people can write today. What is missing or different breaks somebody's program, so the
+`public_surface.json` has what people can write today. What is missing or different breaks programs, so the
 file is written anew only on purpose, by
 
     PRIVET_WRITE_GOLDEN=surface .venv/bin/python -m pytest tests/golden/test_public_names.py

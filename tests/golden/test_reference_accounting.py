@@ -1,4 +1,4 @@
-"""Known answers of the accounting room, to every printed digit.
+"""Known answers of `privet.accounting`, to every printed digit.
 
 The figures were computed independently of this code: in high-precision arithmetic, by enumeration, or by hand.
 """

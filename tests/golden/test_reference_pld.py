@@ -24,7 +24,7 @@ from worlds import BoundedPairEvent as PairEvent
 
 
 def printed(value: float, digits: int) -> float:
-    """Return half a unit of the last of so many printed digits."""
+    """Return half a unit of the last of the printed digits."""
     return 0.5 * 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
 
 

@@ -42,7 +42,7 @@ from privet.release import public_cells
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 EACH = 1 if SOAK else 4
-"""Of the tampered plans that are accepted, each so many are run; `make soak` runs all."""
+"""Of the tampered plans that are accepted, one in this many is run; `make soak` runs all."""
 
 SECRET = 0x0123_4567_89AB_CDEF_FEDC_BA98_7654_3210
 PURE = Spend(Fraction(1), Fraction(0), None, Fraction(1, 100))
@@ -365,7 +365,7 @@ class Worlds:
 
 
 def moved_too_far(plan: Plan, worlds: Worlds) -> list[str]:
-    """Return what some unit moves by more than its noise is made for, in what leaves through the door."""
+    """Return what some unit moves by more than its noise is made for, in what is released."""
     found = []
     for one in plan.passes:
         if not asks(one.scan):

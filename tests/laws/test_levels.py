@@ -98,7 +98,7 @@ def test_no_person_moves_a_level_further_than_it_claims(asked: str, budget: Budg
                     attained[name] = max(attained.get(name, Fraction(0)), moved / claim)
         for engine in engines:
             engine.close()
-    assert min(attained.values()) > Fraction(1, 10)  # each level's own norm is nearly used by somebody
+    assert min(attained.values()) > Fraction(1, 10)  # each level's own norm is nearly used by some person
 
 
 @pytest.mark.parametrize("unit", [Rows(), Person("u")], ids=["rows", "people"])

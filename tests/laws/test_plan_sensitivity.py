@@ -218,7 +218,7 @@ def random_families(shape: Shape, draw: random.Random) -> list[list[World]]:
     families = []
     for _ in range(TABLES):
         table = [row for owner in range(draw.randint(shape.group, 5)) for row in draw_rows(draw, owner)]
-        strays = [(None, 10.0, 7, 9.0, "a", "s", "a")] * draw.randint(0, 2)  # rows of nobody
+        strays = [(None, 10.0, 7, 9.0, "a", "s", "a")] * draw.randint(0, 2)  # rows without a unit
         if shape.unit == "rows":
             table, strays = table + strays, []
         families.append([world + strays for world in (table, *neighbours(shape, table, draw))])

@@ -58,7 +58,7 @@ ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "
 ARROW |= {"date": pa.date32(), "timestamp": pa.timestamp("us")}
 ROWS_OF_BANDS = 9
 QUESTIONS, TRIES = 4, 16
-"""So many questions are answered of each setting, of so many that are asked at most."""
+"""How many questions are answered of each setting, and how many are asked at most."""
 
 Groups = dict[tuple[Any, ...], tuple[int, ...]]
 

@@ -362,7 +362,7 @@ def test_a_condition_on_released_rows_says_which_cells_must_be_narrow() -> None:
         sql = "SELECT age, COUNT(*) AS n FROM t GROUP BY age"
         every = asked.ask(sql, within="60%", at_most=20)
         assert every.accuracy is not None
-        assert not every.accuracy.reached  # ages that nobody has
+        assert not every.accuracy.reached  # ages that do not occur
         some = asked.ask(f"{sql} HAVING COUNT(*) > 4", within="60%", at_most=20)
         assert some.accuracy is not None
         assert some.accuracy.reached
@@ -478,7 +478,7 @@ def test_a_value_is_off_by_no_more_than_the_part_that_was_reached_of_whatever_it
 def test_a_count_below_zero_is_kept_and_the_answer_says_so() -> None:
     with session() as asked:
         noted = []
-        for age in range(80, 120):  # nobody is so old
+        for age in range(80, 120):  # ages that do not occur
             answer = asked.ask(f"SELECT COUNT(*) AS n FROM t WHERE age = {age}", epsilon=0.1)
             noted.append((answer.value < 0, any("beyond what is possible" in note for note in answer.notes)))
         assert all(below == said for below, said in noted)

@@ -1,4 +1,4 @@
-"""An answer over people says what its means are means of: rows in which each person counts at most so many."""
+"""An answer over people says what its means are means of: rows, of each person at most a number."""
 
 from __future__ import annotations
 

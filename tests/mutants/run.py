@@ -44,7 +44,7 @@ KILLED = 1
 """What pytest says when tests ran and some failed; a collection error or a usage error says something else."""
 
 PATIENCE, TIMES = 120.0, 10.0
-"""Tests hang when they take so many seconds, and so many times what they take without a mutant, together."""
+"""Tests hang when they take this many seconds, and this many times what they take without a mutant, together."""
 
 EACH = 20
 """Mutants after which progress is told."""

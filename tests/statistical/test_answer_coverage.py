@@ -1,6 +1,6 @@
 """Intervals at 95% hold the answer without noise in 94 to 97 of 100 releases, for every aggregate and what is derived.
 
-Each case releases the same exact sums for thousands of groups at once, through the one door and the reader, with no
+Each case releases the same exact sums for thousands of groups at once, through `release` and the reader, with no
 engine. A test fails only if its count is beyond what coverage at the stated limit would give once in 1e8 runs.
 """
 
@@ -27,7 +27,7 @@ from privet.release import Released, release
 from privet.results.read import read_answer
 
 FALSE_ALARMS = 5.7
-"""So many standard deviations are exceeded once in 1.6e8 times on one side."""
+"""This many standard deviations are exceeded once in 1.6e8 times on one side."""
 
 CLOSED = "COUNT(*) AS n, COUNT(DISTINCT u) AS people, SUM(x) AS total, SUM(i) AS whole, AVG(x) AS mean, AVG(i) AS means"
 SIMULATED = "VAR_POP(x) AS var, VAR_SAMP(i) AS vars, STDDEV_POP(i) AS sds, STDDEV(x) AS sd"

@@ -28,7 +28,7 @@ DRAWS = 60_000
 
 
 def plausible(hits: int, draws: int, chance: float, tests: int) -> bool:
-    """Return whether so many hits are likely at this chance, in one of several tests."""
+    """Return whether this number of hits is likely at this chance, in one of several tests."""
     tail = ALARM / (2 * tests)
     return bool(binom.cdf(hits, draws, chance) > tail and binom.sf(hits - 1, draws, chance) > tail)
 

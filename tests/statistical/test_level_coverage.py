@@ -1,6 +1,6 @@
 """Intervals of levels that were made to agree hold what the levels are without noise as often as they say.
 
-The same exact sums are released again and again, through the one door and the reader. A test fails only if its count is
+The same exact sums are released again and again, through `release` and the reader. A test fails only if its count is
 beyond what coverage at the stated limit would give once in 1e8 runs.
 """
 
@@ -25,7 +25,7 @@ from privet.release import release_all
 from privet.results.read import read_levels
 
 FALSE_ALARMS = 5.7
-"""So many standard deviations are exceeded once in 1.6e8 times on one side."""
+"""This many standard deviations are exceeded once in 1.6e8 times on one side."""
 
 RUNS = 200
 EACH = 40
@@ -52,7 +52,7 @@ CASES = [
 
 
 def exact_of(plan: Plan) -> list[SealedSums]:
-    """Return the sums of the level: of every finest group the same, and so many of them in each of its own."""
+    """Return the sums of the level: of every finest group the same, and a number of them in each of its own."""
     found = []
     for one in plan.passes:
         names = [str(key.expression) for key in one.scan.keys]

@@ -176,7 +176,7 @@ def test_a_wrong_distribution_is_noticed() -> None:
 
 
 def covered_enough(covered: int, trials: int, confidence: float) -> bool:
-    """Return whether so many covered truths are no fewer than the confidence promises, beyond chance."""
+    """Return whether covered truths are no fewer than the confidence promises, beyond chance."""
     return bool(binom.cdf(covered, trials, confidence) > ALARM)
 
 

@@ -1,6 +1,6 @@
 """Intervals of quantiles hold them, whatever the data looks like, and values are no more ranks off than planned.
 
-The same exact counts are released for thousands of groups at once, through the one door and the reader. A test fails
+The same exact counts are released for thousands of groups at once, through `release` and the reader. A test fails
 only if its count is beyond what the stated probability would give once in 1e8 runs.
 """
 

@@ -1,6 +1,6 @@
 """Intervals of rounds hold although what was released decides when to stop: also for the worst rule for stopping.
 
-Each case carries out all rounds for thousands of groups at once, through the one door and the reader, with no engine.
+Each case carries out all rounds for thousands of groups at once, through `release` and the reader, with no engine.
 The worst rule stops at the first interval that misses, if any does: it misses where any of the rounds does. A test
 fails only if its count is beyond what coverage at the stated limit would give once in 1e8 runs.
 """

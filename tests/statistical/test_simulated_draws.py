@@ -166,7 +166,7 @@ def test_no_releases_can_be_simulated_too() -> None:
 
 
 def test_a_release_is_what_is_simulated_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    # the roads that differ meet in one function, which is watched here
+    # the paths that differ meet in one function, which is watched here
     watched: dict[str, tuple[Any, str, list[tuple[Mechanism, Any]]]] = {
         "first_reaches": (
             sparse_run,

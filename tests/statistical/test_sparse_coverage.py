@@ -1,6 +1,6 @@
 """Intervals hold the truth where it is sparse: few rows or none, and formulas with corners just where the truth lies.
 
-Each case releases the same exact sums for thousands of groups, through the one door and the reader. A test fails only
+Each case releases the same exact sums for thousands of groups, through `release` and the reader. A test fails only
 if so few intervals hold the truth that coverage of 94% would give as few once in 1e8 runs, by the exact binomial law.
 """
 

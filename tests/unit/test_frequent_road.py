@@ -1,4 +1,4 @@
-"""MODE and TOP_K on the public road: what plain SQL says where there is no noise, refusals, NULLs, tampered plans."""
+"""MODE and TOP_K through a session: what plain SQL says where there is no noise, refusals, NULLs, tampered plans."""
 
 from __future__ import annotations
 

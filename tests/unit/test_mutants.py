@@ -47,7 +47,7 @@ def _written(snippet: str) -> list[str]:
 
 
 FEWEST = 2
-"""So many ways to break it has every module that privacy rests on."""
+"""The fewest mutants of every module that privacy rests on."""
 
 PRIVATE = {
     "core.budget",

@@ -1,4 +1,4 @@
-"""An other group on the public road: all rows are in some group, one charge, refusals, tampered plans."""
+"""An other group through a session: all rows are in some group, one charge, refusals, tampered plans."""
 
 from __future__ import annotations
 

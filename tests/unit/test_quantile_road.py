@@ -1,4 +1,4 @@
-"""Quantiles on the public road: plans that cost what was asked, refusals, derived columns, tampered plans."""
+"""Quantiles through a session: plans that cost what was asked, refusals, derived columns, tampered plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BOUNDS on the public road: ranges that hold the data, how they are declared, refusals, tampered plans."""
+"""BOUNDS through a session: ranges that hold the data, how they are declared, refusals, tampered plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door: which groups come out, and that noise on a private number of keys has a public law."""
+"""`release`: which groups come out, and that noise on a private number of keys has a public law."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Privacy amplification by Poisson sampling: what an event costs if each unit takes part only with some probability.
 
-Holds for add-remove neighbours and for samples that nobody sees; each unit is drawn independently. Fixed-size batches
+Holds for add-remove neighbours and for samples that stay secret; each unit is drawn independently. Fixed-size batches
 and shuffled passes over the data are not Poisson samples, and this must not be used for them.
 """
 

@@ -33,7 +33,7 @@ _HARDLY = 0.999
 def promise(budget: Budget, *, neighbors: Neighbors = "add-remove", who: str = "one person") -> tuple[str, ...]:
     """Return what all answers under a budget can tell about one of those it protects, as sentences.
 
-    Guarantee: for whoever knows all other rows, the odds that a unit is present (add-remove), or that it is one of two
+    Guarantee: for who knows all other rows, the odds that a unit is present (add-remove), or that it is one of two
     things (change-one), move by at most e**epsilon, by Bayes' rule; what is seen under (epsilon, delta) can be made
     from what is, with probability 1 - delta, epsilon-DP, and otherwise anything. Under add-remove two versions of a
     unit are two steps apart: 2 epsilon and (1 + e**epsilon) delta. A rho is an (epsilon, delta) for each delta.

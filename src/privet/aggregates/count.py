@@ -82,7 +82,7 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class CountValues(Count):
-    """The number of different values of x other than NULL, in a scan where each counts once, whoever holds it."""
+    """The number of different values of x other than NULL, in a scan where each of them counts once."""
 
     names = MappingProxyType({"count_distinct": ("COUNT",)})
     additive = False

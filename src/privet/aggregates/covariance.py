@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Form = Literal["covar_pop", "covar_samp", "corr"]
 
 _FINEST = GRID**2
-"""Declared steps are kept for products of at most so many of them, which doubles hold exactly."""
+"""Declared steps are kept for products of at most this many of them, which doubles hold exactly."""
 
 _LEAST, _MOST = Fraction(1, 10**250), Fraction(10**250)
 

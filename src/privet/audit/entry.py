@@ -20,7 +20,7 @@ TENTH = Fraction(11, 10)
 """A fault that leaks a tenth more than is claimed."""
 
 _INTEGRATED = 1 + 1e-7
-"""Room for laws that were integrated in floating point."""
+"""Allowance for laws that were integrated in floating point."""
 
 _STEP, _GROWTH, _MOST_LEAK = Fraction(1, 128), Fraction(21, 20), 8
 """How closely the fault that is planted is sought, in which steps, and up to how many times the epsilon."""

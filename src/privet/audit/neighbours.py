@@ -361,7 +361,7 @@ class Bench(DuckDB):
         return "row" if column is None else self._column(name, column)
 
     def _known(self, name: str) -> str:
-        """Return the rows of a table that are somebody's."""
+        """Return the rows of a table that belong to a unit."""
         schema = self._tables[name]
         return self._relations[name] + (f" WHERE {owner_of(schema, DUCKDB)[1]}" if self._owned else "")
 

@@ -55,7 +55,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Releases:
-    """So many releases, and the numbers that each place of them holds."""
+    """A number of releases, and the numbers that each place of them holds."""
 
     count: int
     columns: Mapping[Place, Floats]

@@ -303,20 +303,20 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
     quiet, processes = not screen.is_terminal, os.cpu_count() or 1
     judged = judge_all(chosen, samples=samples, processes=processes)
     verdicts = list(track(judged, "auditing", len(chosen), console=screen, disable=quiet, transient=True))
-    roads = () if names else DOUBLES
-    looked = look_at_bits(roads, processes=processes)
-    bits = list(track(looked, "looking at bits", len(roads), console=screen, disable=quiet, transient=True))
+    doubles = () if names else DOUBLES
+    looked = look_at_bits(doubles, processes=processes)
+    bits = list(track(looked, "looking at bits", len(doubles), console=screen, disable=quiet, transient=True))
     if plot:
         save_picture(verdicts[0].report, plot, verdicts[0].entry.name)
     if as_json:
         leaks = [
             {
-                "name": f"low bits: {road.name}",
+                "name": f"low bits: {checked.name}",
                 "epsilon": found.epsilon,
                 "found": found.found,
                 "stands": not found.refuted,
             }
-            for road, found in bits
+            for checked, found in bits
         ]
         print_json([*(verdict.to_dict() for verdict in verdicts), *leaks])
     else:
@@ -324,8 +324,8 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
         if bits:
             click.echo()
             rows = [
-                (road.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", "BITS LEAK" if found.refuted else "stands")
-                for road, found in bits
+                (checked.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", "BITS LEAK" if found.refuted else "stands")
+                for checked, found in bits
             ]
             print_table(("low bits of", "claim", "found", "verdict"), rows, right=(1, 2))
     return all(verdict.stands for verdict in verdicts) and not any(found.refuted for _, found in bits)

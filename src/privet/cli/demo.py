@@ -1,6 +1,6 @@
 """`privet demo`: questions about a made-up hospital, with honest error bars, under a budget that runs out.
 
-The data are made up, so the truth may be shown beside what is released. Nobody else may see it.
+The data are made up, so the truth may be shown beside what is released. No one else may see it.
 """
 
 from __future__ import annotations

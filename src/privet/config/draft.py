@@ -114,7 +114,7 @@ def _table(table: DraftTable) -> Iterator[str]:
 
 
 def _column(column: DraftColumn, *, asked: bool) -> Iterator[str]:
-    """Give the lines of a column. Nobody sums the column that says whose row it is, so its bounds are not missed."""
+    """Yield the lines of a column. The column of the unit is not summed, so its bounds are not missed."""
     key = toml_key(column.name)
     if column.declared is not None:
         yield f"{key} = {column.declared}"

@@ -247,7 +247,7 @@ class Problems:
 
 
 class Section:
-    """One table of the file while it is read. Each key is asked for by name; `finish` refuses what nobody asked for."""
+    """One table of the file while it is read. Each key is asked for by name; `finish` refuses all others."""
 
     def __init__(self, data: Mapping[str, Any], path: KeyPath, problems: Problems) -> None:
         self.data = data

@@ -330,7 +330,7 @@ def _drawn(name: str, column: ColumnFacts, number: str) -> str:
 
 
 VERSION = "practice: made up"
-"""The version of every table in practice: plans, answers and certificates that show it are about nobody."""
+"""The version of every table in practice: plans, answers and certificates that show it are about no person."""
 
 
 def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = None) -> Session:

@@ -272,7 +272,7 @@ def sqrt_down(exact: Fraction) -> Fraction:
 def log_up(exact: Fraction) -> Fraction:
     """Return a rational no smaller than the natural logarithm of one that is at least 1.
 
-    `decimal` rounds its logarithm correctly, so 60 digits and a margin of 1e-55 leave room for both the
+    `decimal` rounds its logarithm correctly, so 60 digits and a margin of 1e-55 leave a margin for both the
     rounding of the argument and that of the result. Close to 1, ln x <= x - 1 is nearer than the margin.
     """
     with localcontext(Context(prec=60)):

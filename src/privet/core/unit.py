@@ -53,7 +53,7 @@ class Rows:
 class Person:
     """All rows that carry the same value in `column` are protected together (user level).
 
-    Rows whose value there is NULL belong to nobody and are dropped before anything else.
+    Rows whose value there is NULL belong to no unit and are dropped before anything else.
 
     Args:
         column: the column that identifies the person.
@@ -91,7 +91,7 @@ class Window:
     """All rows of a person within any window of time of that length are protected together (w-event level).
 
     `length` is a whole number of days, or a timedelta. The computation has a unit for each person and each bucket of
-    that length since `origin`, a public date. Rows without a person or a time belong to nobody and are dropped first.
+    that length since `origin`, a public date. Rows without a person or a time belong to no unit and are dropped first.
 
     Args:
         person: the column that identifies the person.
@@ -231,7 +231,7 @@ def check_unit(unit: Unit, kinds: Mapping[str, str]) -> None:
 
 
 def unit_columns(unit: Unit) -> tuple[str, ...]:
-    """Return the columns that say to which unit a row belongs; none where rows are units, or nobody's."""
+    """Return the columns that say to which unit a row belongs; none where rows are units, or public."""
     match unit:
         case Person(column=column):
             return (column,)
@@ -249,5 +249,5 @@ def in_buckets(unit: Unit) -> str:
 
 
 def person_column(unit: Unit) -> str | None:
-    """Return the column that says which person a row is about; None where rows are units, or nobody's."""
+    """Return the column that says which person a row is about; None where rows are units, or public."""
     return next(iter(unit_columns(unit)), None)

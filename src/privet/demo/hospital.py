@@ -1,6 +1,6 @@
 """A made-up hospital for the demo: patients, visits and prescriptions, a million rows in all, and its privet.toml.
 
-The numbers come from hashes of row numbers, so every demo has the same truth. Nobody in it exists.
+The numbers come from hashes of row numbers, so every demo has the same truth. No person in it exists.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def merged(
     """Return the options with what the question itself says; refuse what is options twice, or against the rules.
 
     Guarantee: a question chooses its own spend, width and bounding, as a caller may, and nothing that protects others:
-    a delta is held to be no less than the account's, whoever is named as protected to be who is declared.
+    a delta is held to be no less than the account's, and the protected unit to be the declared one.
     """
     for name in ("within", "confidence", "epsilon"):
         own = getattr(wish, name)

@@ -91,7 +91,7 @@ class Account:
         return replace(self, filters=(*self.filters[:-1], more))
 
     def remaining(self) -> Remaining:
-        """Return what is left of the filter that has the most room for one event."""
+        """Return what is left of the filter that allows the largest event."""
         return self._roomiest().remaining()
 
     def budget(self) -> Budget:

@@ -46,7 +46,7 @@ class Bookkeeping(Administration):
 
     Guarantee: whatever was charged keeps the data set's promise, and each account's own, however the events were
     chosen; see `Account`. Nothing is charged that was not written as it was charged. Of each plan one answer is ever
-    kept, and only what was kept is shown: so one charge in full pays for it, whoever draws it and however often.
+    kept, and only what was kept is shown: so one charge in full pays for it, by any account and however often.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Bookkeeping(Administration):
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
         """Keep what a charge released, before it is shown, and return what `find` returns from then on.
 
-        The first release of a plan is kept: whoever asks the same again sees the same numbers.
+        The first release of a plan is kept: the same question asked again returns the same numbers.
         """
         written = codec.write_plain(released)
         with self._history.writing() as history:
@@ -245,7 +245,7 @@ class Bookkeeping(Administration):
     def remaining(self, account: str | None = None) -> Remaining:
         """Return what is left for an account under both caps, or of the data set's.
 
-        With several (epsilon, delta) filters open, it is what is left of the one with the most room.
+        With several (epsilon, delta) filters open, it is what is left of the one that allows the most.
         """
         if account is not None:
             read_name(account, "account")

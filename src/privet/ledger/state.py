@@ -302,7 +302,7 @@ def _rho_left(one: Filter) -> Fraction:
 
 
 def spent_share(one: Filter) -> float:
-    """Return which part of a filter's room was taken, from 0 to 1."""
+    """Return which part of a filter was spent, from 0 to 1."""
     match one:
         case PureFilter(budget=Pure(epsilon=most), spent=spent) | ZcdpFilter(budget=Zcdp(rho=most), spent=spent):
             return _share(spent, most)

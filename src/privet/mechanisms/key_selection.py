@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # Which keys may be shown, decided from how many people hold each: what every rule for that has in common.
 #
 # A key is a group that public facts do not name, such as a diagnosis found in the data. Each person holds at most so
-# many; whoever holds more must be cut to that, by a choice that depends on nobody else's data, before people are
+# many; people with more must be cut to that, by a choice that depends on no other data, before people are
 # counted.
 
 
@@ -368,7 +368,7 @@ class GaussianThreshold(NoisyThreshold):
 
 
 LONGEST = 2**20
-"""So many people make every key certain, or the rule is refused: its probabilities are listed one by one."""
+"""At most this many people make every key certain, or the rule is refused: its probabilities are listed one by one."""
 
 _RATIO_BITS = 128
 _WORD_BITS = 63
@@ -503,7 +503,7 @@ class OptimalKeys(KeySelection):
 
     @cached_property
     def _ladder(self) -> list[int]:
-        """The probabilities as multiples of 2**-bits, from nobody to as many as make it certain."""
+        """The probabilities as multiples of 2**-bits, from no people to as many as make it certain."""
         one = 1 << self._bits
         ratio = math.floor(exp_down(self.key_epsilon) * (1 << _RATIO_BITS))
         delta = math.floor(self.key_delta * one)

@@ -52,7 +52,7 @@ from .selection import ExponentialEvent
 # and what remains is the ratio of a sum, as drawn from, to the same sum as the recursion computed it: all terms are
 # positive, each is a product of at most 4 n + 4000 rounded factors, and floors lift what would vanish. So each ratio
 # and each rounding up is below 1 + 2**-30 + 16 n / 2**50, there are fewer than 4 m + 2 of them in a proposal, and M
-# leaves room for as many. So a proposal is refused about once in a million.
+# leaves a margin for as many. So a proposal is refused about once in a million.
 
 
 Floats = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """A sensitivity found by sampling, and the weaker promise that it buys: random differential privacy.
 
-Where nobody can work a sensitivity out, it may be sampled from made-up neighbours. The promise then holds for data
+Where a sensitivity cannot be worked out, it may be sampled from made-up neighbours. The promise then holds for data
 drawn like those, except with probability gamma; it says nothing about data at hand that are unlucky or different.
 So nothing here is a `Mechanism`, and nothing here has an event: no accountant and no ledger takes it.
 """

@@ -309,7 +309,7 @@ class SmoothSensitivity(Mechanism):
 
     @property
     def smooth_beta(self) -> Fraction:
-        """The beta that bounds are computed with, which leaves room for rounding them up to the ladder."""
+        """The beta that bounds are computed with, which leaves a margin for rounding them up to the ladder."""
         return self.beta - self.beta / _ROUNDING_SHARE
 
     def release(self, value: Any) -> Any:

@@ -251,7 +251,7 @@ def _variance(variance: Number) -> float:
 
 
 MOST_FREQUENT = 100
-"""So many values can be asked for at once."""
+"""The most values that can be asked for at once."""
 
 
 @wired("Frequent", "k", "span", "rate", "law", "one")

@@ -17,7 +17,7 @@ Booleans = NDArray[np.bool_]
 
 _WORDS = 2**WORD_BITS
 MOST_TOSSES = 2**40
-"""So many coins are tossed at most: as many as a quantile's rows may be."""
+"""The most coins that are tossed: as many as a quantile's rows may be."""
 _BEYOND = 16
 """An x that no lane decided in float64 reaches; larger ones are computed as this."""
 

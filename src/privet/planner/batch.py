@@ -131,7 +131,7 @@ def digests_of(asked: Plan | Batch) -> tuple[tuple[str, ...], ...]:
 
 
 def _as_of(plan: Plan, editions: int) -> Plan | None:
-    """Return a plan as it was made at the time of so many editions: all of its levels, or none."""
+    """Return a plan as it was made at the time of a number of editions: all of its levels, or none."""
     if not isinstance(plan, Levels):
         return as_of(plan, editions)
     parts = [as_of(part, editions) for part in plan.plans]

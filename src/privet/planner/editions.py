@@ -72,7 +72,7 @@ class Made(NamedTuple):
 
 
 def digest_of(passes: tuple[Pass, ...], editions: int | None = None) -> str:
-    """Return the fingerprint of what is released, by the planner of today or of the time of so many editions.
+    """Return the fingerprint of what is released, by the planner of today or of the time of a number of editions.
 
     The first edition of every kind is not written: a question that no change concerned has the digest it always had.
     """
@@ -92,7 +92,7 @@ def before() -> Iterator[int]:
 
 
 def as_of(plan: Plan, editions: int) -> Plan | None:
-    """Return a plan as it was made at the time of so many editions, or None where that is not sound, or not known."""
+    """Return a plan as it was made at the time of a number of editions, or None where that is unsound or unknown."""
     found: Plan | None = plan
     for edition in reversed(EDITIONS[editions:]):
         if found is not None and edition.of(found):

@@ -258,7 +258,7 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
 
 
 def boundings(plan: Plan) -> list[str]:
-    """Return what happens to whoever gives more than a plan allows: for its sums, and for each count of values."""
+    """Return how contributions beyond what a plan allows are bounded: for its sums, and for each count of values."""
     several = [one for one in plan.passes if isinstance(one.scan.bounding, (Pairs, Largest))]
     first = [] if plan.passes[0] in several else [plan.passes[0]]
     if plan.choosing:
@@ -292,7 +292,7 @@ def _joined_in_words(one: Pass) -> str:
 
 
 def bounding_in_words(one: Pass) -> str:
-    """Return what happens to whoever gives more than a plan allows."""
+    """Return how contributions beyond what a plan allows are bounded."""
     unit = one.scan.schema.unit
     who = f"{person_column(unit) or 'row'}{in_buckets(unit)}"
     match one.scan.bounding:

@@ -56,7 +56,7 @@ _LEAST_BLOCK = 256
 """The public length in which noise is drawn for keys, unless one unit can hold more."""
 
 _SIZE = 100
-"""So many values are taken to be found, where it is not known how many will be."""
+"""This many values are taken to be found, where it is not known how many will be."""
 
 _QUOTES = re.compile(r'"([a-z_][a-z0-9_]*)"')
 _NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}

@@ -115,7 +115,7 @@ def _finding(part: Spend) -> Choice:
 
 
 def _each(part: Spend, choices: int) -> Fraction:
-    """Return the range that each of so many choices may have: epsilons add up, or the squares over 8 to rho."""
+    """Return the range that each of some choices may have: epsilons add up, or the squares over 8 to rho."""
     if part.epsilon is not None:
         return part.epsilon / choices
     squared = 8 * (part.rho or Fraction(0)) / choices
@@ -137,7 +137,7 @@ def winner_notes(plan: Plan) -> list[str]:
 
 
 def largest_in_words(one: Pass, largest: Largest) -> str:
-    """Return what happens to whoever has more rows of one value than a plan allows."""
+    """Return how rows of one value beyond what a plan allows are bounded."""
     unit = one.scan.schema.unit
     who = f"Each {person_column(unit) or 'row'}{in_buckets(unit)}"
     of = text(one.scan.keys[-1].expression)

@@ -239,7 +239,7 @@ class Plan:
         return replace(self, passes=passes, target=None, rounds=1, before=None)
 
     def first_rounds(self, count: int) -> Plan:
-        """Return the plan of so many rounds: what was done where they were enough."""
+        """Return the plan of the first rounds: what was done where they were enough."""
         size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
         return replace(self, passes=self.passes[: done * size], target=None, rounds=done, before=None)
 

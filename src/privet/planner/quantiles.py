@@ -32,7 +32,7 @@ from .stability import norm_of, shift_of, span_of
 _MOST_PLACES = 2**16
 _MOST_CELLS = 2**19
 _FEWEST_PLACES = 2**8
-"""How many places a grid has where the values have more: so many in a group, and in all groups together."""
+"""How many places a grid has where the values have more: at most these in a group, and in all groups together."""
 
 _FINEST = 30
 _ENDS = 16
@@ -157,7 +157,7 @@ def part_of(spend: Spend, part: Fraction) -> Spend:
 
 
 def jointly(number: int, *, squared: bool) -> bool:
-    """Return whether so many quantiles are chosen by one joint choice: it is off by fewer ranks than one by one.
+    """Return whether this many quantiles are chosen by one joint choice: it is off by fewer ranks than one by one.
 
     Where squares of losses add up, choosing by halves is better: its losses are many and small. So it is for three.
     """

@@ -51,7 +51,7 @@ def make_rounds(
     Guarantee: the parts add up to 1 - 2**-k. Laplace noise and choices cost as much in epsilon, or rho, as their part
     says, and those add up. Gaussian noise of all rounds together has the rho that `choices` gives for k times the
     measures, as `make_batch` divides it. So whichever rounds are carried out, they cost no more than the spend; an
-    account is charged for each before it is read, and its filter holds whoever decides how many there are.
+    account is charged for each before it is read, and its filter holds however their number is decided.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
     plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, apart=apart)

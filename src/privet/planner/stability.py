@@ -145,7 +145,7 @@ def pairs_kept(schema: Schema, contribution: Contribution) -> int:
 
 
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
-    """Return for how many keys a unit speaks where keys are discovered; whoever has more is cut to so many.
+    """Return for how many keys a unit speaks where keys are discovered; the others are cut to that number.
 
     A unit with k keys gives each 1/sqrt(k) under an L2 norm, sqrt(k) in all, so that cutting it to the declared number
     loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm it

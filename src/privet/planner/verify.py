@@ -27,7 +27,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     Values that contradict themselves cannot be made (`privet.core.given`, and each value's own checks); what is
     checked here is whether they fit each other and the tables.
 
-    Guarantee: a plan that passes costs what its event says on these tables, whoever made it.
+    Guarantee: a plan that passes costs what its event says on these tables, no matter what made it.
     """
     if type(plan) is not Plan:
         raise InvariantError("a plan is read as it is: its cost and its digest are computed, and not its own to say")

@@ -763,7 +763,7 @@ def register(function: Function) -> None:
     """Add a function from outside to the closed list.
 
     A dialect has it once its `forms` say how it is written. SQL calls it by the names in `sql`, and Python as
-    `privet.query.terms.function_of`. Its rule must be true of what every engine computes: whoever adds a function
+    `privet.query.terms.function_of`. Its rule must be true of what every engine computes: the author of a function
     vouches for that, for what a rule bounds is what noise is scaled to.
     """
     if function.name in _TABLE or not function.name.isidentifier() or function.name != function.name.lower():

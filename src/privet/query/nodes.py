@@ -243,7 +243,7 @@ def has_aggregate(expression: Expression | None) -> bool:
 
 
 def label(expression: Expression) -> str:
-    """Return the name that an expression has where nobody gives it one."""
+    """Return the name that an expression has where the query gives it none."""
     if not expression.function:
         return expression.column or "constant"
     if expression.function == MARK + "quantile":
@@ -287,7 +287,7 @@ Level = tuple[Expression, ...]
 """What one level groups by; nothing for the grand total."""
 
 MOST_LEVELS = 64
-"""So many levels may be asked for at once: CUBE of six columns."""
+"""The most levels that may be asked for at once: CUBE of six columns."""
 
 GROUPING = "grouping:"
 """Marks GROUPING(...) inside an expression until `build` gives it a name."""
@@ -345,7 +345,7 @@ def _joined(levels: Sequence[Level]) -> Level:
 
 
 MOST_VALUES = 100
-"""So many of the most frequent values can be asked for."""
+"""How many of the most frequent values can be asked for."""
 
 Named = tuple[tuple[str | None, Expression], ...]
 

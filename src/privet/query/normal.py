@@ -60,7 +60,7 @@ def difference(part: str, start: Moment, end: Moment) -> int:
 
 
 def shift(moment: Moment, part: str, amount: int) -> Moment | None:
-    """Return a moment so many days, months or seconds later; None outside the years 1 to 9999.
+    """Return a moment a number of days, months or seconds later; None outside the years 1 to 9999.
 
     A day that the month does not have becomes its last: 31 January and one month is 28 or 29 February.
     """

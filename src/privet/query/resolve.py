@@ -23,7 +23,7 @@ from .normal import MIRROR, call, text
 from .typed import LONGEST, Typed
 
 MOST_PARTS = 10_000
-"""So many parts an expression may have: a column that is used twice at each of many levels would have 2**levels."""
+"""The most parts of an expression: a column that is used twice at each of many levels would have 2**levels."""
 
 _LARGEST_DENOMINATOR = 2**20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)

@@ -126,7 +126,7 @@ def round_half_up(name: str, arguments: Arguments) -> Typed:
 
 
 def round_to(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of x rounded to so many decimals."""
+    """Return the facts of x rounded to a number of decimals."""
     x = take(name, arguments[0], *NUMBERS)
     digits = constant_whole(name, arguments[1], -15, 15)
     scaled = intervals.multiply(x.doubles, (Fraction(10) ** digits,) * 2)

@@ -135,7 +135,7 @@ def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
 
     Guarantee: each row of the result belongs to at most one unit, the one that its unit columns say; and the rows of a
     unit are a function of that unit's rows in all tables, and of public tables. For leaves this is what a unit is,
-    once rows of nobody are dropped. A condition and columns that are computed see one row. A join of two private sides
+    once rows without a unit are dropped. Conditions and computed columns see one row. A join of two private sides
     pairs rows of one unit only, a join with a public side leaves a row with its unit, and a left join keeps rows of the
     side that the unit comes from. Groups and ranks are taken among rows with the same unit columns. All rows of several
     relations belong to whom they belonged. Where each row is a unit, it makes at most one row of the result: a join is
@@ -372,7 +372,7 @@ def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clau
 
 
 def check_same_unit(left: Schema, right: Schema) -> None:
-    """Raise unless two relations belong to the same people, said by a column of the same kind, or to nobody."""
+    """Raise unless two relations belong to the same people, said by a column of the same kind, or to no unit."""
     if is_public(left) != is_public(right):
         raise Unsupported("UNION ALL of private and public rows would leave some rows without an owner; ask them apart")
     if left.unit.rowwise or right.unit.rowwise:

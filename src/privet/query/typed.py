@@ -130,7 +130,7 @@ def rising(x: Interval, rule: Callable[[Fraction], Fraction | int]) -> Interval:
 
 
 def half_up(x: Fraction, digits: int = 0) -> Fraction:
-    """Return x rounded to so many decimals; halves go up."""
+    """Return x rounded to a number of decimals; halves go up."""
     scale = Fraction(10) ** digits
     return floor(x * scale + HALF) / scale
 

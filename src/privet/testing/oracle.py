@@ -177,7 +177,7 @@ def _aggregate(one: Within, rows: list[Row], facts: Mapping[str, ColumnFacts]) -
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]]) -> list[Owned]:
-    """Return the rows of a relation with their owners; those of nobody are dropped, unless the table is public."""
+    """Return the rows of a relation with their owners; those without one are dropped, unless the table is public."""
     schema = schema_of(relation, tables)
     match relation:
         case str():
@@ -205,7 +205,7 @@ def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[st
 
 
 def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
-    """Return the rows of a table that somebody owns, held to its facts."""
+    """Return the rows of a table that have an owner, held to its facts."""
     found: list[Owned] = []
     for index, record in enumerate(rows):
         row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
@@ -216,7 +216,7 @@ def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
 
 
 def _owner(schema: Schema, record: Row, row: Row) -> Any:
-    """Return whose row it is: the person, or the person and the bucket of time; None for nobody."""
+    """Return whose row it is: the person, or the person and the bucket of time; None without an owner."""
     person = record.get(person_column(schema.unit) or "")
     if person is None or (isinstance(person, float) and math.isnan(person)):
         return None

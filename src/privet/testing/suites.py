@@ -125,7 +125,7 @@ _WHERES = (
     Call("or", (ColumnRef("ok"), Call("is_null", (ColumnRef("pay"),)))),
 )
 _ALL = 10**6
-"""More rows and groups than a unit has: which are kept is then up to nobody."""
+"""More rows and groups than a unit has: which of them are kept is then not specified."""
 
 Tables = Mapping[str, Table]
 

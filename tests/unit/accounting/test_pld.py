@@ -246,7 +246,7 @@ def test_upper_lattice_of_a_symmetric_pair_is_made_once():
 
 
 LOPSIDED = PairEvent(SampledPair(GaussianPair(1), Fraction(1, 5)))
-"""Whoever is sampled may be told from who is not more easily than the other way round."""
+"""A sampled row may be told from one that is not more easily than the other way round."""
 
 
 def test_a_bracket_is_of_the_worse_direction() -> None:

@@ -117,7 +117,7 @@ def test_values_are_held_to_their_bounds_before_they_are_compared_or_added() -> 
 
 
 def joined(sql: str, rows: list[dict[str, Any]], most: int, secret: int = SECRET) -> list[tuple[Any, ...]]:
-    """Return the rows of a join that makes at most so many pairs of one person's rows."""
+    """Return the rows of a join that makes at most a number of pairs of one person's rows."""
     table = Table(
         pa.Table.from_pylist(rows, schema=KINDS),
         unit=Person("who"),

@@ -120,7 +120,7 @@ def test_the_account_must_be_known_and_the_budget_its_own(path: Path) -> None:
 
 
 class Broken:
-    """An engine that fails so many times, and then is well."""
+    """An engine that fails a number of times, and then works."""
 
     def __init__(self, engine: Any, failures: int) -> None:
         self.engine, self.failures, self.scans = engine, failures, 0

@@ -20,7 +20,7 @@ DRAWS = 4_000
 
 
 def drawn(cases, *, rate: Fraction, denominator: int, last: int, reach: int, times: int = DRAWS) -> list[list[int]]:
-    """Return how often each place is chosen for some weights and aims, drawn side by side, so many times."""
+    """Return how often each place is chosen for some weights and aims, drawn side by side, a number of times."""
     held = Grouped.of(
         [(sorted(weights), [weights[place] for place in sorted(weights)]) for weights, _ in cases] * times
     )

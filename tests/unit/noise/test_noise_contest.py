@@ -1,4 +1,4 @@
-"""Noisy maxima: bounds that hold, the same winners on both roads, gaps that are those of the real noisy scores."""
+"""Noisy maxima: bounds that hold, the same winners on both paths, gaps that are those of the real noisy scores."""
 
 from __future__ import annotations
 

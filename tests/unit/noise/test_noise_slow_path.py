@@ -1,4 +1,4 @@
-"""The fast road and the exact road give the same draws from the same words, bit for bit."""
+"""The fast path and the exact path make the same draws from the same words, bit for bit."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class FinitePair:
 
     H(x) = sum over outcomes of (p - e**x q)+. An outcome with q = 0 has an infinite loss, and counts fully.
 
-    Guarantee: exact for these two distributions; whoever passes them proves that no neighbours are worse.
+    Guarantee: exact for these two distributions; the caller proves that no neighbours are worse.
     Cites: [BO13, f-divergences].
     """
 

@@ -154,7 +154,7 @@ _FEW = Fraction(1, 20)
 """A delta that is large enough for samples to resolve."""
 
 _FINE = 1.0001
-"""Room for the grid, in steps of a millionth of a person, on which thresholds and noise are rounded up."""
+"""Allowance for the grid, in steps of a millionth of a person, on which thresholds and noise are rounded up."""
 
 
 def _optimal(epsilon: float, people: int) -> list[float]:
@@ -319,7 +319,7 @@ _LAST, _MIDDLE = 4_920_000, 4_910_000
 
 _WIDE, _CUTS = 240_000, (200_000, 230_000)
 _ROUNDED = 1.002
-"""Room for the places that hold rows, which the laws of several quantiles leave out: a few in ten thousand or more."""
+"""Allowance for places with rows, which the laws of several quantiles leave out: a few in ten thousand or more."""
 
 
 _LOW, _HIGH = 0.25, 0.75

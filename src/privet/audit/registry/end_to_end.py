@@ -51,7 +51,7 @@ _DELTA = Fraction(1, 2)
 """A delta of the account that leaves the rule for keys one that samples can resolve."""
 
 _FINE = 1.0001
-"""Room for the grid on which thresholds and noise are rounded up."""
+"""Allowance for the grid on which thresholds and noise are rounded up."""
 
 _PLENTY = Fraction(1000)
 X, Y = number(0, 1, step=1), integer(0, 200)

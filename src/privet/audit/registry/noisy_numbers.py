@@ -43,7 +43,7 @@ def _laplace(**facts: Any) -> Callable[[Fraction], Mechanism]:
 
 _TINY = Fraction(1, 10**6)
 _ROUNDED = 1.001
-"""Room for noise that is rounded up to the next grid or number."""
+"""Allowance for noise that is rounded up to the next grid or number."""
 
 
 def _gaussian(leak: Fraction) -> Gaussian:

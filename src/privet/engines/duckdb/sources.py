@@ -138,7 +138,7 @@ def _coarse(kind: Any) -> bool:
 
 
 _LONGEST_LINE = 2**25
-"""So many bytes a line of a CSV file may have; a longer one is left out."""
+"""The most bytes that a line of a CSV file may have; a longer one is left out."""
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -379,7 +379,7 @@ def _header(name: str, paths: list[str], separator: str) -> list[str]:
         read: list[str] | None = None
         with contextlib.suppress(OSError, EOFError, UnicodeError, csv.Error, zlib.error), _open_text(path) as lines:
             first = next(csv.reader(lines, delimiter=separator), [])
-            "".join(first).encode()  # names are text; whether rows are is nobody's business here
+            "".join(first).encode()  # names are text; rows need not be
             read = first
         if read is None:  # raised here and not where the file failed, or the error would carry what it quotes
             raise _unreadable(name)

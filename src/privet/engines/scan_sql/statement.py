@@ -33,7 +33,7 @@ _INLINE = 16
 """As many public keys are written into the text; more are bound as a list, which is parsed faster."""
 
 _FEW_SUMS = 3
-"""So many sums of each unit in each group are kept while its weight is found; for more, rows are read again."""
+"""This many sums of each unit in each group are kept while its weight is found; for more, rows are read again."""
 
 _LONGEST_SHIFT = 30
 
@@ -337,7 +337,7 @@ class Writer:
         shown = self._listed([*self.k, *both])
         return f"WITH {', '.join(named)} SELECT {shown} FROM {union}{self._group_by()} HAVING sum(holders) > 0"
 
-    # --- at most so many groups and rows ----------------------------------------------------------------------------
+    # --- a limit on groups and rows ----------------------------------------------------------------------------
 
     def _truncate(self, truncate: Truncate) -> str:
         keys = ["u", *self.k]
