@@ -6,7 +6,7 @@ As noise goes to zero and no bound binds, each is what plain SQL gives on the sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -24,6 +24,7 @@ from privet.core.scan import Sum
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.session import Session
+from privet.testing import check_aggregate
 
 OF_TWO = [name for name, entry in AGGREGATES.items() if entry.aggregate.arity == 2]
 OF_ONE = ["count", "count_distinct", *(name for name, one in AGGREGATES.items() if one.plain and name not in OF_TWO)]
@@ -267,3 +268,19 @@ def test_without_noise_a_covariance_within_people_is_of_what_is_typical() -> Non
         answer = session.run(plan)
     assert [series.values[0] for series in answer.series] == pytest.approx(plain(clamped)[0], rel=1e-5)
     assert len(plan.passes[0].measures) == 6  # the centred sum of s is shared
+
+
+STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+    "count": len,
+    "sum": lambda values: values.sum(),
+    "avg": lambda values: values.mean(),
+    "var_pop": lambda values: values.var(),
+    "var_samp": lambda values: values.var(ddof=1),
+    "stddev_pop": lambda values: values.std(),
+    "stddev_samp": lambda values: values.std(ddof=1),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_aggregate_passes_its_suite(name: str) -> None:
+    assert len(check_aggregate(name, exact=STATISTICS[name]).held) == 5

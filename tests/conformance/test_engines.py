@@ -16,7 +16,7 @@ from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import MOST_PLACES, Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
-from privet.testing.oracle import Memory
+from privet.testing import Memory, arrow_tables, check_engine
 
 pa = pytest.importorskip("pyarrow")
 
@@ -319,18 +319,6 @@ def test_duckdb_tells_rows_apart_where_a_scan_looks_closely(inline, rows, asked,
 
 
 @pytest.mark.parametrize("make", [DuckDB, Memory])
-def test_an_empty_table_takes_the_ordinary_path(make):
-    source = pa.Table.from_pylist([], schema=ARROW) if make is DuckDB else []
-    for bounding, unit in ((Once(), Rows()), (Norm(2, 5, SHIFT), Person("who")), (Truncate(2, 2), Person("who"))):
-        table = schema.Table(source, unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1))
-        engine = make({"t": table})
-        for keys in ((), (CITY,), (SHOP,)):
-            found = answer(engine, Scan("t", table.schema, None, keys, (COUNT, PAY), bounding))
-            assert all(not any(sums) for sums in found.values())
-        engine.close()
-
-
-@pytest.mark.parametrize("make", [DuckDB, Memory])
 def test_a_unit_over_the_bound_keeps_no_more_than_it_may(make):
     rows = [
         dict.fromkeys(COLUMNS) | {"who": who, "shop": f"s{shop}", "age": 1} for who in (1, 2) for shop in range(9)
@@ -407,3 +395,8 @@ def test_duckdb_keeps_all_that_lies_far_off(share):
     exact = {cell: (list(at), list(n)) for cell, (at, n) in oracle.scan(scan)._places.items()}
     assert len(exact) == 2
     assert got == {cell: taken_together(*counts, near) for cell, counts in exact.items()} != exact
+
+
+@pytest.mark.parametrize("make", [lambda tables: DuckDB(arrow_tables(tables), threads=1), Memory])
+def test_every_engine_passes_its_suite(make):
+    assert len(check_engine(make, tables=6).held) == 9

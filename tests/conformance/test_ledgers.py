@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import itertools
 import math
 import pkgutil
 import sys
@@ -21,7 +22,7 @@ from privet.accounting.amplify import Sampled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import (
     BadParameter,
     BudgetError,
@@ -48,6 +49,7 @@ from privet.mechanisms import (
     LaplaceEvent,
     ResponseEvent,
 )
+from privet.testing import check_ledger
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -956,3 +958,16 @@ def test_a_page_that_makes_no_sense_is_refused_by_name(make: Make, page: dict[st
     for number in (0, -1, 10**9, True, "1", None):
         with pytest.raises(BadParameter):
             ledger.entry(number)
+
+
+@pytest.mark.parametrize("name", ["memory", "sqlite", "jsonlines"])
+def test_every_ledger_passes_its_suite(name: str, tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    def make(budget: Budget) -> Any:
+        if name == "memory":
+            return MemoryLedger(budget)
+        kind = SqliteLedger if name == "sqlite" else JsonLinesLedger
+        return kind(tmp_path / f"{next(numbers)}.ledger", budget)
+
+    assert len(check_ledger(make).held) == 10
