@@ -10,8 +10,7 @@ from privet.core import schema
 from privet.core.errors import Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.dialect import RowSource
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.query.functions import evaluate_row
 from privet.query.typed import LONGEST
 

@@ -20,7 +20,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter, BudgetExceeded, LedgerError, RequestError
 from privet.ledger import history as histories
-from privet.ledger.chain import GENESIS, canonical, link
+from privet.ledger.codec import GENESIS, canonical, link
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.ledger.state import rules_only
 

@@ -15,7 +15,7 @@ from privet.core.budget import Approximate
 from privet.core.errors import Unsupported
 from privet.core.schema import Contribution, PublicTable, Table, integer, text
 from privet.core.unit import Person
-from privet.query.fanout import MOST, WORK, joins_of
+from privet.query.join import MOST, WORK, joins_of
 from privet.session import Session
 
 LIMIT = 60.0

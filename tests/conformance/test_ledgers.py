@@ -36,8 +36,7 @@ from privet.core.errors import (
 from privet.core.event import Composed, Event, Repeated
 from privet.core.ports import Ledger
 from privet.core.records import Receipt
-from privet.ledger.chain import canonical
-from privet.ledger.codec import EVENTS, read_event, write_event
+from privet.ledger.codec import EVENTS, canonical, read_event, write_event
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import (

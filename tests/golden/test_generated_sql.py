@@ -30,7 +30,7 @@ from privet.core.links import followed
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate, asks
 from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped, sources
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.functions import FUNCTIONS, typed

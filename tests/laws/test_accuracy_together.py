@@ -14,7 +14,7 @@ from privet.core.errors import BadParameter, BudgetExceeded, PrivetError, Reques
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian, Laplace
 from privet.planner.batch import Batch
-from privet.planner.choose import Choice, choices
+from privet.planner.keys import Choice, choices
 from privet.planner.measures import Measure
 from privet.planner.plan import Plan
 from privet.planner.target import excess

@@ -17,7 +17,7 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, date, integer, number
 from privet.core.unit import Nobody, Rows
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer
 from privet.query import normal
 from privet.query.frame import count, table
 from privet.query.frame import sum as total

@@ -20,7 +20,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Rows
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped, physical, sources
 from privet.query import typed as intervals
 from privet.query import typed as typed_module

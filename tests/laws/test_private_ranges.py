@@ -20,8 +20,7 @@ from privet.core.schema import Contribution, Schema, Table, category, integer, n
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.scan_sql.dialect import RowSource
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.measures import FALSE, BoundsMeasure

@@ -29,8 +29,8 @@ from privet.core.scan import Scan, asks
 from privet.core.schema import Contribution, PublicTable, Table
 from privet.core.wire import canonical
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.row_values import linked_view
 from privet.engines.scan_sql.statement import counting, statement
 from privet.mechanisms.rank_several import QuantileTree
 from privet.planner.batch import make_batch

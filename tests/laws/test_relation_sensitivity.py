@@ -23,8 +23,8 @@ from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, integer, number, text
 from privet.core.unit import Link, Nobody, Person
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.row_values import linked_view
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
@@ -32,7 +32,7 @@ from privet.planner.measures import Measure
 from privet.planner.plan import Spend
 from privet.planner.stability import sensitivity_of
 from privet.query.facts import grid_step
-from privet.query.fanout import joins_of
+from privet.query.join import joins_of
 from privet.query.shape import schema_of
 from privet.query.sql.parse import parse
 from privet.testing.oracle import Memory

@@ -17,8 +17,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import LedgerError
 from privet.core.event import Exact
 from privet.ledger.account import add, make_cap
-from privet.ledger.chain import Head
-from privet.ledger.codec import write_event
+from privet.ledger.codec import Head, write_event
 from privet.ledger.entries import (
     AccountOpened,
     Answered,

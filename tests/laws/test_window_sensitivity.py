@@ -24,8 +24,8 @@ from privet.core.links import followed
 from privet.core.schema import Contribution, Schema, Table, category, date, integer, number, text, timestamp
 from privet.core.unit import Link, Window
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.owners import linked_view
 from privet.engines.scan_sql.relations import relation_sql
+from privet.engines.scan_sql.row_values import linked_view
 from privet.engines.scan_sql.statement import statement
 from privet.mechanisms import Laplace
 from privet.planner.make import make_plan

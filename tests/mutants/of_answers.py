@@ -57,7 +57,7 @@ MUTANTS: list[Mutant] = [
         ("schema.moves", '"add-remove"'),
     ),
     *of(
-        "planner.choose:choices",
+        "planner.keys:choices",
         "golden/test_query_to_plan.py",
         ("spend.epsilon / measures", "spend.epsilon"),
         ("spend.rho / measures", "spend.rho"),
@@ -98,12 +98,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "planner.wanted:_argument",
+        "planner.make:_argument",
         "conformance/test_aggregates.py laws/test_relation_sensitivity.py adversarial/test_own_hostile_sql.py",
         ("not bounded or _held(expression, ends, schema)", "True"),
     ),
     *of(
-        "planner.wanted:aggregate_of",
+        "planner.make:aggregate_of",
         "conformance/test_aggregates.py",
         (
             "_argument(asked, one, schema, limited, bounded=kind.bounded)",

@@ -262,7 +262,7 @@ MUTANTS: list[Mutant] = [
         ('maybe_text(data["account"])', "None"),
     ),
     *of(
-        "ledger.chain:follow",
+        "ledger.codec:follow",
         f"{ACCOUNTS} {TAMPERING}",
         (
             "number != head.number + 1 or not isinstance(body, str) or not body.isascii() or "
@@ -276,7 +276,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.chain:link",
+        "ledger.codec:link",
         f"{ACCOUNTS} {TAMPERING}",
         ("_DOMAIN + previous", "_DOMAIN"),
     ),

@@ -231,17 +231,17 @@ MUTANTS: list[Mutant] = [
         ("scope.owner is not None and of == [ColumnRef(scope.owner)]", "scope.owner is not None"),
     ),
     *of(
-        "engines.scan_sql.expressions:Renderer.render",
+        "engines.scan_sql.dialect:Renderer.render",
         "unit/engines/test_expression_contracts.py",
         ("held and not rule(expression.function, full).nullable", "True"),
     ),
     *of(
-        "engines.scan_sql.expressions:",
+        "engines.scan_sql.dialect:",
         "unit/engines/test_expression_contracts.py",
         ('_chain("AND")', '_chain("OR")'),
     ),
     *of(
-        "engines.scan_sql.expressions:Renderer.render",
+        "engines.scan_sql.dialect:Renderer.render",
         "laws/test_clamps.py",
         ("all(rendered.held for rendered in several)", "True"),
     ),
@@ -289,7 +289,7 @@ MUTANTS: list[Mutant] = [
         ("f\"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}$')}) AS DATE)\"", 'f"CAST({sql} AS DATE)"'),
     ),
     *of(
-        "engines.grid:line",
+        "engines.scan_sql.row_values:line",
         "unit/engines/test_grid.py",
         ("2 * q * a", "q * a"),
         ("total.low - 1", "total.low + 1"),

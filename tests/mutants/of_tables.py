@@ -32,7 +32,7 @@ MUTANTS: list[Mutant] = [
         ("target.unit.rowwise", "False"),
     ),
     *of(
-        "engines.scan_sql.owners:linked_view",
+        "engines.scan_sql.row_values:linked_view",
         "unit/engines/test_links.py",
         (
             'f"SELECT r.*, {owners} FROM ({own}) AS r JOIN {relations[link.to]} AS o ON r.{via} = '
@@ -42,7 +42,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.owners:check_public",
+        "engines.scan_sql.row_values:check_public",
         "unit/engines/test_links.py",
         ("schema.key is not None", "False"),
         (
@@ -157,17 +157,17 @@ MUTANTS: list[Mutant] = [
         ('dialect.total(f"sum({found.value})", kept)', 'dialect.total(f"sum({found.value})", None)'),
     ),
     *of(
-        "engines.scan_sql.owners:owner_of",
+        "engines.scan_sql.row_values:owner_of",
         "laws/test_relation_sensitivity.py laws/test_scan_sensitivity.py",
         ('f"{owner} IS NOT NULL"', '"true"'),
     ),
     *of(
-        "engines.scan_sql.owners:owner_of",
+        "engines.scan_sql.row_values:owner_of",
         "laws/test_window_sensitivity.py",
         ('dialect.record({"p": owner, "b": bucket})', 'f"{bucket}"'),
     ),
     *of(
-        "engines.scan_sql.owners:_bucket",
+        "engines.scan_sql.row_values:_bucket",
         "laws/test_window_sensitivity.py",
         ("-start % size", "0"),
     ),
@@ -187,18 +187,18 @@ MUTANTS: list[Mutant] = [
         ('"change-one" if self.unit.timed else self.neighbors', "self.neighbors"),
     ),
     *of(
-        "query.fanout:check_fanout",
+        "query.join:check_fanout",
         "unit/query/test_several_tables.py",
         ("one.most is None or not 1 <= one.most <= MOST // len(several)", "False"),
         ("MOST // len(several)", "MOST"),
     ),
     *of(
-        "query.fanout:_pairs_many",
+        "query.join:_pairs_many",
         "unit/query/test_several_tables.py",
         ("not any(one_to_meet(join, left, tables))", "False"),
     ),
     *of(
-        "query.fanout:_multiplies",
+        "query.join:_multiplies",
         "unit/query/test_several_tables.py",
         (
             "_spreads(join, left, right) or _pairs_many(join, left, right, tables)",
@@ -206,13 +206,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.fanout:with_cuts",
+        "query.join:with_cuts",
         "unit/query/test_several_tables.py",
         ("_least(several, tables) > most", "False"),
         ("WORK // effort(relation, tables, expressions)", "WORK"),
     ),
     *of(
-        "query.fanout:_own",
+        "query.join:_own",
         "unit/query/test_several_tables.py",
         ("LONGEST * (1 + again)", "LONGEST"),
         ("LONGEST * reads", "0"),
@@ -288,7 +288,7 @@ MUTANTS: list[Mutant] = [
         ("f\"rpad(sha256({sql}), {most + 1}, '.')\"", 'f"sha256({sql})"'),
     ),
     *of(
-        "engines.scan_sql.owners:owner_of",
+        "engines.scan_sql.row_values:owner_of",
         "laws/test_window_sensitivity.py",
         (
             "between(time, dialect.constant(first), dialect.constant(last))",

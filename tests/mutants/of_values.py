@@ -95,12 +95,12 @@ MUTANTS: list[Mutant] = [
         ("receipt.digest != charged.digest", "False"),
     ),
     *of(
-        "planner.private_bounds:span_pass",
+        "planner.modes:span_pass",
         "laws/test_private_ranges.py",
         ("sensitivity_of(total, scan)", "sensitivity_of(total, replace(scan, keys=()))"),
     ),
     *of(
-        "planner.private_bounds:span_pass",
+        "planner.modes:span_pass",
         "unit/test_range_road.py",
         ("shift_of(scan.bounding)", "0"),
     ),

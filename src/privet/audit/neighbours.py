@@ -18,9 +18,8 @@ from privet.core.unit import Nobody, Window, person_column
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.dialect import quoted
-from privet.engines.scan_sql.owners import owner_of
 from privet.engines.scan_sql.relations import relation_sql
-from privet.engines.scan_sql.row_values import physical
+from privet.engines.scan_sql.row_values import owner_of, physical
 from privet.engines.scan_sql.statement import as_counts, counting, statement
 from privet.mechanisms import Laplace
 from privet.mechanisms.rank_choice import QuantileChoice

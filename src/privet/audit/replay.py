@@ -106,7 +106,7 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     """Return how far each unit moves what a plan releases, by running the plan's own SQL with and without that unit.
 
     Each of up to `most` units is dropped in turn, or, under change-one neighbours, also turned into some of the others;
-    a window of time from each moment at which somebody has a row, whole and in part. All that the plan's events rest on
+    a window of time from each moment at which a unit has a row, whole and in part. All that the plan's events rest on
     is compared with what its noise is made for: integer sums, the ranks of quantiles, the counts of frequent values,
     the keys that are found. A plan of rounds or levels, and a batch of several plans, is replayed whole.
 
@@ -235,7 +235,7 @@ def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
     """Yield the passes of a plan, each with what it may read.
 
     Where values are found first, what is found depends on noise, and the claims of later passes hold whatever it is:
-    they are replayed for all values that somebody holds, for every other one, and for none. Where a limit is chosen
+    they are replayed for all values that occur, for every other one, and for none. Where a limit is chosen
     first, the claims of the pass that it bounds are replayed at several.
     """
     founds: list[list[Any]] = [[]]

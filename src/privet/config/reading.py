@@ -17,7 +17,7 @@ from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import alike
 from privet.core.numbers import positive, read_seconds, whole
 from privet.execution.pace import read_step
-from privet.ledger.chain import read_head
+from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in

@@ -15,8 +15,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
-from privet.engines.scan_sql.dialect import RowSource
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.query.functions import FUNCTIONS, mentions, typed
 
 _LONGEST = 200_000

@@ -24,7 +24,7 @@ from privet.planner.plan import Plan, Spend
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
-from privet.query.categories import check_categories, check_view
+from privet.query.build import check_categories, check_view
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits

@@ -20,7 +20,7 @@ from privet.core.event import Event, Exact
 from privet.core.records import Entry, Plain
 
 from . import codec
-from .chain import canonical
+from .codec import canonical
 
 # One frozen value for each kind of entry. What each means for the balance is computed in `state`, and nowhere here.
 

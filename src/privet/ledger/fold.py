@@ -11,7 +11,7 @@ from privet.core.errors import LedgerError, PrivetError, raise_alone
 from privet.core.event import Exact
 
 from .account import Account, add, amounts, enough, measure, spent_of, with_spent
-from .chain import Head
+from .codec import Head
 from .entries import Answered, Charged, Failed, Payment, Time, Written
 from .state import State
 

@@ -21,7 +21,7 @@ from privet.core.given import function
 from privet.core.numbers import float_down, float_up
 
 from .account import check_amounts
-from .chain import START, Head, broken, canonical, follow, link, read_head
+from .codec import START, Head, broken, canonical, follow, link, read_head
 from .entries import Answered, Charged, Record, Rule, Time, Written, kind_of, read_entry, write_entry
 from .fold import BalanceFold, Checks
 from .limits import Clock, next_time

@@ -19,7 +19,7 @@ from privet.core.given import called, instance, is_a, mapping, moment
 from privet.core.numbers import Number, float_down, float_up, open_probability
 
 from .account import given_budget, make_cap
-from .chain import canonical
+from .codec import canonical
 from .entries import Opened, Time
 from .state import State
 

@@ -19,7 +19,7 @@ from privet.core.numbers import float_down
 
 from . import codec
 from .account import Account, open_account
-from .chain import START, Head
+from .codec import START, Head
 from .entries import (
     AccountOpened,
     Answered,

@@ -19,11 +19,11 @@ from privet.core.wire import canonical
 from privet.query.nodes import AggregateCall, Query
 from privet.query.shape import schema_within_limits
 
-from .choose import choices
 from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
 from .groupings import Levels, levels_in, levels_of, parts_of
+from .keys import choices
 from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
 from .presence import presence_only

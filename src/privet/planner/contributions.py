@@ -22,13 +22,12 @@ from privet.core.scan import Norm, Scan, Sizes
 from privet.core.schema import Contribution, Schema
 from privet.inference.sizes import lost_at_most
 from privet.mechanisms import Gaussian, Laplace
-from privet.query.fanout import joins_of
 from privet.query.functions import mentions
+from privet.query.join import joins_of
 from privet.query.resolve import linear_in, meanings
 from privet.query.shape import schema_within_limits
 
-from .choose import Choice
-from .keys import count_cells
+from .keys import Choice, count_cells
 from .measures import Measure, Noise, SizeMeasure, SumMeasure
 from .plan import Pass, Plan
 from .stability import sensitivity_of, size_sensitivity

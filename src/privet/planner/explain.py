@@ -16,7 +16,7 @@ from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
-from privet.query.fanout import joins_of
+from privet.query.join import joins_of
 from privet.query.normal import text
 
 from .keys import other_way, people_needed

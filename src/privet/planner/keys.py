@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import datetime
 import math
+import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from privet.accounting.gdp import gaussian_mu
 from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.expression import Call, Expression, Literal
 from privet.core.numbers import is_unicode
 from privet.core.scan import Discovery, GroupKey, Scan
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Schema
-from privet.mechanisms import Laplace, OptimalKeys
+from privet.core.sensitivity import Sensitivity
+from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.key_selection import half_way, threshold_for
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.normal import call, conjunction, text, truncate
 from privet.query.typed import Typed, of_column
 
-from .choose import Choice
 from .measures import KeyRelease, KeyRule, Noise
+from .plan import Spend
 from .stability import SHIFT, key_sensitivity
 
 MOST_KEYS = 100_000
@@ -149,7 +152,7 @@ def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
 
 
 _FEW = 1000
-"""So many square roots are added up one by one; more, as an integral."""
+"""This many square roots are added up one by one; more, as an integral."""
 
 
 def discovered(scan: Scan, choice: Choice, *, most: int, delta: Fraction) -> tuple[Scan, KeyRelease | KeyRule]:
@@ -281,3 +284,54 @@ def _mapped(key: GroupKey, label: str, found: Sequence[Key]) -> GroupKey:
         rest = Call("case", (among, key.expression, rest))
     nulls: tuple[Key, ...] = (None,) if None in found else ()
     return GroupKey(rest, (*kept, *nulls, label), bool(nulls))
+
+
+# Which noise: Laplace or Gaussian, whichever errs less at the same cost, from public facts alone.
+
+
+Family = typing.Literal["laplace", "gaussian"]
+
+_ROOM = Fraction(1, 2**20)
+"""Held back of epsilon and delta for rounding, beside the blur of each Gaussian on its grid."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A family of noise and what it leaves for each measure: epsilon for Laplace, rho for Gaussian."""
+
+    family: Family
+    share: Fraction
+
+    @property
+    def order(self) -> typing.Literal[1, 2]:
+        """The norm in which contributions are bounded for this noise."""
+        return 1 if self.family == "laplace" else 2
+
+    def mechanism(self, sensitivity: Sensitivity) -> Noise:
+        """Return the noise for one measure."""
+        if self.family == "laplace":
+            return Laplace(sensitivity=sensitivity, epsilon=self.share)
+        return Gaussian(sensitivity=sensitivity, rho=self.share)
+
+
+def choices(spend: Spend, measures: int) -> list[Choice]:
+    """Return the families that the spend allows, with the equal share of each measure.
+
+    Guarantee: `measures` Laplace mechanisms of epsilon / measures compose to epsilon. Gaussian ones of rho / measures
+    compose to rho, and with rho = mu**2 / 2 to mu, which is exactly (epsilon, delta)-DP; their blurs add 2 blur each
+    to epsilon and a factor e**blur to delta, and mu leaves a margin for them.
+    Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [DRS22, composition], [BW18, Thm 8].
+    """
+    found = []
+    if spend.rho is not None:
+        found.append(Choice("gaussian", spend.rho / measures))
+    if spend.epsilon is not None:
+        found.append(Choice("laplace", spend.epsilon / measures))
+        blur = measures * Gaussian(sensitivity=1, rho=1).blur
+        left = spend.epsilon * (1 - _ROOM) - 2 * blur
+        if spend.delta and left > 0:
+            mu = gaussian_mu(left, spend.delta * (1 - _ROOM - 2 * blur))
+            found.append(Choice("gaussian", Fraction(mu) ** 2 / (2 * measures)))
+    if not found:
+        raise RequestError("say what the answer may cost: epsilon= or rho=")
+    return found

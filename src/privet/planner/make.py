@@ -8,33 +8,47 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from privet.aggregates import Aggregate, CentredTotal, CountValues, Mode, Ranked, Span, Total
+from privet.aggregates import (
+    AGGREGATES,
+    Aggregate,
+    Argument,
+    CentredTotal,
+    CountValues,
+    Mode,
+    Ranked,
+    Span,
+    Total,
+    Wanted,
+    entry_of,
+)
 from privet.aggregates.aggregate import rows
-from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
 from privet.core.estimate import Covers
 from privet.core.expression import Expression
 from privet.core.relation import Relation
 from privet.core.scan import Bounding, GroupKey, Pairs, Scan, Sum
+from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
+from privet.core.unit import Person, Window
 from privet.core.wire import canonical
-from privet.query.fanout import check_fanout
+from privet.query.functions import typed
+from privet.query.join import check_fanout
+from privet.query.nodes import AggregateCall as Asked
 from privet.query.nodes import Query
 from privet.query.normal import text
 from privet.query.shape import schema_of, schema_within_limits
+from privet.query.typed import Typed, clamp_ends
 
 from .allowed import Cells, allowed_groups
-from .choose import Choice, Family, choices
 from .contributions import AUTO_SHARE, COVER_SHARE, check_chosen, check_covered, size_pass
-from .keys import count_cells, discovered, group_key, people_needed, with_other
+from .keys import Choice, Family, choices, count_cells, discovered, group_key, people_needed, with_other
 from .measures import Measure, SumMeasure
-from .modes import option_key, place_of, wanted_winners, winners_pass
+from .modes import option_key, place_in, place_of, span_pass, wanted_spans, wanted_winners, winners_pass
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
-from .private_bounds import place_in, span_pass, wanted_spans
 from .quantiles import part_of, places_in, quantile_passes, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import excess
-from .wanted import aggregate_of
 
 
 @dataclass(frozen=True)
@@ -554,3 +568,67 @@ def _quantile_places(ranked: Ranked, passes: tuple[Pass, ...], known: Mapping[Su
 def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
     """Return what a grid is over: the column, and the rows of it that count."""
     return places.expression, places.where
+
+
+# From what was asked to an aggregate with public ends and a grid. Reads declared facts and nothing else.
+
+
+def aggregate_of(asked: Asked, schema: Schema, limited: Mapping[str, Facts]) -> Aggregate:
+    """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
+    entry = entry_of(asked.function)
+    kind = entry.aggregate
+    if kind.people and isinstance(schema.unit, Window):
+        raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
+    if kind.people and not isinstance(schema.unit, Person):
+        raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
+    given = [one for one in (asked.argument, asked.other) if one is not None]
+    if len(given) != kind.arity:
+        raise UnknownName("aggregate", asked.function, tuple(AGGREGATES))
+    if kind.symmetric:
+        given.sort(key=canonical)
+    return entry.of(
+        Wanted(
+            arguments=tuple(_argument(asked, one, schema, limited, bounded=kind.bounded) for one in given),
+            kinds=tuple(typed(one, schema.columns).kind for one in given),
+            where=asked.where,
+            options=dict(asked.options),
+        )
+    )
+
+
+def _argument(
+    asked: Asked, expression: Expression, schema: Schema, limited: Mapping[str, Facts], *, bounded: bool
+) -> Argument:
+    facts = typed(expression, limited)
+    ends = _ends(asked, expression, facts) if bounded else (Fraction(0), Fraction(1))
+    return Argument(
+        expression=expression,
+        low=ends[0],
+        high=ends[1],
+        step=_step(expression, facts, schema),
+        nullable=facts.nullable or (limited is not schema.columns and typed(expression, schema.columns).nullable),
+        where=asked.where,
+        held=not bounded or _held(expression, ends, schema),
+    )
+
+
+def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
+    """Return whether an expression is certain to lie within ends: where these are limits, more may come."""
+    low, high = clamp_ends(expression, typed(expression, schema.columns))
+    return low is not None and high is not None and ends[0] <= low and high <= ends[1]
+
+
+def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction, Fraction]:
+    if facts.kind not in ("integer", "number"):
+        raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
+    low, high = clamp_ends(expression, facts)
+    if low is None or high is None:
+        raise Unbounded(asked.name, column=expression.column)
+    return low, high
+
+
+def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
+    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
+    if facts.kind == "integer":
+        return Fraction(1)
+    return None if expression.column is None else schema.columns[expression.column].step

@@ -285,8 +285,8 @@ class Plan:
 
     def released_notes(self, released: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         """Return what there is to note about the columns that were released."""
+        from .modes import range_notes
         from .presence import null_notes
-        from .private_bounds import range_notes
         from .quantiles import far_notes
 
         return (*range_notes(self, released), *far_notes(self, released), *null_notes(self, released))

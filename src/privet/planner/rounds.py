@@ -17,9 +17,9 @@ from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
-from .choose import choices
 from .contributions import refuse_chosen
 from .explain import beside_lines, boundings, cost, known_lines, why
+from .keys import choices
 from .make import Among, make_plan, with_before
 from .measures import SURE
 from .plan import Known, Plan, Spend, Target

@@ -17,9 +17,9 @@ from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
 from .batch import Batch, answering, measures_of, merged_of, rows_of
-from .choose import Choice, Family, choices
 from .contributions import refuse_chosen
 from .groupings import levels_of
+from .keys import Choice, Family, choices
 from .make import Among, make_plan
 from .plan import Known, Plan, Spend, Target
 from .rounds import PRICES, amount_of, cheapest, price

@@ -22,8 +22,8 @@ from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
-from privet.engines.grid import doubles
 from privet.engines.scan_sql.dialect import Form
+from privet.engines.scan_sql.row_values import doubles
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.evaluation import as_kind
 from privet.query.functions import evaluate_row, longest, typed

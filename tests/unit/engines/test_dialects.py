@@ -25,8 +25,7 @@ from privet.core.schema import Contribution, Kind, Table
 from privet.core.unit import Person, Rows
 from privet.engines import scan_sql
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql.dialect import Dialect, Form, identifier
-from privet.engines.scan_sql.expressions import FORMS, Renderer
+from privet.engines.scan_sql.dialect import FORMS, Dialect, Form, Renderer, identifier
 from privet.engines.scan_sql.row_values import sources
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.functions import FUNCTIONS

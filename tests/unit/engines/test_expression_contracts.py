@@ -14,8 +14,7 @@ from privet.core import schema
 from privet.core.errors import RequestError
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
-from privet.engines.scan_sql.dialect import RowSource
-from privet.engines.scan_sql.expressions import Renderer
+from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.engines.scan_sql.row_values import clamped
 from privet.query.functions import FUNCTIONS, evaluate_row, typed
 from privet.testing.oracle import read

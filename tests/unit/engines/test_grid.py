@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import floor
 
 from privet.core.scan import Sum
-from privet.engines.grid import doubles, line
+from privet.engines.scan_sql.row_values import doubles, line
 
 HALF = Fraction(1, 2)
 

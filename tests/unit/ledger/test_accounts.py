@@ -15,8 +15,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, LedgerError, PrivetError
 from privet.core.event import Event
 from privet.ledger.account import make_cap, open_account, open_cap
-from privet.ledger.chain import START, Head, canonical, follow, link, read_head
-from privet.ledger.codec import read_amount, read_plain, write_amount
+from privet.ledger.codec import START, Head, canonical, follow, link, read_amount, read_head, read_plain, write_amount
 from privet.ledger.entries import AccountOpened, Answered, Charged, Opened, Payment, Written, read_entry, write_entry
 from privet.ledger.fold import Checks
 from privet.ledger.state import State, rules_only

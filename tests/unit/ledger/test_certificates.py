@@ -20,7 +20,7 @@ from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.core.schema import Contribution, Table, integer
 from privet.core.unit import Person
 from privet.ledger.bookkeeping import Bookkeeping
-from privet.ledger.chain import canonical, link
+from privet.ledger.codec import canonical, link
 from privet.ledger.entries import Charged, read_entry, write_entry
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger

@@ -14,8 +14,8 @@ from privet.core.links import followed
 from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Union, Within, tables_of
 from privet.core.schema import Contribution, PublicTable, Schema, category, date, integer, number, text
 from privet.core.unit import Link, Person, Rows
-from privet.query.fanout import WORK, check_fanout, effort, joins_of
 from privet.query.frame import Frame, col, count, sum, table
+from privet.query.join import WORK, check_fanout, effort, joins_of
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits
 from privet.query.sql.parse import parse, parse_view

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.schema import Kind
+from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
 from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, quoted, shift_range, unified
-from privet.engines.scan_sql.expressions import FORMS as STANDARD_FORMS
 from privet.query.typed import INT64, LONGEST
 
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")

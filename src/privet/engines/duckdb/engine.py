@@ -22,8 +22,7 @@ from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import quoted
-from privet.engines.scan_sql.owners import broken_links, check_public, linked_view
-from privet.engines.scan_sql.row_values import clamped, physical
+from privet.engines.scan_sql.row_values import broken_links, check_public, clamped, linked_view, physical
 from privet.engines.scan_sql.statement import Statement, as_counts, write_scan
 
 from .sources import OpenedSource, Streamed, open_source, view_of

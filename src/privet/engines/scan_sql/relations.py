@@ -19,10 +19,8 @@ from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.shape import equal_sides, schema_of
 
-from .dialect import Dialect, unified
-from .expressions import Renderer
-from .owners import owner_of
-from .row_values import Given, clamped, given, physical, sources
+from .dialect import Dialect, Renderer, unified
+from .row_values import Given, clamped, given, owner_of, physical, sources
 
 # A join that makes no more pairs of one unit's rows than it may, as SQL. The pairs are counted before they are made.
 #

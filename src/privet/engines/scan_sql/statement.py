@@ -19,11 +19,9 @@ from privet.core.schema import Key, Kind, Schema
 from privet.query.functions import mentions
 from privet.query.typed import INT64
 
-from .dialect import Dialect, Rendered
-from .expressions import Renderer
-from .owners import owner_of
+from .dialect import Dialect, Rendered, Renderer
 from .relations import relation_sql
-from .row_values import LARGEST, RAW, clamped, given, grid_of, physical, sources, with_share, with_weight
+from .row_values import LARGEST, RAW, clamped, given, grid_of, owner_of, physical, sources, with_share, with_weight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

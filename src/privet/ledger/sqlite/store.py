@@ -20,7 +20,7 @@ from privet.core.given import function
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, read_seconds
 from privet.ledger.bookkeeping import Bookkeeping
-from privet.ledger.chain import read_head
+from privet.ledger.codec import read_head
 from privet.ledger.entries import Time
 from privet.ledger.history import History, verify_rows
 from privet.ledger.limits import KEYS_SHARE, Clock, make_rules, read_caps, read_lines, utc_now
