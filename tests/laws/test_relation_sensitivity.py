@@ -77,7 +77,7 @@ PUBLIC: dict[str, list[dict[str, Any]]] = {
     "bands": [{"least": low, "most": high, "band": b} for b, (low, high) in enumerate([(-5, 0), (0, 5), (-3, 9)])],
 }
 MOSTS = [None, 2, 7, 40, MANY := 10**6]
-"""The most pairs of one person's rows in a join: in these small worlds some have more than a few, and none this many."""
+"""The most pairs of one person's rows in a join: in these small worlds some have more than a few, none this many."""
 World = dict[str, list[dict[str, Any]]]
 
 
