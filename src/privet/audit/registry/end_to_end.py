@@ -301,9 +301,31 @@ def _question(
     )
 
 
+def _sizes(epsilon: Fraction) -> Draw:
+    """Return draws of noisy numbers of people by size, as a plan releases them: each bin is a release of its own."""
+    from privet.planner.make import make_plan
+    from privet.planner.measures import OpenedSums
+    from privet.planner.plan import Spend
+    from privet.query.sql.parse import parse
+
+    facts = {"k": category(["g"]), "who": integer(), "x": integer(0, 1)}
+    table = Table(None, unit=Person("who"), columns=facts, contribution=_TWICE, most_rows=2**30)
+    tables = {"t": table.schema}
+    spend = Spend(2 * epsilon, Fraction(0), None, Fraction(0))  # sizes take half of it
+    one = make_plan(parse("SELECT COUNT(*) AS v FROM t", tables), tables, spend=spend, covers="bounding").passes[0]
+    bins = len(one.scan.sizes.edges) + 1 if one.scan.sizes is not None else 1
+
+    def draw(people: Any, count: int) -> Any:
+        opened = OpenedSums({(place,): (people,) for place in range(bins)}, {})
+        several = [one.measure.draw(opened, one.scan, ())[0] for _ in range(-(-count // bins))]
+        return np.array(several, dtype=np.float64).ravel()[:count]
+
+    return draw
+
+
+_TWICE = Contribution(groups=1, rows=2)
 _JOIN = "SELECT t.k AS k, COUNT(*) AS v FROM t JOIN s ON t.who = s.who GROUP BY t.k"
 _DISTINCT = "SELECT k, COUNT(DISTINCT x) AS v FROM t GROUP BY k"
-_TWICE = Contribution(groups=1, rows=2)
 
 QUESTIONS: tuple[AuditEntry, ...] = (
     _question("Session, COUNT(DISTINCT)", _column(_DISTINCT), ([0], [0, 1])),
@@ -317,6 +339,15 @@ QUESTIONS: tuple[AuditEntry, ...] = (
         ([], [0, 0, 0]),
         _people(contribution=_TWICE),
         samples=_MORE,
+    ),
+    AuditEntry(
+        name="Session, sizes of people",
+        mechanism=Rows,
+        make=lambda leak: _sizes(_STATED * leak),
+        neighbours=(3, 4),
+        claimed=lambda: Curve(((float(_STATED), 0.0),)),
+        stated=_STATED,
+        samples=_QUESTION_SAMPLES,
     ),
     _question("Session, join", _column(_JOIN), ([], [0, 0, 0, 0, 0]), _joined, samples=_MORE),
 )
