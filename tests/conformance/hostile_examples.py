@@ -37,6 +37,7 @@ from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
 from privet.planner.batch import Batch
+from privet.planner.measurements import Measurements
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
 from privet.query.nodes import PrivateRows
@@ -208,6 +209,7 @@ INSTANCES: dict[type, Make] = {
     Plan: plan,
     Batch: lambda: session().plan_all([QUESTION, "SELECT SUM(age) AS s FROM visits"], epsilon=1),
     Answer: lambda: session().ask(QUESTION, epsilon=1),
+    Measurements: lambda: session().ask(QUESTION, epsilon=1).measurements(),
     Frame: lambda: session().table("visits"),
     Result: released_result,
     Term: lambda: privet.col("age"),
@@ -422,6 +424,7 @@ _ONE: dict[str, Make] = {
         "winners": 2,
         "within": 50,
         "witness": "above 3",
+        "whole": True,
         "worlds": 1,
         "x": 0.5,
         "yes": 0.5,

@@ -335,9 +335,9 @@ class Gaussian(AdditiveNoise):
         """The standard deviation of the noise, before it is rounded to a fine grid."""
         return self.sigma if self.grid == "fine" else math.sqrt(self.variance)
 
-    def moved(self, sensitivity: Sensitivity) -> Fraction:
+    def moved(self, sensitivity: Number | Sensitivity) -> Fraction:
         """Return the square of the L2 norm of a sensitivity."""
-        return sensitivity.l2_squared
+        return _squared(sensitivity, zero=True)
 
     def _drawn(self, size: int, on_integers: bool) -> tuple[int, Fraction]:
         if self.grid == "fine":

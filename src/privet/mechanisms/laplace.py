@@ -257,9 +257,9 @@ class Laplace(AdditiveNoise):
         """The scale."""
         return float(self.scale)
 
-    def moved(self, sensitivity: Sensitivity) -> Fraction:
+    def moved(self, sensitivity: Number | Sensitivity) -> Fraction:
         """Return the L1 norm of a sensitivity."""
-        return sensitivity.l1
+        return nonnegative(l1_of(sensitivity), "sensitivity")
 
     def _drawn(self, size: int, on_integers: bool) -> tuple[int, Fraction]:
         return (0, self.scale) if on_integers and self.grid == "whole" else self._fine(size)

@@ -383,7 +383,7 @@ class AdditiveNoise(Mechanism):
         return math.sqrt(self.variance)
 
     @abstractmethod
-    def moved(self, sensitivity: Sensitivity) -> Fraction:
+    def moved(self, sensitivity: Number | Sensitivity) -> Fraction:
         """Return a sensitivity in the norm of this noise; of L2, squared."""
 
     @abstractmethod

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from privet.core.errors import BadParameter
 from privet.core.expression import ColumnRef, Expression
 from privet.core.given import set_fields
-from privet.core.numbers import float_near
+from privet.core.numbers import float_near, whole
 from privet.display import MOST_ROWS, Figures, draw_grid, draw_text, html_table, printable, written
 from privet.mechanisms import Gaussian, Laplace
 from privet.mechanisms.laws import AdditiveNoise, NoiseLaw
@@ -95,8 +95,18 @@ class Measurements(Sequence[Measurement]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Measurement: ...
+    @overload
+    def __getitem__(self, index: slice) -> Measurements: ...
+    def __getitem__(self, index: int | slice) -> Measurement | Measurements:
+        """Return one measurement by its place, or several as a table."""
+        if type(index) is slice:
+            return Measurements(self.rows[index])
+        return self.rows[whole(index, "index", least=-len(self.rows), most=len(self.rows) - 1)]
 
     def of(self, column: str) -> Measurements:
         """Return those that one column of the answer is read from."""
