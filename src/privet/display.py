@@ -7,7 +7,8 @@ text has nothing in it that moves a cursor.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
@@ -147,6 +148,48 @@ def bar(share: float, width: int = _BAR) -> str:
     full = round(share * width)
     full = min(max(full, 1 if share > 0 else 0), width if share >= 1 else width - 1)
     return "█" * full + "░" * (width - full)
+
+
+def show_cost(cost: float, digits: int = 3) -> str:
+    """Return a cost in a few significant digits, rounded up from the decimal that Python shows for it."""
+    if not math.isfinite(cost):
+        return "infinite"
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(cost))):.{digits}g}"
+
+
+def cost_words(cost: Mapping[str, float]) -> str:
+    """Return what an answer costs by itself, rounded up; amounts of nothing are left out."""
+    return ", ".join(f"{name} {show_cost(cost[name])}" for name in ("epsilon", "rho", "delta") if cost.get(name))
+
+
+def charge_words(facts: Mapping[str, Any]) -> str:
+    """Return what was charged, from the facts of its plan: its cost, sums, table, groups and condition."""
+    cost = cost_words(facts.get("cost") or {})
+    sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
+    by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
+    where = f" where {plain_sql(facts['where'])}" if facts.get("where") else ""
+    return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge without a recorded plan"
+
+
+def plain_sql(text: str) -> str:
+    """Return SQL as people write it: plain names without quotes, and no brackets around all of it."""
+    return without_brackets(re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", text))
+
+
+def without_brackets(text: str) -> str:
+    """Return SQL without a pair of brackets around all of it."""
+    inner, depth = text[1:-1], 0
+    if not (text.startswith("(") and text.endswith(")")) or "'" in text:
+        return text
+    for letter in inner:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth < 0:
+            return text
+    return inner
+
+
+def _sum(told: str) -> str:
+    return told.replace(" in each group", "").removeprefix("the ").removeprefix("a ")
 
 
 def _known(series: ShownSeries) -> Iterator[tuple[Any, float, float]]:

@@ -8,18 +8,33 @@ from typing import Literal, Self, cast
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
-from .core.errors import BadParameter, BudgetExceeded, UnknownName, raise_alone
+from .core.errors import BadParameter, BudgetExceeded, PrivetError, UnknownName, raise_alone
 from .core.estimate import COVERS, Covers
 from .core.given import choice, function, given_name, is_a, listed
 from .core.links import followed
 from .core.numbers import Number
-from .core.ports import Engine, Ledger, Left
+from .core.ports import Engine, Ledger, LedgerAdmin, Left
 from .core.records import Entry
 from .core.schema import Contribution, Table
+from .display import (
+    MOST_ROWS,
+    Figures,
+    bar,
+    charge_words,
+    draw_columns,
+    draw_facts,
+    html_facts,
+    html_lines,
+    html_table,
+    percent,
+    printable,
+    written,
+)
 from .engines.duckdb.engine import DuckDB
 from .execution.affordable import with_largest
 from .execution.batches import plan_questions, run_batch
 from .execution.clipping import Clipping, clipping_report
+from .execution.describe import TableDescription, TableList, describe
 from .execution.executor import Executor, run_plan
 from .execution.pace import Pace, read_step
 from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
@@ -116,6 +131,33 @@ class Session:
         """Who pays: the account's name in the ledger."""
         return self._executor.account
 
+    @property
+    def tables(self) -> TableList:
+        """The tables and views that may be asked about, by name: print it for a list.
+
+        Example:
+            >>> list(session.tables)
+            ['visits']
+        """
+        return TableList(self._catalog)
+
+    def describe(self, name: str) -> TableDescription:
+        """Return what may be asked about a table or a view: columns, bounds, groups, and examples that run.
+
+        Everything comes from declarations. It costs nothing and reads no data.
+
+        Args:
+            name: the name of a table or a view.
+
+        Raises:
+            UnknownName: if there is none of that name.
+
+        Example:
+            >>> session.describe("visits").examples[0]
+            'SELECT COUNT(*) AS n FROM visits'
+        """
+        return describe(name, self._catalog)
+
     def table(self, name: str) -> Frame:
         """Return a table to build a question on, step by step.
 
@@ -136,8 +178,8 @@ class Session:
     def plan(
         self,
         question: Question,
-        *,
         epsilon: Number | None = None,
+        *,
         rho: Number | None = None,
         bound: Rule = "norm",
         contribution: Contribution | Literal["auto"] | None = None,
@@ -196,8 +238,8 @@ class Session:
     def ask(
         self,
         question: Question,
-        *,
         epsilon: Number | None = None,
+        *,
         rho: Number | None = None,
         bound: Rule = "norm",
         contribution: Contribution | Literal["auto"] | None = None,
@@ -299,8 +341,8 @@ class Session:
     def plan_all(
         self,
         questions: Sequence[Question],
-        *,
         epsilon: Number | None = None,
+        *,
         rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
@@ -344,8 +386,8 @@ class Session:
     def ask_all(
         self,
         questions: Sequence[Question],
-        *,
         epsilon: Number | None = None,
+        *,
         rho: Number | None = None,
         weights: Sequence[int] | None = None,
         bound: Rule = "norm",
@@ -449,14 +491,35 @@ class Session:
         """
         return self.ledger.remaining(self.account)
 
-    def history(self) -> tuple[Entry, ...]:
-        """Return every charge, oldest first.
+    def history(self) -> History:
+        """Return every charge, oldest first: a tuple that prints as a table.
 
         Example:
-            >>> session.history()
-            ()
+            >>> len(session.history())
+            0
         """
-        return self.ledger.history()
+        return History(self.ledger.history())
+
+    def __repr__(self) -> str:
+        return written(lambda console: draw_facts(console, self._facts()))
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_facts(self._facts())}</div>"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the account, its budget, what is left of it, and the tables; a closed ledger has no balance."""
+        facts = [("account", printable(self.account)), ("budget", self._catalog.budget.describe())]
+        try:
+            left, shares = self.remaining(), {}
+            if isinstance(self.ledger, LedgerAdmin):
+                shares = {one.account: one.spent for one in self.ledger.balances()}
+            spent = shares.get(self.account, shares.get(None))
+            facts += [] if spent is None else [("spent", f"{bar(spent)} {percent(spent)}")]
+            facts.append(("left", repr(left)))
+        except PrivetError:
+            facts.append(("left", "not known: the ledger cannot be read"))
+        names = ", ".join(map(printable, self.tables)) or "none"
+        return [*facts, ("tables", names)]
 
     def close(self) -> None:
         """Finish questions in progress, and close the engine that the session made and what it was given to close.
@@ -485,6 +548,29 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+class History(tuple[Entry, ...]):
+    """Charges of a ledger, oldest first, shown as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no charges yet"
+        front, last = self._figures()[:-1], self._figures()[-1]
+        return written(lambda console: draw_columns(console, [*front, last], [], rows=len(last.cells), most=MOST_ROWS))
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_table(self._figures()) if self else html_lines([repr(self)])}</div>"
+
+    def _figures(self) -> list[Figures]:
+        return [
+            Figures("entry", tuple(str(one.number) for one in self), right=True),
+            Figures("time", tuple(one.time[:19].replace("T", " ") for one in self), right=False),
+            Figures("account", tuple(printable(one.account) for one in self), right=False),
+            Figures("charge", tuple(printable(charge_words(one.facts)) for one in self), right=False),
+        ]
 
 
 def _names(about: Collection[str], tables: Mapping[str, object]) -> list[str]:

@@ -16,6 +16,7 @@ from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsup
 from privet.core.event import Event, Exact, read_event
 from privet.core.given import listed, read_fields
 from privet.core.numbers import Number, failure_probability, float_down, float_up, open_probability, read_order
+from privet.display import room, round_down
 
 from .convert import best_order, order_budget, rho_from
 from .events import response_rdp, response_rho
@@ -26,7 +27,7 @@ _LARGEST_DENOMINATOR = 4096
 """Sums whose denominator has more bits than this are rounded up to 1024 binary places, to stay of constant size."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Remaining:
     """What is left of a budget, in the filter's own measure, and the largest pure epsilon that still fits.
 
@@ -42,6 +43,11 @@ class Remaining:
 
     def __post_init__(self) -> None:
         read_fields(self)
+
+    def __repr__(self) -> str:
+        rho = float_down(self.amount) if self.measure == "rho" else None
+        delta = f"; delta {round_down(float_down(self.delta))} for finding groups" if self.delta else ""
+        return f"{room(self.largest_epsilon, rho)} for one more question{delta}"
 
 
 class Filter(Protocol):

@@ -36,6 +36,7 @@ COMMANDS = {
     "ledger": "Inspect, verify, copy and repair the ledger.",
     "plan": "Show what a question would cost and how wide its intervals would be.",
     "practice": "Ask questions of made-up rows that fit a privet.toml, at no cost.",
+    "tables": "List the tables that may be asked about, with example questions.",
 }
 """Each command's name and its line in `privet --help`."""
 
@@ -48,6 +49,7 @@ _PLACES = {
     "epsilon": "costs:epsilon_command",
     "plan": "asking:plan_command",
     "practice": "asking:practice_command",
+    "tables": "asking:tables_command",
 }
 """Where a command is, unless it is `command` in the file of its name."""
 

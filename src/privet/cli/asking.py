@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.core.estimate import COVERS
-from privet.display import percent, printable, room
+from privet.display import cost_words, percent, printable, room
 
-from .ledger import cost_words
 from .screen import (
     json_option,
     note_facts,
@@ -26,6 +25,7 @@ from .screen import (
     print_json,
     print_table,
     print_text,
+    screen,
     width,
     working,
 )
@@ -186,12 +186,13 @@ def read_contribution(text: str | None) -> Contribution | None:
 
 
 @contextmanager
-def opened(config: Path, analyst: str | None) -> Iterator[OpenedSession]:
-    """Open what a privet.toml declares, for one of its analysts."""
-    from privet.config.sessions import open as open_session
+def opened(config: Path, analyst: str | None, *, plans: bool = False) -> Iterator[OpenedSession]:
+    """Open what a privet.toml declares, for one of its analysts; for plans, neither its data nor a new ledger."""
+    from privet.config import sessions
     from privet.core.errors import InvariantError
     from privet.core.ports import LedgerAdmin
 
+    open_session = sessions.session_for_plans if plans else sessions.open
     with open_session(config, analyst) as session:
         ledger = session.ledger
         if not isinstance(ledger, LedgerAdmin):
@@ -332,7 +333,7 @@ def plan_command(
         raise RequestError(
             "--confidence goes with --within here: a plan shows widths at 0.95; privet ask takes it for its intervals"
         )
-    with opened(config, analyst) as place:
+    with opened(config, analyst, plans=True) as place:
         if more:
             _plan_several(texts, place, options, as_json=as_json)
             return
@@ -402,6 +403,36 @@ def _print_widths(plan: Plan) -> None:
     ]
     heads = ("column", "95% of the noise within" if plan.rounds == 1 else heading(plan))
     print_table(heads, rows)
+
+
+# `privet tables`: what may be asked about, and example questions.
+
+
+@click.command()
+@click.argument("name", required=False)
+@analyst_option
+@config_option
+@json_option
+def tables_command(name: str | None, analyst: str | None, config: Path, as_json: bool) -> None:
+    """List the tables that may be asked about, with columns, bounds, groups and example questions. Reads no data.
+
+    NAME is one table or view; without it, all are described.
+
+    \b
+    Example:
+      privet tables
+      privet tables visits
+    """
+    with opened(config, analyst, plans=True) as place:
+        names = list(place.session.tables) if name is None else [name]
+        told = [place.session.describe(one) for one in names]
+    if as_json:
+        print_json({"tables": [one.to_dict() for one in told]})
+        return
+    for index, one in enumerate(told):
+        if index:
+            print_text("")
+        one.draw(screen())
 
 
 # `privet clipping`: what clamping and bounding take away from a question, and advice on better bounds. Charged.

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.demo.hospital import QUESTIONS, Question
+from privet.display import show_cost
 
 from .asking import OpenedSession, opened
-from .screen import json_option, print_json, print_text, screen, show_cost, working
+from .screen import json_option, print_json, print_text, screen, working
 
 if TYPE_CHECKING:
     from privet.answer import Answer

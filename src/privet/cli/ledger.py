@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.display import printable
+from privet.display import charge_words, cost_words, plain_sql, printable
 
 from .screen import (
     counting_number,
@@ -20,7 +19,6 @@ from .screen import (
     print_json,
     print_table,
     print_text,
-    show_cost,
     whole_number,
     working,
 )
@@ -75,7 +73,7 @@ def _what(one: LedgerEntry) -> str:
             return f"repeats the answer that entry {shared} paid for"
         case Charged() as charge:
             try:
-                return _asked(charge.facts)
+                return charge_words(charge.facts)
             except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
                 return "a charge whose plan was not recorded by Privet"
         case Answered(charge=charge):
@@ -85,36 +83,6 @@ def _what(one: LedgerEntry) -> str:
         case Cleared(reason=reason):
             return reason
     return ""
-
-
-def _asked(facts: dict[str, Any]) -> str:
-    cost = cost_words(facts.get("cost") or {})
-    sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
-    by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
-    where = f" where {plain_sql(facts['where'])}" if facts.get("where") else ""
-    return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge without a recorded plan"
-
-
-def cost_words(cost: dict[str, float]) -> str:
-    """Return what an answer costs by itself, rounded up; amounts of nothing are left out."""
-    return ", ".join(f"{name} {show_cost(cost[name])}" for name in ("epsilon", "rho", "delta") if cost.get(name))
-
-
-def plain_sql(text: str) -> str:
-    """Return SQL as people write it: plain names without quotes, and no brackets around all of it."""
-    text = re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", text)
-    inner, depth = text[1:-1], 0
-    if not (text.startswith("(") and text.endswith(")")) or "'" in text:
-        return text
-    for letter in inner:
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth < 0:
-            return text
-    return inner
-
-
-def _sum(told: str) -> str:
-    return told.replace(" in each group", "").removeprefix("the ").removeprefix("a ")
 
 
 # What a custodian may change: `privet ledger top-up`, `limit`, `reschedule`, `clear`, each an entry with a reason.

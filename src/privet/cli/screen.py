@@ -6,17 +6,15 @@ Colour and movement only on a terminal. Nothing here knows how many rows there a
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privet.core.numbers import float_up, read_rational, written_decimal, written_whole
-from privet.display import Figures, answer_columns, draw_columns, draw_facts, draw_grid, draw_text
+from privet.display import Figures, answer_columns, draw_columns, draw_facts, draw_grid, draw_text, show_cost
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,13 +115,6 @@ def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
 
 def _one_width(text: str) -> Fraction | str:
     return text if text.rstrip().endswith("%") else number(text)
-
-
-def show_cost(cost: float, digits: int = 3) -> str:
-    """Return a cost in a few significant digits, rounded up from the decimal that Python shows for it."""
-    if not math.isfinite(cost):
-        return "infinite"
-    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(cost))):.{digits}g}"
 
 
 def _decimal(text: str) -> Fraction | None:

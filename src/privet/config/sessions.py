@@ -7,6 +7,7 @@ import datetime
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -14,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.errors import BadParameter, EngineError, RequestError, UnknownName, Unsupported, raise_alone
 from privet.core.given import set_fields
 from privet.core.ports import LedgerAdmin
+from privet.core.scan import Scan, SealedSums
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Link, person_column
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
@@ -59,6 +61,17 @@ def open_ledger(config: Config) -> LedgerAdmin:
     """
     caps = {name: analyst.budget or config.rules.budget for name, analyst in config.analysts.items()}
     return _opened(config, analysts=caps)
+
+
+def memory_ledger(config: Config) -> MemoryLedger:
+    """Return a ledger with the rules and the accounts of a privet.toml that is forgotten with the process."""
+    rules = config.rules
+    return MemoryLedger(
+        rules.budget,
+        analysts={name: one.budget or rules.budget for name, one in config.analysts.items()},
+        per_query=rules.per_query,
+        keys_share=rules.keys_share,
+    )
 
 
 def check_ledger(config: Config) -> None:
@@ -131,12 +144,26 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
     Guarantee: every charge is held to the budgets of the file, as exact as they are written, or the ledger is refused;
     no plan of the session is about a table outside `about`.
     """
+    return session_of(read_config(path), analyst, open_ledger)
+
+
+def session_for_plans(path: str | os.PathLike[str], analyst: str | None) -> Session:
+    """Return a session like that of `open`, to plan with: it makes no ledger where there is none yet."""
     config = read_config(path)
+    there = LEDGERS[USUAL].exists(config.ledger.path) or config.ledger.head is not None
+    return session_of(config, analyst, open_ledger if there else memory_ledger)
+
+
+def session_of(config: Config, analyst: str | None, ledger_of: Callable[[Config], LedgerAdmin]) -> Session:
+    """Return a session over what a privet.toml declares. The first question opens its sources, before its charge.
+
+    So plans need no data, and what is wrong with a source costs nothing.
+    """
     account, about = account_of(config, analyst)
     tables = needed_tables(config, about)
     with ExitStack() as opened:
-        engine = opened.enter_context(open_engine(config, tables))
-        ledger = opened.enter_context(open_ledger(config))
+        ledger = opened.enter_context(ledger_of(config))
+        engine = LateEngine(tables, lambda some: open_engine(config, some))
         session = Session(
             tables,
             views=views_about(config.views, config.tables, about),
@@ -149,6 +176,47 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
         session.closing(engine.close).closing(ledger.close)
         opened.pop_all()
     return session
+
+
+class LateEngine:
+    """An engine that is opened when it is first needed: by a scan, or in part by a plan that lists public rows.
+
+    Guarantee: private sources are opened by `check` and `scan` alone; the executor calls `check` before it charges.
+    """
+
+    def __init__(self, tables: Mapping[str, Table], make: Callable[[Mapping[str, Table]], DuckDB]) -> None:
+        self._tables, self._make = tables, make
+        self._opening = threading.Lock()
+        self._opened: dict[bool, DuckDB] = {}
+        self._closed = False
+
+    def check(self, scan: Scan) -> None:
+        """Open the sources, and raise a `RequestError` where they or the scan do not fit."""
+        self._engine(public=False).check(scan)
+
+    def scan(self, scan: Scan) -> SealedSums:
+        """Return the exact sums of a scan, sealed."""
+        return self._engine(public=False).scan(scan)
+
+    def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
+        """Return the different rows of a public table, or None where there are too many; private ones stay closed."""
+        return self._engine(public=True).public_rows(name)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        with self._opening:
+            self._closed = True
+            for engine in self._opened.values():
+                engine.close()
+
+    def _engine(self, *, public: bool) -> DuckDB:
+        with self._opening:
+            if self._closed:
+                raise_alone(EngineError())
+            if public not in self._opened:
+                some = {name: one for name, one in self._tables.items() if one.schema.unit.public or not public}
+                self._opened[public] = self._make(some)
+            return self._opened[public]
 
 
 def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]]:
@@ -361,13 +429,7 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
     try:
         files = write_rows(Path(folder), tables)
         made = {name: _with_rows(table, files[name]) for name, table in tables.items()}
-        rules = config.rules
-        ledger = MemoryLedger(
-            rules.budget,
-            analysts={name: one.budget or rules.budget for name, one in config.analysts.items()},
-            per_query=rules.per_query,
-            keys_share=rules.keys_share,
-        )
+        ledger = memory_ledger(config)
         views = views_about(config.views, config.tables, about)
         engine = open_engine(config, made)
         session = Session(made, views=views, ledger=ledger, account=account, engine=engine, about=about)

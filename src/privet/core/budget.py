@@ -5,6 +5,7 @@ A budget is a value. What is left of one is worked out elsewhere, from a history
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +14,7 @@ from .given import set_fields
 from .numbers import Number, open_probability, positive
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Pure:
     """Epsilon-differential privacy: no answer's probability moves by more than a factor e**epsilon.
 
@@ -33,12 +34,15 @@ class Pure:
     def __init__(self, *, epsilon: Number) -> None:
         set_fields(self, epsilon=positive(epsilon, "epsilon"))
 
+    def __repr__(self) -> str:
+        return f"Pure(epsilon={_exact(self.epsilon)})"
+
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, with no exception"
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Approximate:
     """(Epsilon, delta)-differential privacy: as pure epsilon, up to a probability of at most delta.
 
@@ -60,12 +64,15 @@ class Approximate:
     def __init__(self, *, epsilon: Number, delta: Number) -> None:
         set_fields(self, epsilon=positive(epsilon, "epsilon"), delta=open_probability(delta, "delta"))
 
+    def __repr__(self) -> str:
+        return f"Approximate(epsilon={_exact(self.epsilon)}, delta={_exact(self.delta)})"
+
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, except with probability {_short(self.delta)}"
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Zcdp:
     """Rho-zero-concentrated differential privacy: every Renyi divergence is at most rho times its order.
 
@@ -85,6 +92,9 @@ class Zcdp:
     def __init__(self, *, rho: Number) -> None:
         set_fields(self, rho=positive(rho, "rho"))
 
+    def __repr__(self) -> str:
+        return f"Zcdp(rho={_exact(self.rho)})"
+
     def describe(self) -> str:
         """Return the promise in words."""
         return f"rho {_short(self.rho)} (zero-concentrated)"
@@ -100,3 +110,14 @@ def _short(value: Fraction) -> str:
         near = 0.0
     # what no float can say is still said
     return f"{near:.6g}" if near else f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+
+
+def _exact(value: Fraction) -> str:
+    """Return an amount as it is typed, exactly."""
+    if value.denominator == 1 and abs(value.numerator) < 10**15:
+        return str(value.numerator)
+    with contextlib.suppress(OverflowError):
+        near = float(value)
+        if value in (Fraction(near), Fraction(repr(near))):
+            return repr(near)
+    return repr(value)

@@ -7,7 +7,9 @@ public; it must never quote a private value.
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import traceback
 from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Context
 from typing import ClassVar, NoReturn
@@ -17,6 +19,9 @@ _NAME_LIMIT = 100
 _LISTED = 80
 _IN_ADDRESS = re.compile(r"(:/{1,2}[^\s/:@]*:)\S*@")
 _IN_WORDS = re.compile(r"((?:password|passwd|pwd|token|secret)\s*=\s*)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)", re.I)
+_OWN = re.escape(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
+_FOREIGN = re.compile(rf"{_OWN}|[/\\](IPython|ipykernel)[/\\]")
+"""Files whose frames tell a caller nothing: this package's own, and the notebook's."""
 
 
 class PrivetError(Exception):
@@ -38,6 +43,18 @@ class PrivetError(Exception):
         """Return the error as plain data: its code, its message and its typed fields."""
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return {"code": self.code, "message": str(self), **fields}
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the caller's own lines and the message, and all of it once asked for again.
+
+        IPython calls this where an error ends a cell, and again for %tb.
+        """
+        frames = traceback.extract_tb(self.__traceback__)
+        shown = [one for one in frames if not _FOREIGN.search(one.filename)] if not self._rendered else frames
+        self._rendered = True
+        return "".join([*traceback.format_list(shown), *traceback.format_exception_only(self)]).splitlines()
+
+    _rendered = False
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default calls the class with the message alone, which no class with typed fields takes.

@@ -5,8 +5,10 @@ Everything here is declared by the custodian and is public. Nothing is ever read
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from .errors import BadParameter, InvariantError, Unlimited
 from .given import check_fields, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
-from .unit import Link, Nobody, Person, Unit, Window, check_unit
+from .unit import Link, Nobody, Person, Unit, Window, check_unit, read_day
 from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
@@ -196,11 +198,13 @@ def boolean(*, nullable: bool = False) -> ColumnFacts:
     return ColumnFacts(kind="boolean", values=(False, True), nullable=nullable)
 
 
-def date(low: datetime.date | None = None, high: datetime.date | None = None, *, nullable: bool = False) -> ColumnFacts:
+def date(
+    low: datetime.date | str | None = None, high: datetime.date | str | None = None, *, nullable: bool = False
+) -> ColumnFacts:
     """Return a column of dates, with public bounds if it is to be grouped by.
 
     Args:
-        low: the least value, public. Values below it are clamped.
+        low: the least value, public: a date, or text such as "2024-01-31". Values below it are clamped.
         high: the largest value, public. Values above it are clamped.
         nullable: whether NULLs occur.
 
@@ -208,23 +212,20 @@ def date(low: datetime.date | None = None, high: datetime.date | None = None, *,
         BadParameter: if a bound is no date.
 
     Example:
-        >>> import datetime
-        >>> privet.date(datetime.date(2024, 1, 1), datetime.date(2024, 12, 31)).kind
-        'date'
+        >>> privet.date("2024-01-01", "2024-12-31").high
+        datetime.date(2024, 12, 31)
     """
-    for name, end in (("low", low), ("high", high)):
-        if end is not None and type(end) is not datetime.date:
-            raise BadParameter(name, end, "a datetime.date")
-    return ColumnFacts(kind="date", low=low, high=high, nullable=nullable)
+    ends = (None if end is None else read_day(end, name) for name, end in (("low", low), ("high", high)))
+    return ColumnFacts(kind="date", low=next(ends), high=next(ends), nullable=nullable)
 
 
 def timestamp(
-    low: datetime.datetime | None = None, high: datetime.datetime | None = None, *, nullable: bool = False
+    low: datetime.datetime | str | None = None, high: datetime.datetime | str | None = None, *, nullable: bool = False
 ) -> ColumnFacts:
     """Return a column of points in time without a zone (UTC), with public bounds if it is to be grouped by.
 
     Args:
-        low: the least value, public. Values below it are clamped.
+        low: the least value, public: a datetime, or text such as "2024-01-31 23:59:59". Values below it are clamped.
         high: the largest value, public. Values above it are clamped.
         nullable: whether NULLs occur.
 
@@ -232,14 +233,26 @@ def timestamp(
         BadParameter: if a bound is no datetime, or has a time zone.
 
     Example:
-        >>> import datetime
-        >>> privet.timestamp(datetime.datetime(2024, 1, 1), datetime.datetime(2024, 12, 31)).kind
-        'timestamp'
+        >>> privet.timestamp("2024-01-01", "2024-12-31 23:59:59").high
+        datetime.datetime(2024, 12, 31, 23, 59, 59)
     """
-    for name, end in (("low", low), ("high", high)):
-        if end is not None and (not isinstance(end, datetime.datetime) or end.tzinfo is not None):
-            raise BadParameter(name, end, "a datetime.datetime without a time zone, in UTC")
-    return ColumnFacts(kind="timestamp", low=low, high=high, nullable=nullable)
+    ends = (None if end is None else _moment(end, name) for name, end in (("low", low), ("high", high)))
+    return ColumnFacts(kind="timestamp", low=next(ends), high=next(ends), nullable=nullable)
+
+
+def _moment(value: object, parameter: str) -> datetime.datetime:
+    """Return a point in time without a zone, from itself or from its text."""
+    found = value
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        with contextlib.suppress(ValueError):
+            found = datetime.datetime.fromisoformat(value)
+    if not isinstance(found, datetime.datetime) or found.tzinfo is not None:
+        allowed = 'a datetime.datetime without a time zone, in UTC, or text such as "2024-01-31 23:59:59"'
+        raise BadParameter(parameter, value, allowed)
+    return found
+
+
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
 
 
 def text(*, nullable: bool = False) -> ColumnFacts:
@@ -414,7 +427,7 @@ class Table:
 
     Args:
         source: where the rows are.
-        unit: who is protected: `Rows`, `Person`, `Window` or `Link`.
+        unit: who is protected: `Rows`, `Person`, `Window` or `Link`; the name of a column stands for `Person`.
         columns: the columns that questions may use, by name.
         neighbors: "add-remove" if one unit comes or goes between neighbours, "change-one" if one changes and their
             number is public.
@@ -434,7 +447,7 @@ class Table:
     Example:
         >>> limit = privet.Contribution(groups=3, rows=2)
         >>> columns = {"patient": privet.integer()}
-        >>> table = privet.Table("visits.csv", unit=privet.Person("patient"), columns=columns, contribution=limit)
+        >>> table = privet.Table("visits.csv", unit="patient", columns=columns, contribution=limit)
         >>> str(table.schema.unit)
         'all rows of each patient'
     """
@@ -446,7 +459,7 @@ class Table:
         self,
         source: Any,
         *,
-        unit: Unit,
+        unit: Unit | str,
         columns: Mapping[str, ColumnFacts],
         neighbors: Neighbors = "add-remove",
         contribution: Contribution | Literal["auto"] | None = None,
@@ -456,6 +469,7 @@ class Table:
         key: str | None = None,
         most_rows: int | None = None,
     ) -> None:
+        unit = Person(unit) if isinstance(unit, str) else unit
         if contribution is None and isinstance(unit, (Person, Window, Link)):
             raise Unlimited
         facts = Schema(

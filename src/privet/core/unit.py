@@ -6,7 +6,9 @@ in time (`timed`).
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,6 +17,17 @@ from .errors import BadParameter, InvariantError
 from .given import check_fields, given_name, set_fields
 from .numbers import whole
 from .wire import wired
+
+
+def read_day(value: object, parameter: str) -> datetime.date:
+    """Return a date, from itself or from its text."""
+    found = value
+    if isinstance(value, str) and re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        with contextlib.suppress(ValueError):
+            found = datetime.date.fromisoformat(value)
+    if isinstance(found, datetime.datetime) or not isinstance(found, datetime.date):
+        raise BadParameter(parameter, value, 'a datetime.date, or text such as "2024-01-31"')
+    return found
 
 
 @wired("Rows", "group")
@@ -97,7 +110,7 @@ class Window:
         person: the column that identifies the person.
         time: a column of dates or timestamps.
         length: a whole number of days, or a timedelta.
-        origin: a public date at which a bucket begins.
+        origin: a public date at which a bucket begins, or its text, such as "2024-01-31".
         group: how many windows are protected together.
 
     Example:
@@ -119,7 +132,7 @@ class Window:
         person: str,
         time: str,
         length: datetime.timedelta | int,
-        origin: datetime.date = datetime.date.min,
+        origin: datetime.date | str = datetime.date.min,
         group: int = 1,
     ) -> None:
         given_name(person, "person", "the name of a column")
@@ -129,10 +142,9 @@ class Window:
             long = datetime.timedelta(days=whole(long, "length", least=1, most=100_000))
         if not datetime.timedelta(0) < long <= datetime.timedelta(days=100_000):
             raise BadParameter("length", length, "a number of days, or a timedelta, above 0")
-        if isinstance(origin, datetime.datetime) or not isinstance(origin, datetime.date):
-            raise BadParameter("origin", origin, "a datetime.date")
+        start = read_day(origin, "origin")
         together = whole(group, "group", least=1, most=10**6)
-        set_fields(self, person=person, time=time, length=long, origin=origin, group=together)
+        set_fields(self, person=person, time=time, length=long, origin=start, group=together)
         check_fields(self)
 
     @property
@@ -217,7 +229,7 @@ def check_unit(unit: Unit, kinds: Mapping[str, str]) -> None:
     """Raise `BadParameter` unless a table whose columns are of these kinds has what its unit is found by."""
     match unit:
         case Person(column=column) if column not in kinds:
-            raise BadParameter("unit", column, "a person column that is listed among the columns")
+            raise BadParameter("unit", column, "a listed column that identifies the person, or Rows() for each row")
         case Link(via=via) if via not in kinds:
             raise BadParameter("unit", via, "a link from a column that is listed among the columns")
         case Window(person=person, time=time):

@@ -16,6 +16,7 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
+from privet.display import html_lines
 from privet.query.nodes import AggregateCall, Query
 from privet.query.shape import schema_within_limits
 
@@ -99,6 +100,9 @@ class Batch:
 
     def __repr__(self) -> str:
         return self.explain()
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_lines(self.explain().splitlines())}</div>"
 
 
 class MadeBatch(NamedTuple):

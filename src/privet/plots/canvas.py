@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
+from io import BytesIO
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float
     except ImportError:
         raise RequestError("pictures need Matplotlib: pip install 'privet[plot]'") from None
     figure = Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]  # a notebook shows it without magic
     several: list[Axes] = list(figure.subplots(len(ys), 1, sharex=True, squeeze=False)[:, 0])
     several[0].set_title(title, loc="left", fontsize=11)
     several[-1].set_xlabel(x)
@@ -43,6 +46,12 @@ def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     return figure, several
+
+
+def _png(figure: Figure) -> bytes:
+    out = BytesIO()
+    figure.savefig(out, format="png", dpi=100)
+    return out.getvalue()
 
 
 def finish(figure: Figure, path: Path | None) -> Figure:

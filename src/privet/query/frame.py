@@ -69,6 +69,7 @@ from .terms import (
     var_pop,
     when,
 )
+from .to_sql import question_sql, rows_sql
 
 __all__ = [
     "Frame",
@@ -123,6 +124,8 @@ class Frame:
         """Return the rows in groups, by columns or by expressions; a keyword names the column of the result."""
         added = self._named(by, named, "by")
         return self._with_levels(added, (tuple(one for _, one in added),))
+
+    groupby = group_by
 
     def rollup(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups by all of these, by all but the last, ..., and all together: totals of totals."""
@@ -215,6 +218,10 @@ class Frame:
         keys = tuple(expression for _, expression in self._keys)
         levels = self._levels if len(self._levels) > 1 else ()
         return Result(self._source, Select(outputs=outputs, where=self._where, keys=keys, levels=levels))
+
+    def __repr__(self) -> str:
+        keys = [expression for _, expression in self._keys]
+        return rows_sql(self._source, self._where, keys, self._levels)
 
     def _named(self, unnamed: tuple[str | Term, ...], named: Mapping[str, str | Term], parameter: str) -> Named:
         first = tuple((_own_name(one), self._over(one, parameter)) for one in unnamed)
@@ -311,6 +318,9 @@ class Result:
     def query(self) -> Query:
         """Return the tree, the same that SQL saying the same gives."""
         return self._released().query
+
+    def __repr__(self) -> str:
+        return question_sql(self._source, self._asked)
 
     def _with(self, **changes: object) -> Result:
         return replace(self, _asked=replace(self._asked, **changes))  # type: ignore[arg-type]

@@ -404,11 +404,14 @@ def conjunction(*conditions: Expression | None) -> Expression | None:
     return call("and", *given) if given else None
 
 
-def text(expression: Expression) -> str:
-    """Return an expression as SQL that reads back as the same expression."""
+def text(expression: Expression, other: Callable[[Expression], str | None] | None = None) -> str:
+    """Return an expression as SQL that reads back as the same expression; `other` may write parts in its own way."""
+    told = None if other is None else other(expression)
+    if told is not None:
+        return told
     if not expression.function:
         return _constant(expression.constant) if expression.column is None else quote_name(expression.column)
-    name, parts = expression.function, [text(argument) for argument in expression.arguments]
+    name, parts = expression.function, [text(argument, other) for argument in expression.arguments]
     if name in _INFIX:
         return f"({f' {_INFIX[name]} '.join(parts)})"
     if name in _CASTS:

@@ -28,7 +28,7 @@ from .nodes import histogram as marked_histogram
 from .nodes import mode as marked_mode
 from .nodes import quantile as marked_quantile
 from .nodes import top_k as marked_top_k
-from .normal import call, text
+from .normal import call
 
 _INT64 = 2**63
 
@@ -46,7 +46,9 @@ class Term:
     expression: Expression
 
     def __repr__(self) -> str:
-        return f"Term({text(self.expression)})"
+        from .to_sql import expression_sql
+
+        return f"Term({expression_sql(self.expression)})"
 
     def __bool__(self) -> NoReturn:
         raise RequestError(

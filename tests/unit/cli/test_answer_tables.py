@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.answer import Series
-from privet.cli.ledger import plain_sql
 from privet.cli.screen import print_columns, print_facts, print_table
 from privet.display import (
     Figures,
@@ -21,6 +20,7 @@ from privet.display import (
     html_table,
     number_like,
     percent,
+    plain_sql,
     printable,
     round_down,
     shown_estimate,

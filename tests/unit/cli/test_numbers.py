@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privet.cli.screen import number, show_cost
+from privet.cli.screen import number
+from privet.display import show_cost
 
 
 @pytest.mark.parametrize(

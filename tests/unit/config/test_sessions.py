@@ -184,7 +184,9 @@ def test_the_engine_keeps_the_limits_of_the_file(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(DuckDB, "__init__", watched)
     limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\nscans = 3\n'
-    privet.open(declare(folder, TABLES + limits)).close()
+    with privet.open(declare(folder, TABLES + limits)) as session:
+        assert given == {}
+        session.ask("SELECT COUNT(*) FROM staff", epsilon=0.1)
     assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2), "scans": 3}
 
 
@@ -193,3 +195,45 @@ def test_closing_a_session_closes_its_ledger_and_its_engine(folder: Path) -> Non
     session.close()
     with pytest.raises(LedgerError, match="closed"):
         session.remaining()
+
+
+def test_plans_and_descriptions_need_no_data_and_a_missing_source_is_not_charged(folder: Path) -> None:
+    file = declare(folder, TABLES)
+    with privet.open(file) as session:
+        before = session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+    for source in ("visits.csv", "staff.csv"):
+        (folder / source).unlink()
+    with privet.open(file) as session:
+        assert session.plan("SELECT SUM(age) FROM visits", epsilon=0.5).price["epsilon"] == 0.5
+        assert session.describe("visits").examples
+        assert session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.5).value == before.value
+        with pytest.raises(RequestError, match="there is no file"):
+            session.ask("SELECT SUM(age) FROM visits", epsilon=0.5)
+        assert len(session.history()) == 1
+
+
+def test_planning_on_the_command_line_makes_no_ledger(folder: Path) -> None:
+    from click.testing import CliRunner
+
+    from privet.cli import main
+
+    file = declare(folder, TABLES)
+    (folder / "visits.csv").unlink()
+    for arguments in (["plan", "SELECT COUNT(*) FROM visits", "--epsilon", "0.5"], ["tables"], ["tables", "visits"]):
+        made = CliRunner().invoke(main, [*arguments, "--config", str(file)])
+        assert made.exit_code == 0, made.output
+    assert {one.name for one in folder.iterdir()} == {"privet.toml", "staff.csv"}
+
+
+def test_a_plan_reads_public_rows_and_leaves_private_sources_closed(folder: Path) -> None:
+    public = """
+[public.kinds]
+source = "kinds.csv"
+key = "age"
+columns = { age = { kind = "integer", low = 0, high = 110 }, kind = { kind = "category", values = ["a", "b"] } }
+"""
+    (folder / "kinds.csv").write_text("age,kind\n20,a\n30,b\n")
+    (folder / "visits.csv").unlink()
+    question = "SELECT k.kind, COUNT(*) AS n FROM visits v JOIN kinds k ON v.age = k.age GROUP BY k.kind"
+    with privet.open(declare(folder, TABLES + public)) as session:
+        assert session.plan(question, epsilon=0.5).price["epsilon"] == 0.5

@@ -424,6 +424,29 @@ class Streamed:
         return self._relation.to_arrow_reader(_BATCH).__arrow_c_stream__(schema)
 
 
+class Collected:
+    """A Polars lazy frame, collected again for each scan; only declared columns are read."""
+
+    def __init__(self, frame: Any, schema: Schema) -> None:
+        import polars
+
+        declared = {column.casefold() for column in schema.columns}
+        wanted = []
+        for name, kind in frame.collect_schema().items():
+            column = polars.col(name)
+            if isinstance(kind, polars.Datetime) and kind.time_zone is not None and kind.time_unit in _COARSE:
+                column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            wanted += [column] if name.casefold() in declared else []
+        self._frame = frame.select(wanted)
+        self._level = polars.CompatLevel.newest()
+
+    def __arrow_c_schema__(self) -> object:
+        return self._frame.head(0).collect().to_arrow(compat_level=self._level).schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self._frame.collect().to_arrow(compat_level=self._level).__arrow_c_stream__(schema)
+
+
 def _frame(name: str, source: object, schema: Schema) -> Any:
     """Return an object that the engine can read in place: an Arrow table or stream, or a pandas frame."""
     package = type(source).__module__.split(".")[0]
@@ -436,6 +459,8 @@ def _frame(name: str, source: object, schema: Schema) -> Any:
         from polars import CompatLevel
 
         return frame.to_arrow(compat_level=CompatLevel.newest())  # the oldest level would copy every text
+    if package == "polars" and kind == "LazyFrame":
+        return Collected(frame, schema)
     if package == "pyarrow" and kind in {
         "Table",
         "RecordBatch",

@@ -1,0 +1,258 @@
+"""What a person holds, in a shell and in a notebook: reprs, HTML that escapes, descriptions whose examples run."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import privet
+from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.query.sql.parse import parse_asked
+
+LIMIT = privet.Contribution(groups=2, rows=3)
+WILD = "<img src=x onerror=alert(1)>"
+
+
+def visits(**changes: Any) -> privet.Table:
+    rows = {
+        "patient": [i % 50 for i in range(400)],
+        "ward": [["heart", WILD][i % 2] for i in range(400)],
+        "day": [datetime.date(2024, 1, 1) + datetime.timedelta(days=i % 90) for i in range(400)],
+        "cost": [float(i % 10) for i in range(400)],
+        "found": [f"<b>{i % 2}</b>" for i in range(400)],
+    }
+    columns = {
+        "patient": privet.integer(),
+        "ward": privet.category(["heart", WILD]),
+        "day": privet.date("2024-01-01", "2024-03-31"),
+        "cost": privet.number(0, 10),
+        "found": privet.text(),
+    }
+    facts: dict[str, Any] = {"unit": "patient", "columns": columns, "contribution": LIMIT, **changes}
+    return privet.Table(pa.table(rows), **facts)
+
+
+@pytest.fixture
+def session() -> Iterator[privet.Session]:
+    views = {"dear": "SELECT * FROM visits WHERE cost > 5"}
+    budget = privet.Approximate(epsilon=10_000, delta=1e-6)
+    with privet.Session({"visits": visits()}, views=views, budget=budget) as made:
+        yield made
+
+
+def test_everything_that_shows_itself_as_html_escapes_released_keys_and_names(session: privet.Session) -> None:
+    answer = session.ask("SELECT found, ward, COUNT(*) AS n FROM visits GROUP BY found, ward", 50)
+    assert WILD in answer["ward"].values
+    plan = session.plan(f"SELECT ward, COUNT(*) AS \"{WILD}\" FROM visits WHERE ward = '{WILD}' GROUP BY ward", 50)
+    several = session.plan_all([f"SELECT COUNT(*) FROM visits WHERE ward = '{WILD}'"], 1)
+    levels = session.plan(f'SELECT ward, COUNT(*) AS "{WILD}" FROM visits GROUP BY ROLLUP (ward)', 1)
+    session.run(plan)
+    told: list[Any] = [answer, plan, several, levels, session, session.tables, session.history()]
+    for one in (*told, session.describe("visits")):
+        html = one._repr_html_()
+        assert "<img" not in html
+        assert "<b>" not in html
+        assert html.startswith("<div>")
+        assert html.endswith("</div>")
+    assert "&lt;img src=x" in answer._repr_html_()
+    assert answer._repr_html_().index("heart") < answer._repr_html_().index("Each interval")
+
+
+def test_at_most_twenty_rows_are_shown_and_the_rest_is_counted(session: privet.Session) -> None:
+    answer = session.ask("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", 1)
+    assert len(answer) == 91
+    for shown in (repr(answer), answer._repr_html_()):
+        assert "2024-01-20" in shown
+        assert "2024-01-21" not in shown
+        assert "... and 71 more" in shown
+
+
+def test_a_session_shows_its_tables_its_budget_and_what_is_left(session: privet.Session) -> None:
+    session.ask("SELECT COUNT(*) AS n FROM visits", 5000)
+    shown = repr(session)
+    for part in ("visits", "dear", "epsilon 10000", "█", "up to epsilon", "for one more question"):
+        assert part in shown
+    assert repr(session.remaining()).startswith("up to epsilon")
+    assert "count of rows in visits" in repr(session.history())
+    session.close()
+    assert "visits" in repr(session)
+
+
+def test_budgets_are_shown_as_they_are_typed() -> None:
+    assert repr(privet.Pure(epsilon=1)) == "Pure(epsilon=1)"
+    assert repr(privet.Approximate(epsilon=0.1, delta=1e-6)) == "Approximate(epsilon=0.1, delta=1e-06)"
+    assert repr(privet.Zcdp(rho=0.125)) == "Zcdp(rho=0.125)"
+
+
+def test_questions_show_the_sql_that_asks_the_same(session: privet.Session) -> None:
+    table = session.table("visits")
+    assert repr(table.where(privet.col("cost") > 3)) == "SELECT * FROM visits WHERE cost > 3"
+    built = [
+        table.agg(n=privet.count()),
+        table.groupby("ward").agg(n=privet.count(), mean=privet.mean("cost"), people=privet.count_units()),
+        table.where((privet.col("cost") > 3) & (privet.col("day") >= "2024-02-01")).agg(s=privet.sum("cost")),
+        table.group_by("ward").agg(n=privet.count()).having(privet.col("n") > 5).order_by(privet.col("n").desc()),
+        table.group_by(month=privet.col("day").truncate("month")).agg(q=privet.quantile("cost", 0.9)).limit(3),
+        table.rollup("ward").agg(n=privet.count()),
+        table.agg(top=privet.top_k("ward", 2), around=privet.bounds("cost")),
+        table.agg(ratio=privet.sum("cost") / privet.count()),
+    ]
+    schemas = {"visits": visits().schema}
+    for question in built:
+        query, _ = parse_asked(repr(question), schemas, {})
+        assert query == question.query(), repr(question)
+    joined = table.join(session.table("dear"), on="patient").agg(n=privet.count())
+    assert "JOIN" in repr(joined)
+    assert repr(privet.mean("cost")) == "Term(AVG(cost))"
+
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "people": {},
+    "rows": {"unit": privet.Rows(), "contribution": None},
+    "windows": {"unit": privet.Window("patient", "day", 7, origin="2024-01-01")},
+    "text alone": {"columns": {"patient": privet.integer(), "found": privet.text(nullable=True)}},
+    "the person alone": {"columns": {"patient": privet.integer()}},
+    "unbounded": {"columns": {"patient": privet.integer(), "cost": privet.number(), "day": privet.date()}},
+    "whole numbers": {"columns": {"patient": privet.integer(), "cost": privet.integer(0, 9, nullable=True)}},
+    "change-one": {"unit": privet.Rows(), "contribution": None, "neighbors": "change-one", "rows": 400, "units": 400},
+}
+BUDGETS = {
+    "pure": privet.Pure(epsilon=50),
+    "approximate": privet.Approximate(epsilon=50, delta=1e-6),
+    "zcdp": privet.Zcdp(rho=5),
+}
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_every_example_that_is_shown_runs(schema: str, budget: str) -> None:
+    views = {"some": 'SELECT * FROM "the visits" WHERE patient > 3'}
+    tables = {"the visits": visits(**SCHEMAS[schema])}
+    named = {} if schema in ("windows", "change-one") else views
+    with privet.Session(tables, views=named, budget=BUDGETS[budget]) as session:
+        for name in session.tables:
+            told = session.describe(name)
+            assert told.examples[0].startswith("SELECT COUNT(*) AS n FROM ")
+            for example in told.examples:
+                assert example in repr(told)
+                spend: dict[str, Any] = {"rho": 0.01} if budget == "zcdp" else {"epsilon": 0.1}
+                assert len(session.ask(example, **spend).series) >= 1
+            json.dumps(told.to_dict())
+
+
+def test_a_description_says_what_is_declared(session: privet.Session) -> None:
+    told = session.describe("visits")
+    columns = {one.name: one for one in told.columns}
+    assert columns["ward"].groups == 2
+    assert columns["day"].groups == 91
+    assert columns["cost"].values == "0 to 10"
+    assert columns["found"].use == "groups are found in the data"
+    assert "3 rows in each of 2 groups" in repr(told)
+    assert list(session.tables) == ["visits", "dear"]
+    with pytest.raises(UnknownName, match="did you mean 'visits'"):
+        session.describe("visit")
+    with pytest.raises(BadParameter, match="name"):
+        session.describe(3)  # type: ignore[arg-type]
+
+
+def test_a_lazy_frame_is_read_anew_for_each_question() -> None:
+    import polars
+
+    times = [datetime.datetime(2024, 1, 1 + i % 3, tzinfo=datetime.UTC) for i in range(200)]
+    frame = polars.DataFrame({"p": list(range(200)), "x": [1.0] * 200, "at": times, "unused": [None] * 200})
+    lazy = frame.with_columns(polars.col("at").cast(polars.Datetime("ms", "Asia/Tokyo"))).lazy()
+    columns = {
+        "p": privet.integer(),
+        "x": privet.number(0, 2),
+        "at": privet.timestamp("2024-01-01", "2024-01-03 23:59:59"),
+    }
+    table = privet.Table(lazy, unit="p", columns=columns, contribution=LIMIT)
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=10**6)) as session:
+        assert abs(session.ask("SELECT SUM(x) AS s FROM t", 10**5).value - 200) < 1
+        days = session.ask("SELECT DATE_TRUNC('day', at) AS day, COUNT(*) AS n FROM t GROUP BY day", 10**5)
+        assert [abs(value - 66) <= 2 for value in days["n"].values] == [True] * 3
+
+
+@pytest.mark.parametrize("wrong", ["2024-02-30", "2024-1-1", "20240101", "2024-01-01T00:00:00", "", "today", 20240101])
+def test_a_text_that_is_no_date_is_refused(wrong: Any) -> None:
+    with pytest.raises(BadParameter, match="2024-01-31"):
+        privet.date(wrong, "2024-12-31")
+    with pytest.raises(BadParameter, match="origin"):
+        privet.Window("p", "day", 7, origin=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["2024-01-01T00:00:00Z", "2024-01-01 25:00", "2024-W01-1", "now", 5])
+def test_a_text_that_is_no_point_in_time_is_refused(wrong: Any) -> None:
+    with pytest.raises(BadParameter, match="without a time zone"):
+        privet.timestamp(wrong, "2024-12-31")
+
+
+def test_a_unit_by_name_is_a_person_and_must_be_listed() -> None:
+    assert visits().schema.unit == privet.Person("patient")
+    with pytest.raises(BadParameter, match=r"Rows\(\) for each row"):
+        visits(unit="rows")
+
+
+CELLS = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+shell = InteractiveShell.instance()
+shell.colors = "nocolor"
+import rich.console
+rich.console._is_jupyter = lambda: True
+shell.run_cell('''
+import pyarrow as pa, privet
+table = privet.Table(
+    pa.table({"p": [1, 2], "w": ["a", "b"]}), unit="p", contribution=privet.Contribution(groups=1, rows=1),
+    columns={"p": privet.integer(), "w": privet.category(["a", "b"])})
+session = privet.Session({"t": table}, budget=privet.Pure(epsilon=10))
+def asked(sql):
+    return session.ask(sql, 1)
+''')
+told = {}
+for name, cell in {
+    "answer": 'asked("SELECT w, COUNT(*) AS n FROM t GROUP BY w")', "plan": 'session.plan("SELECT COUNT(*) FROM t", 1)',
+    "session": "session", "plot": 'asked("SELECT w, COUNT(*) AS n FROM t GROUP BY w").plot()',
+    "error": 'asked("SELECT COUNT(*) FROM nowhere")', "tb": "%tb",
+}.items():
+    with capture_output() as caught:
+        shell.run_cell(cell)
+    told[name] = {"text": caught.stdout + caught.stderr, "shown": [sorted(one.data) for one in caught.outputs]}
+print(json.dumps(told))
+"""
+
+
+def test_a_real_notebook_shows_each_thing_once_and_errors_in_a_few_lines() -> None:
+    pytest.importorskip("IPython", reason="IPython is not installed: pip install ipython to run this")
+    own = {**os.environ, "PYTHONPATH": str(Path(privet.__file__).parents[1])}
+    ran = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, env=own, check=True)
+    told = json.loads(ran.stdout.splitlines()[-1])
+    for name in ("answer", "plan", "session"):
+        assert told[name]["shown"] == [["text/html", "text/plain"]], told[name]
+    assert told["plot"]["shown"] == [["image/png", "text/plain"]]
+    error, everything = told["error"]["text"], told["tb"]["text"]
+    assert error.strip().splitlines()[-1].startswith("privet.core.errors.UnknownName: there is no table 'nowhere'")
+    assert "return session.ask(sql, 1)" in error
+    assert "session.py" not in error
+    assert len(error.splitlines()) < 10
+    assert "session.py" in everything
+
+
+def test_an_error_shows_the_callers_lines_first_and_all_lines_when_asked_again(session: privet.Session) -> None:
+    with pytest.raises(RequestError) as caught:
+        session.ask("SELECT COUNT(*) FROM nowhere", 1)
+    first, second = (caught.value._render_traceback_() for _ in range(2))
+    assert not any("session.py" in line for line in first)
+    assert any(__file__ in line for line in first)
+    assert any("session.py" in line for line in second)
+    assert "_rendered" not in caught.value.to_dict()
