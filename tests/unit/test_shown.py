@@ -208,6 +208,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 shell = InteractiveShell.instance()
 shell.colors = "nocolor"
+shell.display_formatter.active_types = shell.display_formatter.format_types
 import rich.console
 rich.console._is_jupyter = lambda: True
 shell.run_cell('''
@@ -226,8 +227,9 @@ for name, cell in {
     "error": 'asked("SELECT COUNT(*) FROM nowhere")', "tb": "%tb",
 }.items():
     with capture_output() as caught:
-        shell.run_cell(cell)
-    told[name] = {"text": caught.stdout + caught.stderr, "shown": [sorted(one.data) for one in caught.outputs]}
+        value = shell.run_cell(cell).result
+    forms = sorted(shell.display_formatter.format(value)[0]) if value is not None else []
+    told[name] = {"text": caught.stdout + caught.stderr, "at once": len(caught.outputs), "forms": forms}
 print(json.dumps(told))
 """
 
@@ -237,9 +239,10 @@ def test_a_real_notebook_shows_each_thing_once_and_errors_in_a_few_lines() -> No
     own = {**os.environ, "PYTHONPATH": str(Path(privet.__file__).parents[1])}
     ran = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, env=own, check=True)
     told = json.loads(ran.stdout.splitlines()[-1])
-    for name in ("answer", "plan", "session"):
-        assert told[name]["shown"] == [["text/html", "text/plain"]], told[name]
-    assert told["plot"]["shown"] == [["image/png", "text/plain"]]
+    assert [told[name]["at once"] for name in ("answer", "plan", "session", "plot")] == [0] * 4
+    assert [told[name]["forms"] for name in ("answer", "plan", "session")] == [["text/html", "text/plain"]] * 3
+    assert told["answer"]["text"].count("Each interval covers") == 1
+    assert told["plot"]["forms"] == ["image/png", "text/plain"]
     error, everything = told["error"]["text"], told["tb"]["text"]
     assert error.strip().splitlines()[-1].startswith("privet.core.errors.UnknownName: there is no table 'nowhere'")
     assert "return session.ask(sql, 1)" in error
