@@ -491,14 +491,14 @@ class Session:
         """
         return self.ledger.remaining(self.account)
 
-    def history(self) -> History:
+    def history(self) -> ChargeList:
         """Return every charge, oldest first: a tuple that prints as a table.
 
         Example:
             >>> len(session.history())
             0
         """
-        return History(self.ledger.history())
+        return ChargeList(self.ledger.history())
 
     def __repr__(self) -> str:
         return written(lambda console: draw_facts(console, self._facts()))
@@ -550,7 +550,7 @@ class Session:
         self.close()
 
 
-class History(tuple[Entry, ...]):
+class ChargeList(tuple[Entry, ...]):
     """Charges of a ledger, oldest first, shown as a table."""
 
     __slots__ = ()

@@ -281,7 +281,9 @@ class DuckDB:
         self._fetch("SET GLOBAL pandas_analyze_sample = 0")
         self._fetch("SET GLOBAL TimeZone = 'UTC'")
         self._fetch("SET GLOBAL disable_parquet_prefetching = true")  # for far files: near ones are read faster without
-        self._fetch("SET enable_progress_bar = false")  # on where Python is interactive; further connections have none
+        # on where Python is interactive; a notebook without widgets has none, and refuses to hear of it
+        if self._fetch("SELECT current_setting('enable_progress_bar')")[0][0]:
+            self._fetch("SET enable_progress_bar = false")  # further connections have none
         paths: list[str] = []
         registered: dict[str, Any] = {}
         places = {name: index for index, name in enumerate(tables)}
