@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
@@ -27,6 +27,7 @@ from .planner.groupings import Levels, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
 from .planner.target import Accuracy
+from .query.nodes import bin_widths
 from .release import Released
 
 if TYPE_CHECKING:
@@ -196,11 +197,20 @@ class Answer:
             "notes": list(self.notes),
         }
 
-    def plot(self, path: Any = None) -> Any:
-        """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given."""
+    def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given.
+
+        Bars for groups, side by side for two keys or a heat map where there are many, a line with a band along dates
+        and numbers. A notebook shows it by itself.
+
+        Args:
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            theme: "light" or "dark", for the page that it stands on.
+        """
         from .plots.answers import plot_answer
 
-        return plot_answer(self.series, confidence=self.confidence, path=path)
+        bins = bin_widths(self.plan.query)
+        return plot_answer(self.series, confidence=self.confidence, bins=bins, path=path, theme=theme)
 
     def __repr__(self) -> str:
         def draw(console: Console) -> None:

@@ -82,6 +82,11 @@ def shown_error(error: float) -> str:
     return f"{up:,f}"
 
 
+def shown_amount(amount: float) -> str:
+    """Return an amount in four significant digits, without an exponent: 33,940 or 0.1234."""
+    return f"{Decimal(f'{amount:.4g}'):,f}" if math.isfinite(amount) else str(amount)
+
+
 def shown_estimate(value: float, error: float) -> str:
     """Return a number with its error: 171,301 ± 720."""
     return f"{_number(value, _decimals([error] if error > 0 else [], [value]))} ± {shown_error(error)}"
@@ -178,14 +183,14 @@ def plain_sql(text: str) -> str:
 
 def without_brackets(text: str) -> str:
     """Return SQL without a pair of brackets around all of it."""
-    inner, depth = text[1:-1], 0
-    if not (text.startswith("(") and text.endswith(")")) or "'" in text:
+    depth = 0
+    if not (text.startswith("(") and text.endswith(")")):
         return text
-    for letter in inner:
+    for letter in re.sub(r"'[^']*'|\"[^\"]*\"", "", text[1:-1]):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth < 0:
             return text
-    return inner
+    return text[1:-1]
 
 
 def _sum(told: str) -> str:

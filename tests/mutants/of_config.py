@@ -122,7 +122,7 @@ MUTANTS: list[Mutant] = [
         ("columns[link.via].kind != others[link.column].kind", "False"),
     ),
     *of(
-        "config.sessions:open",
+        "config.sessions:session_of",
         "unit/config/test_sessions.py",
         (
             "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
@@ -137,6 +137,17 @@ MUTANTS: list[Mutant] = [
             "account=sorted(config.analysts or [account])[-1], engine=engine, about=about, "
             "time_step=config.engine.time_step)",
         ),
+    ),
+    *of(
+        "config.sessions:LateEngine._engine",
+        "unit/config/test_sessions.py",
+        ("one.schema.unit.public or not public", "True"),
+        ("public not in self._opened", "True"),
+    ),
+    *of(
+        "config.sessions:LateEngine.check",
+        "unit/config/test_sessions.py",
+        ("self._engine(public=False).check(scan)", "pass"),
     ),
     *of(
         "config.sessions:account_of",
@@ -175,7 +186,7 @@ MUTANTS: list[Mutant] = [
         ("replace(table.schema, version=VERSION)", "table.schema"),
     ),
     *of(
-        "config.sessions:practice",
+        "config.sessions:memory_ledger",
         "unit/config/test_practice.py",
         (
             "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "

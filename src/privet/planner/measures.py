@@ -25,7 +25,7 @@ from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
 from privet.core.schema import Key, Kind
 from privet.core.sensitivity import Sensitivity
 from privet.core.wire import wired
-from privet.display import shown_error
+from privet.display import shown_amount, shown_error
 from privet.inference.bars import Law
 from privet.inference.sizes import limit_for
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
@@ -954,7 +954,7 @@ def plain_text_of(expression: Expression) -> str:
 
 def _noise_lines(facts: list[dict[str, Any]]) -> list[str]:
     return [
-        f"Adds {told['noise']} noise of standard deviation {told['standard_deviation']:.4g} to "
+        f"Adds {told['noise']} noise of standard deviation {shown_amount(told['standard_deviation'])} to "
         f"{told['sum']}; 95% of it lies within {shown_error(told['half_width_95'])}."
         for told in facts
     ]
@@ -964,8 +964,8 @@ def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     return [
         (
             str(told["sum"]),
-            f"{told['noise']}, standard deviation {told['standard_deviation']:,.4g}",
-            f"{told['sensitivity']:,.4g} ({told['norm']})",
+            f"{told['noise']}, standard deviation {shown_amount(told['standard_deviation'])}",
+            f"{shown_amount(told['sensitivity'])} ({told['norm']})",
             "" if told["clamped_to"] is None else f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
             f"±{shown_error(told['half_width_95'])}",
         )

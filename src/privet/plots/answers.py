@@ -1,80 +1,288 @@
-"""Answers as pictures: bars for groups, a line over dates and numbers, always with error bars."""
+"""Answers as pictures: bars for groups, side by side for two keys, a line with a band for time, a heat map.
+
+Every value is drawn with its interval; a heat map, which has no room for one, writes the value with its error.
+"""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.core.errors import RequestError
+from privet.display import ShownSeries, shown_estimate
 
-from .canvas import COLOURS, Path, finish, panels
+from .canvas import COLOURS, Path, Theme, finish, panels, read_theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_BARS = 40
+_MOST_SIDES = 6
+"""This many bars stand side by side at one place; more of them make a heat map."""
+
+_MOST_CELLS = 40
+_LONG = 9
+_WRITTEN = "{x:,.10g}"
+"""How numbers stand beside an axis."""
+
+_LONGEST = 24
 
 
-class PlottedSeries(Protocol):
-    """A column of an answer: its name and values, and the ends of their intervals, which keys do not have."""
+class Grid(NamedTuple):
+    """The values of two keys, in the order in which they come, and the row of the answer for each pair of them."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def values(self) -> tuple[Any, ...]: ...
-    @property
-    def low(self) -> tuple[float, ...] | None: ...
-    @property
-    def high(self) -> tuple[float, ...] | None: ...
+    first: list[Any]
+    second: list[Any]
+    rows: dict[tuple[Any, Any], int]
 
 
-def plot_answer(columns: Sequence[PlottedSeries], *, confidence: float, path: Path | None = None) -> Figure:
-    """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval."""
+def plot_answer(
+    columns: Sequence[ShownSeries],
+    *,
+    confidence: float,
+    bins: Mapping[str, float] | None = None,
+    path: Path | None = None,
+    theme: Theme = "light",
+) -> Figure:
+    """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval.
+
+    `bins` are the widths of keys whose values are the low ends of bins.
+    """
+    chosen = read_theme(theme)
     noisy = [series for series in columns if series.low is not None]
-    keys = [series for series in columns if series.low is None]
+    keys = _binned([series for series in columns if series.low is None], bins or {})
     rows = len(noisy[0].values) if noisy else 0
     if not rows:
         raise RequestError("there is nothing to draw: the answer has no noisy numbers")
-    labels = [", ".join(str(key.values[row]) for key in keys) for row in range(rows)] or [""]
-    ordered = len(keys) == 1 and all(isinstance(v, (int, float, datetime.date)) for v in keys[0].values)
+    grid = _grid(keys)
+    heat = grid is not None and len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])
     names = [series.name for series in noisy]
-    title = f"{', '.join(names)} with {confidence:.0%} intervals"
-    height = 4.2 if len(noisy) == 1 else 1.2 + 2.2 * len(noisy)
-    figure, several = panels(title, ", ".join(key.name for key in keys), names, width=6.4, height=height)
+    title = f"{', '.join(names)} with {confidence * 100:.4g}% intervals"
+    x, ys = _titles(keys, names, heat=heat)
+    tall = 2.2 if not heat or grid is None else max(2.2, 0.36 * len(grid.first) + 0.8)
+    height = max(4.2 if len(noisy) == 1 else 0.0, 1.2 + tall * len(noisy))
+    wide = 6.4 if grid is None or not heat else max(6.4, 1.6 + 0.85 * len(grid.second))
+    figure, several = panels(title, x, ys, width=wide, height=height)
     for series, axes, colour in zip(noisy, several, cycle(COLOURS), strict=False):
-        if ordered and rows > 2:
+        if heat and grid is not None:
+            _heat(figure, axes, series, grid)
+        elif grid is not None and _over_time(keys[:1]):
+            _lines(axes, series, grid)
+        elif grid is not None:
+            _grouped(axes, series, grid)
+        elif _over_time(keys) and rows > 2:
             _line(axes, list(keys[0].values), series, colour)
         else:
             _bars(axes, series, colour)
-    if not (ordered and rows > 2) and rows <= _MOST_BARS:
-        tilted = max(map(len, labels)) > 6
-        several[-1].set_xticks(range(rows), labels, rotation=30 if tilted else 0, ha="right" if tilted else "center")
-    return finish(figure, path)
+    if grid is not None and not heat and len(grid.second) > 1:
+        several[0].legend(
+            title=keys[1].name,
+            frameon=False,
+            fontsize=9,
+            loc="upper left",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.3,
+        )
+    _name_places(several, keys, rows, grid, heat=heat)
+    return finish(figure, path, chosen)
 
 
-def _line(axes: Axes, places: list[Any], series: PlottedSeries, colour: str) -> None:
+def _binned(keys: list[ShownSeries], bins: Mapping[str, float]) -> list[ShownSeries]:
+    """Return the keys, with bins as texts from their low ends to their high ones."""
+    named = {key.name: key for key in keys}
+    found: list[ShownSeries] = []
+    for key in keys:
+        if key.name == "bin_high" and "bin_low" in named:
+            continue
+        if key.name == "bin_low" and "bin_high" in named:
+            ends = zip(key.values, named["bin_high"].values, strict=True)
+            found.append(_Labels("bin", [_bin(low, high) for low, high in ends]))
+        elif key.name in bins:
+            width = bins[key.name]
+            found.append(_Labels(key.name, [_bin(low, None if low is None else low + width) for low in key.values]))
+        else:
+            found.append(key)
+    return found
+
+
+def _bin(low: Any, high: Any) -> str:
+    """Return a bin by its ends; of whole numbers, by its first and its last."""
+    if low is None or high is None:
+        return "NULL"
+    if isinstance(low, int) and float(high).is_integer():
+        return f"{low:,}" if high == low + 1 else f"{low:,} to {int(high) - 1:,}"
+    return f"{low:,.6g} to {high:,.6g}"
+
+
+class _Labels:
+    """A key whose values are shown as texts."""
+
+    def __init__(self, name: str, values: Sequence[str]) -> None:
+        self.name, self.values = name, tuple(values)
+        self.low: tuple[float, ...] | None = None
+        self.high: tuple[float, ...] | None = None
+
+
+def _titles(keys: Sequence[ShownSeries], names: list[str], *, heat: bool) -> tuple[str, list[str]]:
+    if heat:
+        return keys[1].name, [f"{keys[0].name}: {name}" if len(names) > 1 else keys[0].name for name in names]
+    return keys[0].name if len(keys) == 2 else ", ".join(key.name for key in keys), names
+
+
+def _grid(keys: Sequence[ShownSeries]) -> Grid | None:
+    """Return the values of two keys that make a grid; None for other keys, and for pairs that come twice."""
+    if len(keys) != 2:
+        return None
+    pairs = list(zip(keys[0].values, keys[1].values, strict=True))
+    first, second = (list(dict.fromkeys(key.values)) for key in keys)
+    rows = {pair: row for row, pair in enumerate(pairs)}
+    if len(rows) != len(pairs) or len(first) > _MOST_CELLS or len(second) > _MOST_CELLS:
+        return None
+    return Grid(first, second, rows)
+
+
+def _over_time(keys: Sequence[ShownSeries]) -> bool:
+    """Return whether an answer goes along dates or numbers, of which there are several."""
+    values = [value for key in keys for value in key.values]
+    numbers = all(isinstance(value, (int, float, datetime.date)) and not isinstance(value, bool) for value in values)
+    return len(keys) == 1 and numbers and len(set(values)) > 2
+
+
+def _line(axes: Axes, places: list[Any], series: ShownSeries, colour: str, label: str | None = None) -> None:
     low, high = _ends(series)
-    axes.plot(places, _numbers(series), color=colour, lw=1.6, marker="o", ms=3)
-    axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
+    order = sorted(range(len(places)), key=lambda row: places[row])
+    along, values = [places[row] for row in order], _numbers(series)
+    axes.plot(along, [values[row] for row in order], color=colour, lw=1.6, marker="o", ms=3, label=label)
+    axes.fill_between(along, [low[row] for row in order], [high[row] for row in order], color=colour, alpha=0.22, lw=0)
 
 
-def _bars(axes: Axes, series: PlottedSeries, colour: str) -> None:
+def _lines(axes: Axes, series: ShownSeries, grid: Grid) -> None:
+    for value, colour in zip(grid.second, cycle(COLOURS), strict=False):
+        rows = [(place, grid.rows[place, value]) for place in grid.first if (place, value) in grid.rows]
+        part = _Part(series, [row for _, row in rows])
+        _line(axes, [place for place, _ in rows], part, colour, _label(value))
+
+
+class _Part:
+    """Some rows of a column."""
+
+    def __init__(self, series: ShownSeries, rows: Sequence[int]) -> None:
+        self.name = series.name
+        self.values = tuple(series.values[row] for row in rows)
+        low, high = series.low or (), series.high or ()
+        self.low: tuple[float, ...] | None = tuple(low[row] for row in rows)
+        self.high: tuple[float, ...] | None = tuple(high[row] for row in rows)
+
+
+def _bars(
+    axes: Axes,
+    series: ShownSeries,
+    colour: str,
+    *,
+    places: Sequence[float] | None = None,
+    width: float = 0.74,
+    label: str | None = None,
+) -> None:
     low, high = _ends(series)
     values = _numbers(series)
     below = [max(0.0, value - end) for value, end in zip(values, low, strict=True)]
     above = [max(0.0, end - value) for value, end in zip(values, high, strict=True)]
-    axes.bar(range(len(values)), values, width=0.74, color=colour, alpha=0.85)
-    axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=3, lw=1.1)
+    at = list(range(len(values))) if places is None else list(places)
+    axes.bar(at, values, width=width, color=colour, alpha=0.85, label=label)
+    size = 3 if width > 0.3 else 2
+    axes.errorbar(at, values, yerr=[below, above], fmt="none", ecolor="#333333", capsize=size, lw=1.1)
+    axes.grid(False, axis="x")
+    if len(at) == 1 and places is None:
+        axes.set_xlim(-1.5, 1.5)
 
 
-def _numbers(series: PlottedSeries) -> list[float]:
+def _grouped(axes: Axes, series: ShownSeries, grid: Grid) -> None:
+    """Draw a bar for each pair of keys, those of the first key beside each other."""
+    width = 0.8 / len(grid.second)
+    for side, (value, colour) in enumerate(zip(grid.second, cycle(COLOURS), strict=False)):
+        rows = [(place, grid.rows[one, value]) for place, one in enumerate(grid.first) if (one, value) in grid.rows]
+        at = [place + (side - (len(grid.second) - 1) / 2) * width for place, _ in rows]
+        part = _Part(series, [row for _, row in rows])
+        _bars(axes, part, colour, places=at, width=0.92 * width, label=_label(value))
+
+
+def _heat(figure: Figure, axes: Axes, series: ShownSeries, grid: Grid) -> None:
+    """Draw two keys as rows and columns of a map, each cell with its value and error while there is room."""
+    values, (low, high) = _numbers(series), _ends(series)
+    cells = [
+        [values[grid.rows[one, two]] if (one, two) in grid.rows else math.nan for two in grid.second]
+        for one in grid.first
+    ]
+    shown = axes.imshow(cells, aspect="auto", cmap="Blues")
+    figure.colorbar(shown, ax=axes, label=series.name, fraction=0.05, pad=0.02, format=_WRITTEN)
+    axes.grid(False)
+    known = [value for row in cells for value in row if math.isfinite(value)]
+    middle = (min(known, default=0.0) + max(known, default=0.0)) / 2
+    if len(grid.first) * len(grid.second) > 12 * 12:
+        return
+    for (one, two), row in grid.rows.items():
+        if math.isfinite(values[row]):
+            error = max(high[row] - values[row], values[row] - low[row])
+            told = shown_estimate(values[row], error).replace(" ± ", "\n± ")
+            dark = values[row] > middle
+            place = grid.second.index(two), grid.first.index(one)
+            axes.text(*place, told, ha="center", va="center", fontsize=7, color="white" if dark else "#1a1a1a")
+
+
+def _name_places(
+    several: Sequence[Axes], keys: Sequence[ShownSeries], rows: int, grid: Grid | None, *, heat: bool
+) -> None:
+    """Write the names of groups below the bars, in lines where they are long, and numbers as people write them."""
+    last = several[-1]
+    if heat and grid is not None:
+        for axes in several:
+            axes.set_yticks(range(len(grid.first)), [_label(value) for value in grid.first])
+            axes.set_xticks(range(len(grid.second)), [_label(value) for value in grid.second])
+        _tilt(last, [_label(value) for value in grid.second])
+        return
+    for axes in several:
+        axes.yaxis.set_major_formatter(_WRITTEN)
+    if _over_time(keys[:1]) and (grid is not None or len(keys) == 1) and rows > 2:
+        if isinstance(keys[0].values[0], datetime.date):
+            last.tick_params(axis="x", rotation=0)
+        return
+    names = [_label(value) for value in grid.first] if grid is not None else _row_names(keys, rows)
+    if len(names) <= _MOST_BARS:
+        last.set_xticks(range(len(names)), names)
+        _tilt(last, names)
+    else:
+        last.set_xticks([])
+        last.set_xlabel(f"{last.get_xlabel()} ({len(names):,} groups)")
+
+
+def _row_names(keys: Sequence[ShownSeries], rows: int) -> list[str]:
+    return [", ".join(_label(key.values[row]) for key in keys) for row in range(rows)]
+
+
+def _tilt(axes: Axes, names: Sequence[str]) -> None:
+    tilted = max(map(len, names), default=0) * len(names) > 60 or max(map(len, names), default=0) > _LONG + 6
+    if tilted:
+        axes.tick_params(axis="x", rotation=30)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
+
+
+def _label(value: Any) -> str:
+    """Return a key as a picture shows it: midnights as dates, long texts cut, and no formula of Matplotlib's."""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    told = "NULL" if value is None else str(value)
+    return (told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}...").replace("$", r"\$")
+
+
+def _numbers(series: ShownSeries) -> list[float]:
     """Return the values, with a gap where one is NULL."""
     return [math.nan if value is None else float(value) for value in series.values]
 
 
-def _ends(series: PlottedSeries) -> tuple[list[float], list[float]]:
+def _ends(series: ShownSeries) -> tuple[list[float], list[float]]:
     return list(series.low or ()), list(series.high or ())

@@ -18,7 +18,7 @@ from privet.core.event import Event, Repeated
 from privet.core.given import is_a, plain_text
 from privet.core.numbers import Number, float_up, open_probability, positive, whole
 
-from .canvas import COLOURS, Path, canvas, finish
+from .canvas import COLOURS, Path, Theme, canvas, finish, read_theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,13 +36,14 @@ _LARGEST = 1e6
 Events = Event | Mapping[str, Event]
 
 
-def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None) -> Figure:
+def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None, theme: Theme = "light") -> Figure:
     """Return delta as a function of epsilon, up to `most`, for one event or several by name.
 
     Args:
         events: one event, or several by name.
         most: the largest epsilon.
         path: the file to write, too; none if left out.
+        theme: "light" or "dark".
 
     Example:
         >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
@@ -60,15 +61,16 @@ def plot_delta(events: Events, *, most: Number = 5, path: Path | None = None) ->
     axes.set_yscale("log")
     axes.set_ylim(1e-12, 1.5)
     _legend(axes, events)
-    return finish(figure, path)
+    return finish(figure, path, read_theme(theme))
 
 
-def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
+def plot_tradeoff(events: Events, *, path: Path | None = None, theme: Theme = "light") -> Figure:
     """Return the least miss rate of any attacker at each false-alarm rate, against guessing at random.
 
     Args:
         events: one event, or several by name.
         path: the file to write, too; none if left out.
+        theme: "light" or "dark".
 
     Example:
         >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
@@ -86,16 +88,17 @@ def plot_tradeoff(events: Events, *, path: Path | None = None) -> Figure:
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
     axes.legend(frameon=False)
-    return finish(figure, path)
+    return finish(figure, path, read_theme(theme))
 
 
-def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None) -> Figure:
+def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None, theme: Theme = "light") -> Figure:
     """Return the distribution of the privacy loss, with the part beyond epsilon shaded.
 
     Args:
         event: what was done: an `Event`, such as `mechanism.event`.
         epsilon: where the shaded part begins.
         path: the file to write, too; none if left out.
+        theme: "light" or "dark".
 
     Example:
         >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
@@ -119,10 +122,12 @@ def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None) ->
         axes.annotate(
             f"infinite loss: {loss.infinite:.3g}", (0.98, 0.95), xycoords="axes fraction", ha="right", va="top"
         )
-    return finish(figure, path)
+    return finish(figure, path, read_theme(theme))
 
 
-def plot_composition(event: Event, *, times: int = 100, delta: Number = 1e-6, path: Path | None = None) -> Figure:
+def plot_composition(
+    event: Event, *, times: int = 100, delta: Number = 1e-6, path: Path | None = None, theme: Theme = "light"
+) -> Figure:
     """Return epsilon against the number of repetitions, by every theorem that applies, on one picture.
 
     Args:
@@ -130,6 +135,7 @@ def plot_composition(event: Event, *, times: int = 100, delta: Number = 1e-6, pa
         times: how often the event is repeated.
         delta: the probability with which the loss may exceed epsilon.
         path: the file to write, too; none if left out.
+        theme: "light" or "dark".
 
     Example:
         >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event
@@ -150,7 +156,7 @@ def plot_composition(event: Event, *, times: int = 100, delta: Number = 1e-6, pa
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.legend(frameon=False)
-    return finish(figure, path)
+    return finish(figure, path, read_theme(theme))
 
 
 def _bins(losses: Floats, masses: Floats, at: float) -> tuple[Floats, Floats]:
@@ -221,7 +227,7 @@ class Measured(Protocol):
     def claims(self) -> tuple[tuple[float, float], ...]: ...
 
 
-def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -> Figure:
+def plot_audit(report: Measured, *, title: str = "", path: Path | None = None, theme: Theme = "light") -> Figure:
     """Return a picture of the tests that an audit made and of the curve below which the claim allows none.
 
     A test says "the second input" wherever the witness's score is high; its false alarms and its misses are a point,
@@ -232,6 +238,7 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -
         report: what an audit returned.
         title: a title.
         path: the file to write, too; none if left out.
+        theme: "light" or "dark".
 
     Example:
         >>> report = audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -294,7 +301,7 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None) -
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
     axes.legend(frameon=False, loc="upper right", fontsize=10)
-    return finish(figure, path)
+    return finish(figure, path, read_theme(theme))
 
 
 def _least(alarms: Floats, claims: tuple[tuple[float, float], ...]) -> Floats:

@@ -103,6 +103,18 @@ class Query:
     find: bool = False
 
 
+def bin_widths(query: Query) -> dict[str, float]:
+    """Return the widths of the keys that are bins, by the names under which the first step shows them."""
+    widths = {
+        key.name: float(key.expression.arguments[1].constant)  # type: ignore[arg-type]
+        for key in query.keys
+        if key.expression.function == "bin" and key.expression.arguments[1].constant is not None
+    }
+    outputs = query.steps[0].outputs if len(query.steps) == 1 else ()
+    shown = {one.name: one.expression.column for one in outputs}
+    return {name: widths[column] for name, column in shown.items() if column is not None and column in widths}
+
+
 # What a SELECT is over: rows of a private table, or released rows; and what it asks of them.
 
 

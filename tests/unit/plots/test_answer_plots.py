@@ -1,0 +1,115 @@
+"""Pictures of answers: bars, bars side by side, bins, lines with bands, heat maps, in both themes and as PNG and SVG."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import privet
+from privet.core.errors import BadParameter, RequestError
+from privet.plots import plot_delta
+from privet.plots.answers import plot_answer
+
+
+@dataclass
+class Column:
+    name: str
+    values: tuple[Any, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+
+
+def noisy(*values: Any) -> Column:
+    known = [0.0 if value is None else value for value in values]
+    return Column("n", values, tuple(one - 2.0 for one in known), tuple(one + 3.0 for one in known))
+
+
+def labels(axes: Any) -> list[str]:
+    return [one.get_text() for one in axes.get_xticklabels()]
+
+
+def test_one_key_makes_bars_with_error_bars_from_low_to_high() -> None:
+    figure = plot_answer([Column("ward", ("a", "b")), noisy(10, 20)], confidence=0.95)
+    (axes,) = figure.axes
+    assert [patch.get_height() for patch in axes.patches] == [10, 20]
+    assert labels(axes) == ["a", "b"]
+    ends = [segment[:, 1].tolist() for segment in axes.collections[0].get_segments()]
+    assert ends == [[8, 13], [18, 23]]
+    assert figure.axes[0].get_title(loc="left") == "n with 95% intervals"
+
+
+def test_two_keys_make_bars_side_by_side_with_a_legend() -> None:
+    keys = [Column("ward", ("a", "a", "b", "b")), Column("sex", ("f", "m", "f", "m"))]
+    (axes,) = plot_answer([*keys, noisy(1, 2, 3, 4)], confidence=0.95).axes
+    assert labels(axes) == ["a", "b"]
+    assert [one.get_text() for one in axes.get_legend().get_texts()] == ["f", "m"]
+    assert sorted(patch.get_height() for patch in axes.patches) == [1, 2, 3, 4]
+    middles = {patch.get_height(): patch.get_x() + patch.get_width() / 2 for patch in axes.patches}
+    assert middles[1] < 0 < middles[2] < 0.5 < middles[3] < 1 < middles[4]
+
+
+def test_many_values_of_a_second_key_make_a_heat_map_with_values_and_errors() -> None:
+    first, second = ("a", "b"), tuple(f"k{index}" for index in range(8))
+    pairs = [(one, two) for one in first for two in second]
+    keys = [Column("x", tuple(one for one, _ in pairs)), Column("y", tuple(two for _, two in pairs))]
+    figure = plot_answer([*keys, noisy(*range(16))], confidence=0.95)
+    axes = figure.axes[0]
+    assert axes.images[0].get_array().tolist() == [list(range(8)), list(range(8, 16))]
+    assert "5\n± 3" in [one.get_text() for one in axes.texts]
+    assert labels(axes) == list(second)
+
+
+def test_time_makes_a_line_with_a_band_in_its_order() -> None:
+    days = tuple(datetime.date(2024, month, 1) for month in (3, 1, 2))
+    (axes,) = plot_answer([Column("month", days), noisy(30, 10, 20)], confidence=0.9).axes
+    assert axes.lines[0].get_ydata().tolist() == [10, 20, 30]
+    assert len(axes.collections) == 1
+    keys = [Column("month", days * 2), Column("sex", ("f",) * 3 + ("m",) * 3)]
+    (axes,) = plot_answer([*keys, noisy(30, 10, 20, 3, 1, 2)], confidence=0.9).axes
+    assert [line.get_ydata().tolist() for line in axes.lines] == [[10, 20, 30], [1, 2, 3]]
+
+
+def test_bins_are_named_by_their_ends() -> None:
+    (axes,) = plot_answer([Column("age", (0, 10, None)), noisy(1, 2, 3)], confidence=0.95, bins={"age": 10.0}).axes
+    assert labels(axes) == ["0 to 9", "10 to 19", "NULL"]
+    keys = [Column("bin_low", (0.0, 2.5)), Column("bin_high", (2.5, 5.0))]
+    (axes,) = plot_answer([*keys, noisy(1, 2)], confidence=0.95).axes
+    assert labels(axes) == ["0 to 2.5", "2.5 to 5"]
+
+
+def test_the_bins_of_a_question_are_known_from_its_plan() -> None:
+    rows = pa.table({"age": [1, 12, 23]})
+    table = privet.Table(rows, unit=privet.Rows(), columns={"age": privet.integer(0, 29)})
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=10)) as session:
+        figure = session.ask("SELECT BIN(age, 10) AS old, COUNT(*) AS n FROM t GROUP BY old", 1).plot()
+    assert labels(figure.axes[0]) == ["0 to 9", "10 to 19", "20 to 29"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_both_themes_are_saved_as_png_and_svg(tmp_path: Path, theme: Any, ending: str) -> None:
+    path = tmp_path / f"answer.{ending}"
+    keys = [Column("ward", ("$a", None, "<b>")), Column("sex", ("f", "m", "f"))]
+    figure = plot_answer([*keys, noisy(1, None, 3)], confidence=0.95, path=path, theme=theme)
+    assert path.stat().st_size > 3000
+    dark = sum(figure.get_facecolor()[:3]) < 1
+    assert dark == (theme == "dark")
+    event = privet.Laplace(sensitivity=1, epsilon=1).event
+    plot_delta(event, path=path, theme=theme)
+
+
+def test_a_theme_that_does_not_exist_and_an_answer_without_numbers_are_refused() -> None:
+    with pytest.raises(BadParameter, match="theme"):
+        plot_answer([noisy(1)], confidence=0.95, theme="blue")  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="nothing to draw"):
+        plot_answer([Column("ward", ("a",))], confidence=0.95)
+
+
+def test_a_notebook_shows_a_picture_by_itself() -> None:
+    figure: Any = plot_answer([noisy(1)], confidence=0.95)
+    assert figure._repr_png_().startswith(b"\x89PNG")
