@@ -312,7 +312,7 @@ MUTANTS: list[Mutant] = [
         ("self.pace.fresh()", ""),
     ),
     *of(
-        "config.sessions:open",
+        "config.sessions:session_of",
         "unit/cli/test_asking_commands.py",
         ("config.engine.time_step", "None"),
     ),

@@ -163,11 +163,11 @@ def _line(axes: Axes, places: list[Any], series: ShownSeries, colour: str, label
 def _lines(axes: Axes, series: ShownSeries, grid: Grid) -> None:
     for value, colour in zip(grid.second, cycle(COLOURS), strict=False):
         rows = [(place, grid.rows[place, value]) for place in grid.first if (place, value) in grid.rows]
-        part = _Part(series, [row for _, row in rows])
+        part = _SomeRows(series, [row for _, row in rows])
         _line(axes, [place for place, _ in rows], part, colour, _label(value))
 
 
-class _Part:
+class _SomeRows:
     """Some rows of a column."""
 
     def __init__(self, series: ShownSeries, rows: Sequence[int]) -> None:
@@ -206,7 +206,7 @@ def _grouped(axes: Axes, series: ShownSeries, grid: Grid) -> None:
     for side, (value, colour) in enumerate(zip(grid.second, cycle(COLOURS), strict=False)):
         rows = [(place, grid.rows[one, value]) for place, one in enumerate(grid.first) if (one, value) in grid.rows]
         at = [place + (side - (len(grid.second) - 1) / 2) * width for place, _ in rows]
-        part = _Part(series, [row for _, row in rows])
+        part = _SomeRows(series, [row for _, row in rows])
         _bars(axes, part, colour, places=at, width=0.92 * width, label=_label(value))
 
 

@@ -157,7 +157,7 @@ def test_what_is_left_is_rounded_down(value: float) -> None:
         ('("age" >= 18)', "age >= 18"),
         ('(("age" >= 18) AND ("b" < 3))', "(age >= 18) AND (b < 3)"),
         ('("a" = 1) OR ("b" = 2)', "(a = 1) OR (b = 2)"),
-        ("(\"Age\" = ')(')", "(\"Age\" = ')(')"),
+        ("(\"Age\" = ')(')", "\"Age\" = ')('"),
         ('"ward"', "ward"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Pictures of answers: bars, bars side by side, bins, lines with bands, heat maps, in both themes and as PNG and SVG."""
+"""Pictures of answers: bars, bins, lines with bands and heat maps, in both themes, as PNG and as SVG."""
 
 from __future__ import annotations
 
