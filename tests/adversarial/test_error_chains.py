@@ -158,11 +158,11 @@ def test_nothing_of_what_an_engine_raises_can_be_reached(failure: Callable[[], B
 
 @pytest.mark.parametrize("sql", ASKED)
 @pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("door", ["release", "release_all", "found_first"])
+@pytest.mark.parametrize("entry", ["release", "release_all", "found_first"])
 def test_nothing_can_be_reached_where_noise_cannot_be_drawn(
-    failure: Callable[[], BaseException], sql: str, door: str, monkeypatch: pytest.MonkeyPatch
+    failure: Callable[[], BaseException], sql: str, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"privet.execution.executor.{door}", lambda *given: broken(failure()))
+    monkeypatch.setattr(f"privet.execution.executor.{entry}", lambda *given: broken(failure()))
     grouped = "SELECT name, COUNT(*) FROM t GROUP BY name"
     asks: dict[str, Callable[[privet.Session], object]] = {
         "release": lambda session: session.ask(sql, epsilon=1),
@@ -172,7 +172,7 @@ def test_nothing_can_be_reached_where_noise_cannot_be_drawn(
     budget = privet.Approximate(epsilon=5, delta=1e-6)
     with privet.Session(tables(), budget=budget) as session:
         with pytest.raises(PrivetError) as caught:
-            asks[door](session)
+            asks[entry](session)
         assert leaks(caught.value) == []
 
 

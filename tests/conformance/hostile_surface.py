@@ -40,7 +40,7 @@ PROTOCOL |= {"__copy__", "__deepcopy__", "__post_init__", "__array__", "__class_
 
 
 @dataclass(frozen=True)
-class Door:
+class Entry:
     """A public callable: a function, a class that is called, or a method together with how to get an instance."""
 
     name: str
@@ -130,16 +130,16 @@ def is_plain(kind: type) -> bool:
     return not abstract and not issubclass(kind, BaseException) and not issubclass(kind, dict)
 
 
-def doors() -> list[Door]:
+def entries() -> list[Entry]:
     """Return every public callable that has a parameter."""
-    found: dict[str, Door] = {}
+    found: dict[str, Entry] = {}
     classes: dict[type, str] = {}
-    waiting: list[Door] = []
+    waiting: list[Entry] = []
 
-    def add(door: Door) -> None:
-        if door.name not in found:
-            found[door.name] = door
-            waiting.append(door)
+    def add(entry: Entry) -> None:
+        if entry.name not in found:
+            found[entry.name] = entry
+            waiting.append(entry)
 
     def add_class(kind: type, name: str) -> None:
         if kind in classes or issubclass(kind, BaseException) or kind.__module__.split(".")[0] != "privet":
@@ -151,22 +151,22 @@ def doors() -> list[Door]:
             return
         for method, static in members(kind):
             if isinstance(static, (classmethod, staticmethod)):
-                add(Door(f"{name}.{method}", getattr(kind, method), kind))
+                add(Entry(f"{name}.{method}", getattr(kind, method), kind))
             else:
-                add(Door(f"{name}.{method}", static, kind, bound=True))
+                add(Entry(f"{name}.{method}", static, kind, bound=True))
 
     for name, value in names().values():
         if isinstance(value, type):
             if is_plain(value):
-                add(Door(name, value))
+                add(Entry(name, value))
             add_class(value, name)
         elif callable(value):
-            add(Door(name, value))
+            add(Entry(name, value))
     while waiting:
-        door = waiting.pop()
-        for kind in returned(door):
+        entry = waiting.pop()
+        for kind in returned(entry):
             add_class(kind, f"{kind.__module__}.{kind.__name__}")
-    return [door for _, door in sorted(found.items()) if door.parameters]
+    return [entry for _, entry in sorted(found.items()) if entry.parameters]
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -181,15 +181,15 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
             yield name, static
 
 
-def returned(door: Door) -> Iterator[type]:
+def returned(entry: Entry) -> Iterator[type]:
     """Yield the classes of Privet that a callable says it returns, by itself, in a union or in a tuple."""
-    if isinstance(door.function, type):
+    if isinstance(entry.function, type):
         return
-    hint = signature(door.function).return_annotation
+    hint = signature(entry.function).return_annotation
     if hint is inspect.Signature.empty:
         return
     stand_in = inspect.Parameter("returned", inspect.Parameter.KEYWORD_ONLY, annotation=hint)
-    yield from _classes(read_hint(stand_in, door.function))
+    yield from _classes(read_hint(stand_in, entry.function))
 
 
 def _classes(hint: Any, *, within: bool = True) -> Iterator[type]:
@@ -203,13 +203,13 @@ def _classes(hint: Any, *, within: bool = True) -> Iterator[type]:
 # Arguments that work
 
 
-def examples(door: Door, name: str) -> list[Make]:
+def examples(entry: Entry, name: str) -> list[Make]:
     """Return what makes arguments that may work for a parameter: by its type, and by its name."""
-    kinds = list(_classes(door.hint(name), within=False))
+    kinds = list(_classes(entry.hint(name), within=False))
     found = [hostile_examples.INSTANCES[kind] for kind in kinds if kind in hostile_examples.INSTANCES]
     found += hostile_examples.NAMED.get(name, ())
-    default = door.parameters[name].default
-    if not found and door.hint(name) is bool:
+    default = entry.parameters[name].default
+    if not found and entry.hint(name) is bool:
         found = [lambda: True]
     if not found and default is not inspect.Parameter.empty and default is not None:
         found = [lambda: default]
@@ -219,11 +219,11 @@ def examples(door: Door, name: str) -> list[Make]:
                 instance(kind)
                 found.append(lambda kind=kind: instance(kind))  # type: ignore[misc]
     if not found:
-        raise Missing(f"{door.name}({name}): add an example by this name, or of this type, to hostile_examples.py")
+        raise Missing(f"{entry.name}({name}): add an example by this name, or of this type, to hostile_examples.py")
     return found
 
 
-_producers: dict[type, Door] = {}
+_producers: dict[type, Entry] = {}
 
 
 def instance(kind: type) -> Any:
@@ -232,11 +232,11 @@ def instance(kind: type) -> Any:
         return hostile_examples.INSTANCES[kind]()
     if is_plain(kind) and kind.__module__.startswith("privet"):
         with contextlib.suppress(Missing):
-            return working(Door(kind.__name__, kind), None).call()
+            return working(Entry(kind.__name__, kind), None).call()
     if not _producers:
-        for door in doors():
-            for made in returned(door):
-                _producers.setdefault(made, door)
+        for entry in entries():
+            for made in returned(entry):
+                _producers.setdefault(made, entry)
     if kind in _producers:
         result = working(_producers[kind], None).call()
         found = result if isinstance(result, kind) else next((one for one in result if isinstance(one, kind)), None)
@@ -249,7 +249,7 @@ def instance(kind: type) -> Any:
 class Working:
     """A call that works: how each of its arguments is made."""
 
-    door: Door
+    entry: Entry
     arguments: dict[str, Callable[[], Any]]
 
     def call(self, **replaced: Any) -> Any:
@@ -260,26 +260,26 @@ class Working:
         """Return the call with fresh arguments, ready to be made."""
         given = {name: make() for name, make in self.arguments.items() if name not in replaced} | replaced
         ordered, named = [], {}
-        for name, parameter in self.door.parameters.items():
+        for name, parameter in self.entry.parameters.items():
             if name not in given:
                 continue
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 ordered.append(given[name])
-                ordered += hostile_examples.COMPANIONS.get(f"{self.door.name.split('.')[-1]}.{name}", ())
+                ordered += hostile_examples.COMPANIONS.get(f"{self.entry.name.split('.')[-1]}.{name}", ())
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 named[hostile_examples.KEYWORDS.get(name, "named")] = given[name]
             elif parameter.kind in POSITIONAL and not named:
-                ordered.append(given[name]) if _unbroken(self.door, name, given) else named.update({name: given[name]})
+                ordered.append(given[name]) if _unbroken(self.entry, name, given) else named.update({name: given[name]})
             else:
                 named[name] = given[name]
-        function = self.door.function
-        if self.door.bound:
-            function = types.MethodType(function, instance(self.door.owner))  # type: ignore[arg-type]
+        function = self.entry.function
+        if self.entry.bound:
+            function = types.MethodType(function, instance(self.entry.owner))  # type: ignore[arg-type]
         return lambda: _used(function(*ordered, **named))
 
 
-def _unbroken(door: Door, name: str, given: dict[str, Any]) -> bool:
-    for earlier in door.parameters:
+def _unbroken(entry: Entry, name: str, given: dict[str, Any]) -> bool:
+    for earlier in entry.parameters:
         if earlier == name:
             return True
         if earlier not in given:
@@ -291,25 +291,25 @@ def _used(result: Any) -> Any:
     return list(itertools.islice(result, 20)) if inspect.isgenerator(result) else result
 
 
-def working(door: Door, wanted: str | None) -> Working:
+def working(entry: Entry, wanted: str | None) -> Working:
     """Return arguments with which a call works, the wanted parameter among them, with as few others as do."""
     needed, optional = [], []
-    for name, parameter in door.parameters.items():
+    for name, parameter in entry.parameters.items():
         variable = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         if name in (wanted, *hostile_examples.WORK) or (parameter.default is inspect.Parameter.empty and not variable):
             needed.append(name)
         else:
             optional.append(name)
-    known = {name: examples(door, name) for name in needed}
+    known = {name: examples(entry, name) for name in needed}
     for name in optional:
         with contextlib.suppress(Missing):
-            known[name] = examples(door, name)
+            known[name] = examples(entry, name)
     failure: Exception | None = None
     for size in range(3):
         for extra in itertools.combinations([name for name in optional if name in known], size):
             chosen = [*needed, *extra]
             for makers in itertools.islice(itertools.product(*(known[name] for name in chosen)), _MOST_CHOICES):
-                tried = Working(door, dict(zip(chosen, makers, strict=True)))
+                tried = Working(entry, dict(zip(chosen, makers, strict=True)))
                 try:
                     tried.call()
                 except Missing:
@@ -319,5 +319,5 @@ def working(door: Door, wanted: str | None) -> Working:
                     continue
                 return tried
     raise Missing(
-        f"{door.name}({wanted or ''}): no arguments were found that work; {type(failure).__name__}: {failure}"
+        f"{entry.name}({wanted or ''}): no arguments were found that work; {type(failure).__name__}: {failure}"
     )

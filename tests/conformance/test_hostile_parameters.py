@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile_examples import KEYWORDS
 from hostile_kinds import holds_nan, is_allowed, is_like
-from hostile_surface import Door, Missing, Working, doors, working
+from hostile_surface import Entry, Missing, Working, entries, working
 from hostile_values import OPAQUE, VALUES, Hostile
 
 from privet.core.errors import (
@@ -52,7 +52,7 @@ REFUSED = {
 }
 """Callables that refuse every argument, or that only a session calls, and why."""
 
-DOORS = [door for door in doors() if door.name not in REFUSED]
+ENTRIES = [entry for entry in entries() if entry.name not in REFUSED]
 SECONDS = 1.0
 
 ABOUT_THE_QUESTION = (ParseError, UnknownName, Unsupported, Unbounded, WrongKind)
@@ -90,13 +90,13 @@ class TooLong(BaseException):
 class Fault:
     """What a value did to a parameter that it should not."""
 
-    door: str
+    entry: str
     parameter: str
     value: str
     what: str
 
     def __str__(self) -> str:
-        return f"{self.door}({self.parameter}= {self.value}): {self.what}"
+        return f"{self.entry}({self.parameter}= {self.value}): {self.what}"
 
 
 @contextmanager
@@ -118,14 +118,14 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before[1])
 
 
-def chosen(door: Door, parameter: str) -> list[Hostile]:
+def chosen(entry: Entry, parameter: str) -> list[Hostile]:
     """Return the values to try: all, or a tenth that is always the same, and the opaque one in any case."""
     if SOAK:
         return list(VALUES)
     return [
         value
         for value in VALUES
-        if value is OPAQUE or zlib.crc32(f"{door.name}.{parameter}.{value.name}".encode()) % 10 == 0
+        if value is OPAQUE or zlib.crc32(f"{entry.name}.{parameter}.{value.name}".encode()) % 10 == 0
     ]
 
 
@@ -135,16 +135,16 @@ def names_it(message: str, parameter: str) -> bool:
     return parameter in message or (len(stem) > 1 and stem in message) or parameter.replace("_", " ") in message
 
 
-def try_value(door: Door, call: Working, parameter: str, hostile: Hostile, seconds: float) -> Fault | None:
+def try_value(entry: Entry, call: Working, parameter: str, hostile: Hostile, seconds: float) -> Fault | None:
     """Give one parameter one value, and return what is wrong with what came of it."""
 
     def fault(what: str) -> Fault:
-        return Fault(door.name, parameter, hostile.name, what)
+        return Fault(entry.name, parameter, hostile.name, what)
 
     def allowed(value: object) -> bool:
-        hint, default = door.hint(parameter), door.parameters[parameter].default
+        hint, default = entry.hint(parameter), entry.parameters[parameter].default
         example = call.arguments[parameter]()
-        if "NaN" in (door.function.__doc__ or "") and holds_nan(value):
+        if "NaN" in (entry.function.__doc__ or "") and holds_nan(value):
             return True
         return value is default or is_allowed(value, hint, example) or is_like(value, example)
 
@@ -154,12 +154,12 @@ def try_value(door: Door, call: Working, parameter: str, hostile: Hostile, secon
     try:
         with limited(seconds):
             result = ready()
-            unread = holds_nan(result) and "NaN" not in (door.function.__doc__ or "")
+            unread = holds_nan(result) and "NaN" not in (entry.function.__doc__ or "")
     except RequestError as error:
-        operator = parameter == "other" and door.name.split(".")[-1].startswith("__")
-        several = door.parameters[parameter].kind is inspect.Parameter.VAR_KEYWORD
+        operator = parameter == "other" and entry.name.split(".")[-1].startswith("__")
+        several = entry.parameters[parameter].kind is inspect.Parameter.VAR_KEYWORD
         named = KEYWORDS.get(parameter, parameter) if several else parameter
-        if operator or names_it(str(error), named) or value is door.parameters[parameter].default:
+        if operator or names_it(str(error), named) or value is entry.parameters[parameter].default:
             return None
         if isinstance(error, ABOUT_THE_QUESTION) and allowed(value):
             return None
@@ -168,7 +168,7 @@ def try_value(door: Door, call: Working, parameter: str, hostile: Hostile, secon
         told = allowed(value) or parameter == "lines"  # a line that is read before the one that is none
         return None if told else fault(f"the ledger is blamed: {error}")
     except InvariantError as error:
-        return None if f"{door.name}.{parameter}" in OURS else fault(f"Privet blames itself: {error}")
+        return None if f"{entry.name}.{parameter}" in OURS else fault(f"Privet blames itself: {error}")
     except BudgetExceeded:
         return None
     except TooLong:
@@ -183,7 +183,7 @@ def try_value(door: Door, call: Working, parameter: str, hostile: Hostile, secon
         return None  # Python tells the caller that there is no such comparison
     if time.process_time() - started > seconds:
         return fault(f"takes {time.process_time() - started:.1f} s")
-    if f"{door.name}.{parameter}" in ANYTHING:
+    if f"{entry.name}.{parameter}" in ANYTHING:
         return None
     if unread:
         return fault("NaN is in the result")
@@ -210,22 +210,22 @@ def _told(error: BaseException) -> str:
 COUNTS = {"callables": 0, "parameters": 0, "trials": 0}
 
 
-def faults_of(door: Door) -> Iterator[Fault]:
+def faults_of(entry: Entry) -> Iterator[Fault]:
     """Yield what is wrong with a callable."""
     COUNTS["callables"] += 1
-    for parameter in door.parameters:
+    for parameter in entry.parameters:
         COUNTS["parameters"] += 1
         try:
-            call = working(door, parameter)
+            call = working(entry, parameter)
         except Missing as missing:
-            yield Fault(door.name, parameter, "", str(missing))
+            yield Fault(entry.name, parameter, "", str(missing))
             continue
         started = time.process_time()
         call.call()
-        seconds = PATIENT.get(f"{door.name}.{parameter}", SECONDS + 2 * (time.process_time() - started))
-        for hostile in chosen(door, parameter):
+        seconds = PATIENT.get(f"{entry.name}.{parameter}", SECONDS + 2 * (time.process_time() - started))
+        for hostile in chosen(entry, parameter):
             COUNTS["trials"] += 1
-            found = try_value(door, call, parameter, hostile, seconds)
+            found = try_value(entry, call, parameter, hostile, seconds)
             if found is not None:
                 yield found
 
@@ -245,8 +245,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("door", DOORS, ids=str)
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
 @pytest.mark.filterwarnings("ignore")
-def test_a_hostile_value_is_refused_by_name_or_answered(door: Door) -> None:
-    faults = list(faults_of(door))
+def test_a_hostile_value_is_refused_by_name_or_answered(entry: Entry) -> None:
+    faults = list(faults_of(entry))
     assert not faults, "\n".join(map(str, faults))

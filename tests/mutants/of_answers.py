@@ -65,12 +65,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.make:_check_found",
-        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
+        "golden/test_query_to_plan.py unit/test_release.py adversarial/test_session_order.py",
         ("not hidden or draft.spend.keys", "True"),
     ),
     *of(
         "planner.make:PlanDraft.alone",
-        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
+        "golden/test_query_to_plan.py unit/test_release.py adversarial/test_session_order.py",
         (
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans) + self.discovers",
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
@@ -78,12 +78,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.make:scan_keys",
-        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
+        "golden/test_query_to_plan.py unit/test_release.py adversarial/test_session_order.py",
         ("(texts[text] for text in sorted(texts))", "texts.values()"),
     ),
     *of(
         "planner.make:known_sums",
-        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
+        "golden/test_query_to_plan.py unit/test_release.py adversarial/test_session_order.py",
         (
             "isinstance(query.table, str) and query.where is None and not query.keys",
             "isinstance(query.table, str) and not query.keys",
@@ -91,7 +91,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.make:known_rows",
-        "golden/test_query_to_plan.py unit/test_release_door.py adversarial/test_session_road.py",
+        "golden/test_query_to_plan.py unit/test_release.py adversarial/test_session_order.py",
         (
             'schema.unit.rowwise and schema.neighbors == "change-one" and schema.units is not None',
             'schema.neighbors == "change-one" and schema.units is not None',
@@ -213,7 +213,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.verify:verify",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         (
             "expected != one.scan.schema or list(expected.columns) != list(one.scan.schema.columns)",
             "list(expected.columns) != list(one.scan.schema.columns)",
@@ -226,18 +226,18 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.verify:_verify_keys",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         ("rule.threshold < least", "False"),
     ),
     *of(
         "planner.verify:_verify_rule",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         ("claimed != (discovery.most, schema.unit.touches, schema.moves)", "False"),
         ("(discovery.order, discovery.shift) != (0, 0)", "False"),
     ),
     *of(
         "planner.measures:Measure.verify",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         (
             "self.sensitivity != claimed or self.mechanism.distance < self.mechanism.moved(claimed)",
             "self.sensitivity != claimed and self.mechanism.distance < self.mechanism.moved(claimed)",
@@ -245,7 +245,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.plan:Pass.events",
-        "golden/test_query_to_plan.py adversarial/test_session_road.py unit/test_answer_forms.py",
+        "golden/test_query_to_plan.py adversarial/test_session_order.py unit/test_answer_forms.py",
         ("(self.keys.event,) if self.keys else ()", "()"),
     ),
     *of(
@@ -356,17 +356,17 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "release:release",
-        "unit/test_release_door.py adversarial/test_session_road.py",
+        "unit/test_release.py adversarial/test_session_order.py",
         ("receipt.digest != plan.digest", "False"),
     ),
     *of(
         "planner.measures:KeyRelease.shows",
-        "unit/test_release_door.py adversarial/test_session_road.py",
+        "unit/test_release.py adversarial/test_session_order.py",
         ("weight > self.threshold", "weight >= self.threshold"),
     ),
     *of(
         "planner.measures:found_keys",
-        "unit/test_release_door.py adversarial/test_session_road.py",
+        "unit/test_release.py adversarial/test_session_order.py",
         (
             "[cell for cell, passes in zip(opened.groups, drawn, strict=False) if passes]",
             "[cell for cell, passes in zip(opened.groups, drawn, strict=False)]",
@@ -376,12 +376,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.measures:add_noise",
-        "unit/test_release_door.py adversarial/test_session_road.py",
+        "unit/test_release.py adversarial/test_session_order.py",
         ("noisy: list[int] = mechanism.release(vector).tolist()", "noisy = list(integers)"),
     ),
     *of(
         "execution.executor:run_plan",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         (
             "verify(plan, executor.schemas)\nfound = executor.find(plan, key)",
             "found = executor.find(plan, key)",

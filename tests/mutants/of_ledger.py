@@ -610,12 +610,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "execution.executor:Executor.release",
-        f"{SESSIONS} adversarial/test_session_road.py",
+        f"{SESSIONS} adversarial/test_session_order.py",
         ("Kept(receipt, _unpacked(kept), plan)", "Kept(receipt, released, plan)"),
     ),
     *of(
         "execution.executor:Executor._read_scans",
-        f"{SESSIONS} adversarial/test_session_road.py",
+        f"{SESSIONS} adversarial/test_session_order.py",
         ("self.ledger.fail(receipt)", ""),
     ),
     *of(

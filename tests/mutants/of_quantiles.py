@@ -65,7 +65,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.quantiles:selection_pass",
-        "unit/test_quantile_road.py",
+        "unit/test_quantile_session.py",
         (
             "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits)",
             "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan) / 2, epsilon=held, digits=digits)",
@@ -186,19 +186,19 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.measures:QuantileMeasure.verify",
-        "unit/test_quantile_road.py",
+        "unit/test_quantile_session.py",
         ("not enough or draw.last != last", "draw.last != last"),
         ("not enough or draw.last != last", "not enough"),
         ("draw.norm >= norm_of(scan)", "True"),
     ),
     *of(
         "planner.measures:_without_places",
-        "unit/test_quantile_road.py",
+        "unit/test_quantile_session.py",
         ("scan.places is not None", "False"),
     ),
     *of(
         "planner.measures:_close_enough",
-        "unit/test_quantile_road.py",
+        "unit/test_quantile_session.py",
         (
             "near.share == least.share and near.below >= least.below and near.above >= least.above",
             "near.share == least.share and near.above >= least.above",

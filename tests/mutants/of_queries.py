@@ -63,7 +63,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines.duckdb.engine:DuckDB.check",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         ("self._checked[id(scan)] = scan, self._written(scan)", "pass"),
         (
             "self._checked[id(scan)] = scan, self._written(scan)",
@@ -92,12 +92,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "execution.executor:Executor.release",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         ("self._check_scans([plan])", ""),
     ),
     *of(
         "execution.executor:Executor.release_batch",
-        "adversarial/test_session_road.py",
+        "adversarial/test_session_order.py",
         ("self._check_scans(batch.releases)", ""),
     ),
     *of(

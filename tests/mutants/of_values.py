@@ -20,7 +20,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.modes:winners_pass",
-        "unit/test_frequent_road.py",
+        "unit/test_mode_session.py",
         ("Fraction(1, 2)", "Fraction(1, 1)"),
         ("min(mode.k, len(option.values))", "mode.k"),
     ),
@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.measures:ModeMeasure.verify",
-        "unit/test_frequent_road.py",
+        "unit/test_mode_session.py",
         ("self.choice.span < span_of_scores(scan)", "False"),
         ("scan.keys[-1].values is None and self.keys is None", "False"),
         (
@@ -60,12 +60,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.make:PlanDraft.alone",
-        "unit/test_frequent_road.py",
+        "unit/test_mode_session.py",
         ("counted + len(self.selections) + len(self.winners)", "counted + len(self.selections)"),
     ),
     *of(
         "planner.make:PlanDraft.spend_each",
-        "unit/test_frequent_road.py",
+        "unit/test_mode_session.py",
         ("self.spend.keys / max(1, finding)", "self.spend.keys"),
     ),
     *of(
@@ -81,17 +81,17 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.keys:_mapped",
-        "unit/test_other_road.py",
+        "unit/test_other_session.py",
         ("value is not None and value != label", "value is not None"),
     ),
     *of(
         "planner.verify:_verify_other",
-        "unit/test_other_road.py",
+        "unit/test_other_session.py",
         ("plan.finds_first and plan.passes[0].scan.keys != several", "False"),
     ),
     *of(
         "release:found_first",
-        "unit/test_other_road.py",
+        "unit/test_other_session.py",
         ("receipt.digest != charged.digest", "False"),
     ),
     *of(
@@ -101,7 +101,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.modes:span_pass",
-        "unit/test_range_road.py",
+        "unit/test_bounds_session.py",
         ("shift_of(scan.bounding)", "0"),
     ),
     *of(
@@ -121,12 +121,12 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.measures:BoundsMeasure.verify",
-        "unit/test_range_road.py",
+        "unit/test_bounds_session.py",
         ("not scan.keys or scan.keys[-1].values is None", "False"),
     ),
     *of(
         "planner.make:PlanDraft.alone",
-        "unit/test_range_road.py",
+        "unit/test_bounds_session.py",
         (
             "sum(map(len, self.sums.values())) + len(self.values) + len(self.spans)",
             "sum(map(len, self.sums.values())) + len(self.values)",

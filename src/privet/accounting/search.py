@@ -19,18 +19,7 @@ def least(holds: Callable[[float], bool], low: float, high: float, *, relative: 
 
     The ends are not negative, and `holds` answers yes at `high`; it is asked there if nowhere else.
     """
-    if holds(low):
-        return low
-    if not holds(high):
-        raise InvariantError("a search was started on an interval whose upper end does not qualify")
-    no, yes = _place(low), _place(high)
-    while yes - no > 1 and not _close(no, yes, relative):
-        middle = (no + yes) // 2
-        if holds(_double(middle)):
-            yes = middle
-        else:
-            no = middle
-    return _double(yes)
+    return low if holds(low) else _bisected(holds, no=low, yes=high, relative=relative)
 
 
 def most(holds: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0) -> float:
@@ -38,18 +27,21 @@ def most(holds: Callable[[float], bool], low: float, high: float, *, relative: f
 
     The ends are not negative, and `holds` answers yes at `low`; it is asked there if nowhere else.
     """
-    if holds(high):
-        return high
-    if not holds(low):
-        raise InvariantError("a search was started on an interval whose lower end does not qualify")
-    yes, no = _place(low), _place(high)
-    while no - yes > 1 and not _close(yes, no, relative):
-        middle = (yes + no) // 2
+    return high if holds(high) else _bisected(holds, no=high, yes=low, relative=relative)
+
+
+def _bisected(holds: Callable[[float], bool], *, no: float, yes: float, relative: float) -> float:
+    """Return the last double, from one that must be answered yes towards one that was answered no, with a yes."""
+    if not holds(yes):
+        raise InvariantError("a search was started on an interval whose end does not qualify")
+    refused, found = _place(no), _place(yes)
+    while abs(refused - found) > 1 and not _close(min(refused, found), max(refused, found), relative):
+        middle = (refused + found) // 2
         if holds(_double(middle)):
-            yes = middle
+            found = middle
         else:
-            no = middle
-    return _double(yes)
+            refused = middle
+    return _double(found)
 
 
 def lowest(value: Callable[[float], float], low: float, high: float, *, steps: int) -> float:

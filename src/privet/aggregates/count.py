@@ -16,23 +16,12 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 
-@dataclass(frozen=True)
-class CountRows(Aggregate):
-    """The number of rows that meet a condition; of units, in a scan where each unit counts once per cell."""
+class Counting(Aggregate):
+    """A number of rows, people or values: its one sum, at least 0."""
 
-    where: Expression | None = None
-    names = MappingProxyType({"count_rows": ("COUNT",)})
-    arity = 0
     bounded = False
     counts = True
     additive = True
-
-    @classmethod
-    def of(cls, wanted: Wanted) -> Self:
-        return cls(wanted.where)
-
-    def sums(self) -> tuple[Sum, ...]:
-        return (rows(self.where),)
 
     def read(self, *released: Floats) -> Floats:
         return released[0]
@@ -44,6 +33,22 @@ class CountRows(Aggregate):
     @property
     def ends(self) -> tuple[float, float]:
         return 0.0, float("inf")
+
+
+@dataclass(frozen=True)
+class CountRows(Counting):
+    """The number of rows that meet a condition; of units, in a scan where each unit counts once per cell."""
+
+    where: Expression | None = None
+    names = MappingProxyType({"count_rows": ("COUNT",)})
+    arity = 0
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        return cls(wanted.where)
+
+    def sums(self) -> tuple[Sum, ...]:
+        return (rows(self.where),)
 
 
 @dataclass(frozen=True)
@@ -56,28 +61,14 @@ class CountUnits(CountRows):
 
 
 @dataclass(frozen=True)
-class Count(Aggregate):
+class Count(Counting):
     """The number of rows in which x is not NULL."""
 
     argument: Argument
     names = MappingProxyType({"count": ("COUNT",)})
-    bounded = False
-    counts = True
-    additive = True
 
     def sums(self) -> tuple[Sum, ...]:
         return (self.argument.present(),)
-
-    def read(self, *released: Floats) -> Floats:
-        return released[0]
-
-    @property
-    def linear(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return 0.0, float("inf")
 
 
 @dataclass(frozen=True)

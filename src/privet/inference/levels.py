@@ -186,7 +186,7 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
     return found
 
 
-def _check_levels(sizes: object, variances: object) -> None:
+def _check_levels(sizes: Mapping[int, int], variances: object) -> None:
     """Refuse what is not the sizes of axes and the variances of levels over them."""
     if not isinstance(sizes, Mapping) or not sizes:
         raise BadParameter("sizes", sizes, "a mapping of axes to how many values they have")

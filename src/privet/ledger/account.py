@@ -140,14 +140,14 @@ def open_cap(cap: Cap) -> Filter:
     return open_filter(cap.budget, keys_share=cap.keys_share, order=cap.order)
 
 
-def make_cap(budget: object, keys_share: Fraction) -> Cap:
+def make_cap(budget: Budget, keys_share: Fraction) -> Cap:
     """Return a budget as a cap, with its order chosen here and now, for good."""
     checked = given_budget(budget, "budget")
     opened = open_filter(checked, keys_share=keys_share)
     return Cap(checked, opened.order if isinstance(opened, RenyiFilter) else None, keys_share)
 
 
-def given_budget(value: object, parameter: str) -> Budget:
+def given_budget(value: Budget, parameter: str) -> Budget:
     """Return a budget whose amounts can be shown, or raise `BadParameter`."""
     budget: Budget = instance(value, Budget, parameter, "Pure(...), Approximate(...) or Zcdp(...)")
     check_amounts(budget, parameter)

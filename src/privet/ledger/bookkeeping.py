@@ -287,7 +287,7 @@ def begin_ledger(store: Store, rules: Opened, clock: Clock) -> None:
         history.append(rules)
 
 
-def _beginning(history: History, after: object, limit: object, last: object, *, charges: bool) -> int:
+def _beginning(history: History, after: int, limit: int | None, last: int | None, *, charges: bool) -> int:
     """Return the number of the entry after which a page of the history begins."""
     begins = whole(after, "after", most=_MOST_ENTRIES)
     if limit is not None:

@@ -56,7 +56,7 @@ def next_time(clock: Clock, state: State) -> Time:
 
 
 def make_rules(
-    budget: object,
+    budget: Budget,
     *,
     per_query: Budget | None = None,
     expires: Time | None = None,
@@ -68,7 +68,7 @@ def make_rules(
     return Opened(ledger, make_cap(budget, share), read_limit(per_query), read_expiry(expires))
 
 
-def read_caps(analysts: object) -> Mapping[str, Budget]:
+def read_caps(analysts: Mapping[str, Budget] | None) -> Mapping[str, Budget]:
     """Return analysts' caps by name."""
     allowed = "a mapping of names to budgets"
     if analysts is None:
@@ -80,7 +80,7 @@ def read_caps(analysts: object) -> Mapping[str, Budget]:
     return dict(caps)
 
 
-def read_limit(per_query: object) -> Budget | None:
+def read_limit(per_query: Budget | None) -> Budget | None:
     """Return the most that one query may cost; None where there is no such limit."""
     return None if per_query is None else given_budget(per_query, "per_query")
 

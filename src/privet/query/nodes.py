@@ -283,7 +283,7 @@ def distinct_name(wanted: str, taken: set[str]) -> str:
 # Checks what questions are read over: declared tables by name, and views of them.
 
 
-def check_tables(tables: object) -> None:
+def check_tables(tables: Mapping[str, Schema] | None) -> None:
     """Refuse what is not a mapping of names to the schemas of tables; None stands for none beside the one named."""
     if tables is not None:
         mapping(tables, "tables", "a mapping of names to Schemas", Schema)

@@ -18,7 +18,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import MARGIN, float_up, nonnegative
 
 if TYPE_CHECKING:
-    from privet.core.event import Floats
+    from privet.core.event import Floats, Pair
 
 LEAST = 2.0**-1074
 _FAR = 1e8
@@ -108,7 +108,7 @@ class GaussianPair(Symmetric):
         exact = times * Fraction(self.mu) ** 2
         return GaussianPair(math.sqrt(exact) * (1 + 2.0**-50), times * Fraction(self.blur))
 
-    def merged(self, other: object) -> GaussianPair | None:
+    def merged(self, other: Pair) -> GaussianPair | None:
         """Return the pair of both together, if the other one is Gaussian too."""
         if not isinstance(other, GaussianPair):
             return None

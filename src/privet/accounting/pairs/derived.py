@@ -91,7 +91,7 @@ class ProfilePair(Symmetric):
         """Return the pair of that many such promises: rho adds."""
         return ProfilePair(times * Fraction(self.rho))
 
-    def merged(self, other: object) -> ProfilePair | None:
+    def merged(self, other: Pair) -> ProfilePair | None:
         """Return the pair of both promises together, if the other one is of this kind."""
         return ProfilePair(Fraction(self.rho) + Fraction(other.rho)) if isinstance(other, ProfilePair) else None
 
