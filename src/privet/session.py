@@ -210,8 +210,9 @@ class Session:
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people. It costs
                 delta, and is for declared keys that make more groups than can be answered.
-            covers: what the intervals cover: "noise", or "bounding" for what contribution bounding removes as well,
-                up to the table's `most_rows` for each person. A share of the price pays for it.
+            covers: what the intervals cover: "noise"; "bounding" for what contribution bounding removes as well, up to
+                the table's `most_rows` for each person, which a share of the price pays for; or, of quantiles,
+                "population" for sampling as well.
 
         Raises:
             RequestError: if the question cannot be answered privately, or an argument is out of range.
@@ -267,7 +268,7 @@ class Session:
             at_most: with `within`, the highest price. Defaults to a tenth of the budget.
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people.
-            covers: what the intervals cover: "noise", or "bounding" as well. See `plan`.
+            covers: what the intervals cover: "noise"; "bounding" or, of quantiles, "population" as well. See `plan`.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:

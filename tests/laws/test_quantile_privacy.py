@@ -6,8 +6,10 @@ import datetime
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,8 @@ from privet.core.links import followed
 from privet.core.unit import Person, Rows, Window
 from privet.mechanisms import rank_several as rank_tree
 from privet.mechanisms.quantile_several import targets
+from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.rank_several import JointPieces, QuantileJoint, QuantileTree, RankSpread
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
@@ -33,6 +37,8 @@ ROW = st.fixed_dictionaries({
     "city": st.sampled_from(["Ulm", "Bonn"]),
     "age": st.one_of(st.none(), st.integers(0, 4)),
 })  # fmt: skip
+SMALLER = {**COLUMNS, "age": schema.integer(0, 2, nullable=True)}
+LIMIT = schema.Contribution(groups=1, rows=2)
 CELLS = {True: [("Ulm",), ("Bonn",)], False: [()]}
 ROUNDING = 1e-9
 HALF = Fraction(1, 2)
@@ -59,31 +65,59 @@ def law(draw, counts: dict) -> list[float]:
     return held
 
 
-def losses(plan, facts, rows: list, others: list, cells: list) -> list[tuple[float, float]]:
-    """The least and the largest privacy loss of each draw of a plan, over all groups together."""
+def ladder_law(draw: QuantileLadder, counts: dict, values: tuple[int, ...]) -> list[float]:
+    """The probability of each rung around some released places, from the definition."""
+    total, found, before = sum(counts.values()), [], -math.inf
+    radii = draw.radii(np.array([values]).T)[:, 0, :].tolist()
+    for rung, weight in enumerate(draw.weights):
+        sides = []
+        for share, place, wide in zip(draw.shares, values, radii, strict=True):
+            root = Fraction(draw.root(share, total), draw.unit)
+            low, high = place - wide[rung], place + wide[rung]
+            below = sum(weight for at, weight in counts.items() if at < low)
+            through = sum(weight for at, weight in counts.items() if at <= high)
+            sides += [share * total - root - below] if low > 0 else []
+            sides += [through - share * total - root] if high < draw.last else []
+        clears, slack = min(sides, default=math.inf), Fraction(draw.slack, draw.unit)
+        off = min(draw.reach, max(0, slack - clears, before - slack))
+        found.append(weight * math.exp(-float(draw.rate) * float(off)))
+        before = clears
+        if not sides:
+            break
+    return [one / sum(found) for one in found]
+
+
+def laws(draw, one: dict, other: dict) -> list[tuple[list[float], list[float]]]:
+    """The laws of a draw under two tables; of a rung, around each of all values that may have been released."""
+    if not isinstance(draw, QuantileLadder):
+        return [(law(draw, one), law(draw, other))]
+    around = combinations_with_replacement(range(draw.last + 1), len(draw.shares))
+    return [(ladder_law(draw, one, values), ladder_law(draw, other, values)) for values in around]
+
+
+def losses(
+    plan, facts, rows: list, others: list, cells: list, kinds: Any = QuantileChoice | QuantileLadder
+) -> list[tuple[float, float]]:
+    """The largest privacy loss of each draw of a plan either way, and its range, over all groups together."""
     found = []
     for one in (one for one in plan.passes if one.measure.draws):
         exacts = []
-        for table in (rows, others):
-            places = (
-                Memory(
-                    {
-                        "t": schema.Table(
-                            table, unit=facts.unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1)
-                        )
-                    }
-                )
-                .scan(one.scan)
-                ._places
-            )
+        for some in (rows, others):
+            table = schema.Table(some, unit=facts.unit, columns=facts.columns, contribution=facts.contribution)
+            places = Memory({"t": table}).scan(one.scan)._places
             exacts.append({cell: dict(zip(*counts, strict=True)) for cell, counts in places.items()})
         for draw in one.measure.draws:
-            low = high = 0.0
+            if not isinstance(draw, kinds):
+                continue
+            largest = widest = 0.0
             for cell in cells:
-                p, q = (law(draw, exact.get(cell, {})) for exact in exacts)
-                ratios = [math.log(a / b) for a, b in zip(p, q, strict=True)]
-                low, high = low + min(ratios), high + max(ratios)
-            found.append((low, high))
+                ratios = [
+                    [math.log(a / b) for a, b in zip(p, q, strict=True)]
+                    for p, q in laws(draw, *(exact.get(cell, {}) for exact in exacts))
+                ]
+                largest += max(max(map(abs, several)) for several in ratios)
+                widest += max(max(several) - min(several) for several in ratios)
+            found.append((largest, widest))
     return found
 
 
@@ -128,10 +162,61 @@ def test_no_neighbour_moves_the_law_of_a_quantile_beyond_its_event(unit, relatio
     for others in neighbours(rows, unit, relation):
         if bound == "groups" and len(others) > len(rows):
             continue
-        for draw, (low, high) in zip(draws, losses(plan, facts, rows, others, CELLS[grouped]), strict=True):
+        for draw, (largest, widest) in zip(draws, losses(plan, facts, rows, others, CELLS[grouped]), strict=True):
             epsilon = float(draw.event.pure())
-            assert max(high, -low) <= epsilon + ROUNDING
-            assert high - low <= epsilon + ROUNDING
+            assert largest <= epsilon + ROUNDING
+            assert widest <= epsilon + ROUNDING
+
+
+FOUR = "QUANTILE(age, 0.1), MEDIAN(age), QUANTILE(age, 0.6), QUANTILE(age, 0.95)"
+
+
+@pytest.mark.parametrize("unit", [Rows(), Person("who")])
+@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
+@pytest.mark.parametrize(("asked", "population"), [("MEDIAN(age)", True), (FOUR, False)])
+@settings(max_examples=3, deadline=None)
+@given(rows=st.lists(ROW, min_size=1, max_size=4), grouped=st.booleans())
+def test_no_neighbour_moves_a_common_or_a_population_interval_beyond_its_event(
+    unit, relation, asked, population, rows, grouped
+):
+    facts = schema.Schema(unit=unit, columns=SMALLER, neighbors=relation, units=None, contribution=LIMIT)
+    query = parse(f"SELECT {asked} FROM t" + (" GROUP BY city" if grouped else ""), {"t": facts})
+    spend = Spend(Fraction(4), Fraction(0), None, Fraction(0))
+    plan = make_plan(query, {"t": facts}, spend=spend, covers="population" if population else "noise")
+    assert plan.event.pure() == 4
+    draws = [draw for one in plan.passes for draw in one.measure.draws if isinstance(draw, QuantileLadder)]
+    assert len(draws) == (1 if population else 5)
+    for others in neighbours(rows, unit, relation)[:6]:
+        found = losses(plan, facts, rows, others, CELLS[grouped], QuantileLadder)
+        for draw, (largest, widest) in zip(draws, found, strict=True):
+            assert max(largest, widest) <= float(draw.event.pure()) + ROUNDING
+
+
+@pytest.mark.parametrize("population", [False, True])
+@pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
+def test_the_span_of_an_interval_is_reached_by_some_neighbours(population, neighbors):
+    # a row that comes on one side of the end that decides, and a row that comes on the other, are a range apart
+    facts = schema.Schema(unit=Rows(), columns={"age": schema.integer(0, 4)}, neighbors=neighbors, units=None)
+    query = parse("SELECT QUANTILE(age, 0.9) FROM t", {"t": facts})
+    plan = make_plan(
+        query, {"t": facts}, spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)), population=population
+    )
+    draw = plan.passes[0].measure.draws[-1]
+    counts = {0: 40, 1: 30, 2: 30}
+    moved = {0: 39, 1: 30, 2: 30, 4: 1} if neighbors == "change-one" else {0: 39, 1: 30, 2: 30}
+    other = {0: 40, 1: 30, 2: 29} if neighbors == "add-remove" else counts
+    most = Fraction(0)
+    for one, two in ((counts, moved), (counts, other)):
+        totals = [sum(side.values()) for side in (one, two)]
+        roots = [Fraction(draw.root(draw.shares[0], total), draw.unit) for total in totals]
+        for place in range(5):
+            clears = [
+                draw.shares[0] * total - root - sum(n for at, n in side.items() if at < place)
+                for side, total, root in zip((one, two), totals, roots, strict=True)
+            ]
+            most = max(most, abs(clears[1] - clears[0]))
+    assert most * 2 <= draw.span
+    assert most * 2 >= draw.span * (Fraction(9, 10) if population else 1)
 
 
 def tree_law(tree: QuantileTree, weights: list[int], bits: int) -> dict[tuple[int, ...], float]:
@@ -252,9 +337,9 @@ def test_no_window_of_time_moves_a_quantile_beyond_its_event(relation, rows, sta
     (one,) = make_plan(alone, {"t": facts}, spend=spend).passes
     exacts = [Memory(table(some)).scan(one.scan)._places.get((), ((), ())) for some in (rows, others)]
     for draw in one.measure.draws:
-        p, q = (law(draw, dict(zip(*exact, strict=True))) for exact in exacts)
-        ratios = [math.log(a / b) for a, b in zip(p, q, strict=True)]
-        assert max(ratios) - min(ratios) <= float(draw.event.pure()) + ROUNDING
+        for p, q in laws(draw, *(dict(zip(*exact, strict=True)) for exact in exacts)):
+            ratios = [math.log(a / b) for a, b in zip(p, q, strict=True)]
+            assert max(ratios) - min(ratios) <= float(draw.event.pure()) + ROUNDING
 
 
 @settings(max_examples=25, deadline=None)

@@ -33,6 +33,7 @@ from privet.core.unit import Person, Rows, Unit
 from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
+from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.planner.plan import Limit, Plan
 from privet.planner.rounds import MOST_ROUNDS
 from privet.planner.target import achieved
@@ -394,7 +395,12 @@ REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
         "values of name are not declared",
     ),
     ("SELECT MODE(ward) AS m, AVG(age) AS a FROM t", {"within": {"a": 5}}, Unsupported, "has no width"),
-    ("SELECT MEDIAN(age) AS m FROM t", {"within": 2, "confidence": 0.99}, RequestError, "at most 0.98"),
+    (
+        "SELECT MEDIAN(age) AS m, MAX(age) AS b FROM t",
+        {"within": {"m": 2}, "confidence": 0.99},
+        RequestError,
+        "at most 0.98",
+    ),
     ("SELECT ward, AVG(age) AS a FROM t GROUP BY ward", {"within": {"ward": 5}}, Unsupported, "no noise"),
 ]
 
@@ -449,15 +455,22 @@ def test_a_plan_of_rounds_says_how_wide_when_they_stop_and_what_they_cost() -> N
 
 
 @BUDGETS
-def test_the_ends_of_a_quantile_s_interval_get_as_much_as_the_quantile_where_its_width_is_asked_for(
-    budget: Budget,
-) -> None:
+def test_a_quantile_s_interval_gets_twice_as_much_as_the_quantile_where_its_width_is_asked_for(budget: Budget) -> None:
     with session(budget) as asked:
         selection = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2).passes[-1].measure
-        assert selection is not None
-        assert len({draw.event.pure() for draw in selection.draws}) == 1
+        value, ladder = (float(draw.event.pure()) for draw in selection.draws)
+        assert ladder == pytest.approx(value * (math.sqrt(2) if budget is RHO else 2))
         several = asked.plan("SELECT QUANTILE(age, 0.1) AS a, QUANTILE(age, 0.9) AS b FROM t", within=3, at_most=2)
         assert several.price["rho" if budget is RHO else "epsilon"] <= 2
+
+
+@pytest.mark.parametrize(("confidence", "rounds"), [(0.9, 5), (0.95, 5), (0.97, 3), (0.99, 2), (0.999, 2)])
+def test_each_round_s_interval_has_its_part_of_what_may_be_missed(confidence: float, rounds: int) -> None:
+    with session() as asked:
+        plan = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2, confidence=confidence)
+        alphas = [draw.alpha for one in plan.passes for draw in one.measure.draws if isinstance(draw, QuantileLadder)]
+        assert plan.rounds == rounds
+        assert [float(alpha) for alpha in alphas] == [pytest.approx((1 - confidence) / rounds)] * rounds
 
 
 finite = st.floats(-1e6, 1e6)

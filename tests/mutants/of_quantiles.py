@@ -4,7 +4,130 @@ from __future__ import annotations
 
 from mutant import Mutant, of
 
+_LADDER = "unit/mechanisms/test_rank_ladder.py"
+
 MUTANTS: list[Mutant] = [
+    *of(
+        "mechanisms.rank_ladder:",
+        _LADDER,
+        ("OUTWEIGHED = 3", "OUTWEIGHED = 2"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.slack",
+        _LADDER,
+        ("math.ceil(self.unit * log_up(odds) / self.rate)", "math.floor(self.unit * log_up(odds) / self.rate)"),
+        ("OUTWEIGHED * (1 - self.alpha) / self.alpha", "(OUTWEIGHED - 1) * (1 - self.alpha) / self.alpha"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.weights",
+        _LADDER,
+        ("max(1, -(-total // OUTWEIGHED))", "max(1, total // OUTWEIGHED)"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.rungs",
+        _LADDER,
+        (
+            "{0, self.last, *(rung for rung in every if rung < self.last)}",
+            "{0, *(rung for rung in every if rung < self.last)}",
+        ),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder._choose",
+        _LADDER,
+        ("before - self.slack", "margins - self.slack"),
+        ("np.minimum(off, self.reach * parts, out=off)", ""),
+        (
+            "np.where(kept, np.array(self.weights, dtype=np.int64), 0)",
+            "np.where(kept | True, np.array(self.weights, dtype=np.int64), 0)",
+        ),
+        ("self.rate / parts", "self.rate"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder._margins",
+        _LADDER,
+        ("below[low] = above[high] = self._far * self.unit", ""),
+        ("np.clip(values >> self.digits, 0, self.last)", "np.clip(values, 0, self.last)"),
+        ("infinite &= low & high", "infinite &= low | high"),
+        ("np.minimum(found, np.minimum(below, above), out=found)", "found = np.minimum(below, above)"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder._sides",
+        _LADDER,
+        # L and T swapped: what lies at the lower end counts as below it, and what lies at the upper one as beyond it
+        ("np.abs(away) + group * (self.last + 1)", "np.abs(away) + 1 + group * (self.last + 1)"),
+        (
+            "self._held(aims.whole[:, None] - below - whole) + rest - part",
+            "self._held(aims.whole[:, None] - below) + rest",
+        ),
+        ("aims.rest * times", "aims.rest"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.near",
+        _LADDER,
+        ("-(-self.slack // self.unit)", "0"),
+        ("max(-(-self.root(q, most) // self.unit) for q in self.shares)", "0"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.event",
+        _LADDER,
+        ("self.rate * self.span", "self.rate"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.wider",
+        _LADDER,
+        ("self._before[c - more]", "self._before[max(0, c - 2 * more)]"),
+        ("tail * _ROUNDED - float(self.beta)", "tail * _ROUNDED"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:QuantileLadder.root",
+        _LADDER,
+        ("math.isqrt(whole - 1) + 1 + beside", "math.isqrt(whole - 1) + 1"),
+        ("_BESIDE * self.heaviest", "self.heaviest"),
+    ),
+    *of(
+        "mechanisms.rank_ladder:sway_of",
+        _LADDER,
+        ("Fraction(1, unit_of(shares, beta))", "0"),
+    ),
+    *of(
+        "planner.stability:ladder_span",
+        "laws/test_quantile_privacy.py",
+        (
+            "max(span_of(share, scan, sway_of(shares, beta)) for share in shares)",
+            "min(span_of(share, scan, sway_of(shares, beta)) for share in shares)",
+        ),
+        ("sway_of(shares, beta)", "Fraction(0)"),
+    ),
+    *of(
+        "planner.stability:heaviest_of",
+        "unit/test_quantile_session.py",
+        ("int(limit * 2**shift)", "1"),
+        ("return rows", "return 1"),
+    ),
+    *of(
+        "planner.measures:QuantileMeasure.draw",
+        "unit/test_quantile_session.py",
+        ("chosen[self.column_of(share)]", "chosen[0]"),
+    ),
+    *of(
+        "planner.measures:QuantileMeasure.interval",
+        "unit/test_quantile_session.py",
+        ("tail / len(ladders)", "tail"),
+        ("draw.shares.index(share)", "0"),
+        ("grid.step / 2 if rounds else Fraction(0)", "Fraction(0)"),
+    ),
+    *of(
+        "planner.quantiles:without_ladders",
+        "unit/test_quantile_session.py",
+        ("isinstance(draw, QuantileLadder) and draw.beta", "False"),
+    ),
+    *of(
+        "planner.quantiles:_ladders",
+        "unit/test_quantile_session.py",
+        ("part_of(part, Fraction(1, 2)), alpha / 2", "part_of(part, Fraction(1, 2)), alpha"),
+        ("(alpha / 2, max(alpha / 2, LEAST_ALPHA))", "(alpha, max(alpha / 2, LEAST_ALPHA))"),
+        ("scan.schema.unit.touches > 1", "False"),
+    ),
     *of(
         "planner.presence:without_rows",
         "laws/test_no_rows.py",
@@ -58,17 +181,18 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.stability:span_of",
         "laws/test_quantile_privacy.py",
-        ("2 * max(share, 1 - share)", "max(share, 1 - share)"),
-        ("2 * max(share, 1 - share) * norm", "2 * min(share, 1 - share) * norm + norm / 4"),
-        ("2 * norm", "norm"),
+        ("2 * (max(share, 1 - share) + sway) * norm", "(max(share, 1 - share) + sway) * norm"),
+        ("max(share, 1 - share)", "(min(share, 1 - share) + Fraction(1, 8))"),
+        ("2 * (1 + sway)", "(1 + sway)"),
+        ("max(share, 1 - share) + sway", "max(share, 1 - share)"),
         ("sensitivity_of(Sum(None, 1, 1), scan).l1", "Fraction(1)"),
     ),
     *of(
-        "planner.quantiles:selection_pass",
+        "planner.quantiles:_values",
         "unit/test_quantile_session.py",
         (
-            "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits)",
-            "QuantileJoint.of(want.shares, last=last, norm=norm_of(scan) / 2, epsilon=held, digits=digits)",
+            "QuantileJoint.of(shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits)",
+            "QuantileJoint.of(shares, last=last, norm=norm_of(scan) / 2, epsilon=held, digits=digits)",
         ),
     ),
     *of(

@@ -10,7 +10,11 @@ MUTANTS: list[Mutant] = [
         "laws/test_rounds.py",
         ("count - index", "count - index - 1"),
         ("Fraction(count, 2 ** (count - index))", "Fraction(1)"),
-        ("Among(max(1, measures) * count, max(1, parts) * count, even=True)", "Among(max(1, measures), max(1, parts))"),
+        (
+            "Among(max(1, measures) * count, max(1, parts) * count, even=True, alpha=alpha)",
+            "Among(max(1, measures), max(1, parts))",
+        ),
+        ("(1 - target.confidence) / count", "1 - target.confidence"),
         ("if hidden:\n    ...", "if False:\n    ..."),
     ),
     *of(
@@ -61,7 +65,12 @@ MUTANTS: list[Mutant] = [
         "results.read:averaged_sums",
         "statistical/test_round_coverage.py",
         ("weight * one", "0 * weight + 0.2 * one"),
-        ("np.max(several[1], axis=0), np.min(several[2], axis=0)", "several[0][0], several[0][0]"),
+    ),
+    *of(
+        "results.read:quantile_intervals",
+        "unit/test_quantile_session.py",
+        ("np.max([one for one, _ in every], axis=0)", "np.min([one for one, _ in every], axis=0)"),
+        ("(low > high) | ranked.extreme", "(low < high) | ranked.extreme"),
     ),
     *of(
         "planner.target:_width",

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import privet
-from privet.core.errors import InvariantError, RequestError
+from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_ladder import QuantileLadder
+from privet.planner.batch import digests_of
 from privet.planner.measures import QuantileMeasure, SumMeasure
 from privet.planner.quantiles import far_notes
+from privet.release import Released
+from privet.results.read import quantile_intervals
 
 pa = pytest.importorskip("pyarrow")
 
@@ -271,3 +276,166 @@ def test_a_median_stands_on_a_join_that_finds_one_row():
         asked = "SELECT MEDIAN(height) AS m FROM t JOIN people USING (who) WHERE age < 45"
         (row,) = s.ask(asked, epsilon=5_000, contribution=privet.Contribution(groups=1, rows=30))
         assert 115 <= row["m"] <= 125
+
+
+DECILES = ", ".join(f"QUANTILE(pay, 0.{tenth}) AS q{tenth}" for tenth in range(1, 10))
+
+
+def ladders(plan):
+    return [draw for one in plan.passes for draw in one.measure.draws if isinstance(draw, QuantileLadder)]
+
+
+@pytest.mark.parametrize("budget", [privet.Pure(epsilon=100), privet.Zcdp(rho=100)])
+def test_intervals_take_two_fifths_of_a_quantile_and_a_fifth_of_several(budget):
+    with session(privet.Rows(), budget) as s:
+        cost = {"epsilon": 1} if isinstance(budget, privet.Pure) else {"rho": 1}
+        for asked, part, number in (
+            ("MEDIAN(pay)", 0.4, 1),
+            ("MEDIAN(pay), QUANTILE(pay, 0.9)", 0.2, 2),
+            (DECILES, 0.2, 10),
+        ):
+            plan = s.plan(f"SELECT {asked} FROM t", **cost)
+            epsilons = [float(draw.event.pure()) for draw in ladders(plan)]
+            spent = sum(epsilons) if "epsilon" in cost else sum(one**2 / 8 for one in epsilons)
+            assert spent == pytest.approx(part)
+            assert plan.price["rho" if "rho" in cost else "epsilon"] == pytest.approx(1)
+            assert len(epsilons) == number
+            assert {draw.alpha for draw in ladders(plan)} == {Fraction(1, 20) if number < 4 else Fraction(1, 40)}
+
+
+def test_what_may_be_missed_is_that_of_the_width_that_is_asked_for():
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT COUNT(*) AS n, MEDIAN(pay) AS m FROM t", within={"n": 5}, confidence=0.99)
+        (draw,) = ladders(plan)
+        assert float(draw.alpha) == pytest.approx(0.01)
+        other = s.plan("SELECT COUNT(*) AS n, MEDIAN(pay) AS m FROM t", within={"n": 5}, confidence=0.98)
+        assert other.digest != plan.digest
+
+
+def test_the_least_and_the_greatest_are_drawn_as_ever():
+    with session(privet.Rows()) as s:
+        alone = s.plan("SELECT MIN(pay), MAX(pay) FROM t", epsilon=1)
+        assert not ladders(alone)
+        assert len(digests_of(alone)) == 1
+        beside = s.plan("SELECT MIN(pay), MAX(pay), MEDIAN(pay) FROM t", epsilon=1)
+        (now,), (before,) = digests_of(beside)
+        assert now != before
+        ends = [float(draw.event.pure()) for draw in beside.passes[0].measure.draws[:2]]
+        # of nine tenths: four parts of fourteen each, as there were six for the median and its ends
+        assert ends == [pytest.approx(0.9 * 4 / 14)] * 2
+
+
+def test_a_ladder_is_drawn_around_the_values_that_are_released(monkeypatch):
+    seen = []
+    release = QuantileLadder.release
+
+    def watched(self, groups, values):
+        seen.append((self.shares, [list(one) for one in values]))
+        return release(self, groups, values)
+
+    monkeypatch.setattr(QuantileLadder, "release", watched)
+    with session(privet.Rows()) as s:
+        s.ask(f"SELECT city, MAX(pay), {DECILES} FROM t GROUP BY city", epsilon=3)
+    assert [shares for shares, _ in seen[:2]] == [(Fraction(1, 10),), (Fraction(1, 5),)]
+    common = seen[-1][1]
+    assert len(common) == 9
+    assert [values for _, (values,) in seen[:-1]] == common
+
+
+def test_an_interval_is_the_narrower_of_both_around_the_place_of_the_value():
+    with session(privet.Rows()) as s:
+        plan = s.plan(f"SELECT {DECILES} FROM t", epsilon=3)
+    (one,) = plan.passes
+    grid, measure = one.scan.places, one.measure
+    places = [at * 6_000 for at in range(1, 10)]
+    values = [((place << 16) + 5,) for place in places]
+    rungs = [(20,)] * 9 + [(30,)]
+    draws = ladders(plan)
+    for tail, share in ((0.05, Fraction(1, 10)), (0.05, Fraction(9, 10)), (0.01, HALF)):
+        at = int(share * 10) - 1
+        radii = []
+        for draw, rung in ((draws[at], 20), (draws[-1], 30)):
+            around = np.array([values[int(q * 10) - 1] for q in draw.shares])
+            wide = draw.half_widths(np.array([rung]), around, draw.wider(tail / 2))
+            radii.append(int(wide[draw.shares.index(share), 0]))
+        low, high = measure.interval((*values, *rungs), one.scan, share, tail, rounds=True)
+        step, place = float(grid.step), places[at]
+        assert low[0] == pytest.approx((place - min(radii)) * step - step / 2)
+        assert high[0] == pytest.approx((place + min(radii)) * step + step / 2)
+        assert radii[0] != radii[1]
+    whole = measure.interval((*values, *[(10**3,)] * 10), one.scan, HALF, 0.05, rounds=True)
+    assert [end[0] for end in whole] == [-np.inf, np.inf]
+
+
+HALF = Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("unit", "bound", "heaviest"), [
+    (privet.Rows(), "norm", 1), (privet.Person("who"), "norm", 6 * 2**20), (privet.Person("who"), "groups", 3),
+])  # fmt: skip
+def test_intervals_for_a_population_count_people_and_halve_what_may_be_missed(unit, bound, heaviest):
+    with session(unit) as s:
+        limit = None if isinstance(unit, privet.Rows) else privet.Contribution(groups=2, rows=3)
+        asked = "SELECT city, MEDIAN(pay) AS m FROM t GROUP BY city"
+        plan = s.plan(asked, epsilon=2, covers="population", bound=bound, contribution=limit)
+        (draw,) = ladders(plan)
+        assert (draw.alpha, draw.beta, draw.heaviest) == (Fraction(1, 40), Fraction(1, 40), heaviest)
+        assert plan.event.pure() == 2
+        assert len(digests_of(plan)) == 1
+        answer = s.run(plan)
+        assert any("sampled from" in note and "0.95" in note for note in answer.notes)
+        assert all(row["m_low"] <= row["m"] <= row["m_high"] for row in answer)
+        for change in ({"heaviest": 1}, {"span": draw.span * Fraction(99, 100)}):
+            if draw.heaviest == change.get("heaviest"):
+                continue
+            (one,) = plan.passes
+            tampered = replace(one.measure, draws=(one.measure.draws[0], replace(draw, **change)))
+            with pytest.raises(InvariantError, match="sensitivity"):
+                s.run(replace(plan, passes=(replace(one, measure=tampered),)))
+
+
+def test_what_has_no_interval_for_a_population_is_refused_by_name():
+    with session(privet.Rows()) as s:
+        for asked in ("COUNT(*), MEDIAN(pay)", "MAX(pay)", "MEDIAN(pay), MIN(age)"):
+            with pytest.raises(Unsupported, match="quantiles between the ends"):
+                s.plan(f"SELECT {asked} FROM t", epsilon=1, covers="population")
+        with pytest.raises(Unsupported, match="one grouping at a stated cost"):
+            s.plan("SELECT MEDIAN(pay) FROM t", within=5, covers="population")
+        with pytest.raises(Unsupported, match="one grouping at a stated cost"):
+            s.plan("SELECT city, MEDIAN(pay) FROM t GROUP BY ROLLUP (city)", epsilon=1, covers="population")
+        assert s.history() == ()
+    rows = [{"who": 1, "day": "2024-01-01", "pay": 3.0}]
+    columns = {"who": privet.integer(), "day": privet.date(), "pay": privet.number(0, 100)}
+    unit = privet.Window("who", "day", 7)
+    limit = privet.Contribution(groups=1, rows=1)
+    table = privet.Table(pa.Table.from_pylist(rows), unit=unit, columns=columns, contribution=limit)
+    with (
+        privet.Session({"t": table}, budget=privet.Pure(epsilon=9)) as s,
+        pytest.raises(Unsupported, match="windows"),
+    ):
+        s.plan("SELECT MEDIAN(pay) FROM t", epsilon=1, covers="population")
+
+
+def test_a_plan_tells_in_words_how_wide_an_interval_is():
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT city, MEDIAN(pay) AS m FROM t GROUP BY city", epsilon=1)
+        words = plan.explain()
+        assert "public half-widths around it" in words
+        assert "13" in words  # ranks to either side
+        assert "where rows are dense" in repr(plan)
+
+
+def test_of_several_rounds_an_interval_is_what_all_have_in_common_or_else_the_last():
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT MEDIAN(pay) AS m FROM t", within=5, at_most=2)
+    one = plan.passes[0]
+    place = one.scan.places.high // 2
+    for values, rungs, ends in (
+        ([0, 0, 0, 0, 500], [20, 19, 18, 21, 18], [4, 2]),
+        ([0, 0, 0, 0, 5_000_000], [20, 19, 18, 21, 3], [4, 4]),
+    ):
+        sums = tuple(((place + value,), (rung,)) for value, rung in zip(values, rungs, strict=True))
+        low, high = quantile_intervals(Released(((),), sums), plan, 0.01)["median_pay"]
+        each = [one.measure.interval(each, one.scan, HALF, 0.01, rounds=True) for each in sums]
+        assert low[0] == each[ends[0]][0][0]
+        assert high[0] == each[ends[1]][1][0]

@@ -23,6 +23,7 @@ from privet.engines.scan_sql.row_values import owner_of, physical
 from privet.engines.scan_sql.statement import as_counts, counting, statement
 from privet.mechanisms import Laplace
 from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.top_k import Frequent
 from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
 from privet.planner.plan import Pass
@@ -86,7 +87,13 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
     if isinstance(one.measure, ModeMeasure):
         found.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:
-        found.append(_of_rank(draw, one) if isinstance(draw, QuantileChoice) else _of_ranks(draw.norm, one))
+        match draw:
+            case QuantileChoice():
+                found.append(_of_rank(draw, one))
+            case QuantileLadder():
+                found.append(_of_ladder(draw, one))
+            case _:
+                found.append(_of_ranks(draw.norm, one))
     return tuple(found)
 
 
@@ -203,6 +210,36 @@ def _of_rank(draw: QuantileChoice, one: Pass) -> Claim:
         return sum((_range(draw, mine, theirs) for mine, theirs in _sides(before, after)), Fraction(0))
 
     return Claim("the ranks of a quantile", "range", draw.span, _weight(one), measured)
+
+
+def _of_ladder(draw: QuantileLadder, one: Pass) -> Claim:
+    """Return the claim of an interval: the ranges in which ranks by which rungs clear a quantile move, over groups.
+
+    Whatever values were released: the rungs of all of them end at places of the grid.
+    """
+
+    def measured(before: Seen, after: Seen) -> Fraction:
+        return sum((_cleared(draw, mine, theirs) for mine, theirs in _sides(before, after)), Fraction(0))
+
+    return Claim("the ranks of an interval", "range", draw.span, _weight(one), measured)
+
+
+def _cleared(draw: QuantileLadder, mine: Mapping[int, int], theirs: Mapping[int, int]) -> Fraction:
+    """Return twice the most by which what is below a place, or at or below it, moves beside the aims of a group."""
+    places = sorted({0, draw.last, *mine, *theirs, *(place + 1 for place in (*mine, *theirs) if place < draw.last)})
+    totals = [sum(map(int, one.values())) for one in (mine, theirs)]
+    most = Fraction(0)
+    for share in draw.shares:
+        aims = [share * total for total in totals]
+        roots = [Fraction(draw.root(share, total), draw.unit) for total in totals]
+        for place in places:
+            for inside in (0, 1):
+                ranks = [sum(int(n) for at, n in one.items() if at < place + inside) for one in (mine, theirs)]
+                off = [rank - aim for rank, aim in zip(ranks, aims, strict=True)]
+                moved = off[1] - off[0]
+                # what is below is taken from the aim, less the root; and from what is at or below both are taken
+                most = max(most, abs(moved + (roots[1] - roots[0]) * (1 if inside == 0 else -1)))
+    return 2 * most
 
 
 def _sides(before: Seen, after: Seen) -> list[tuple[Mapping[int, int], Mapping[int, int]]]:

@@ -99,7 +99,7 @@ covers_option = click.option(
     type=click.Choice(COVERS),
     default="noise",
     show_default=True,
-    help="What intervals cover: the noise, or also what bounding removes, up to most_rows, which is paid for.",
+    help="What intervals cover: the noise; also what bounding removes, up to most_rows; of quantiles, also sampling.",
 )
 
 

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 from .given import plain_text, read, set_fields
 
-Covers = Literal["noise", "bounding"]
+Covers = Literal["noise", "bounding", "population"]
 """What intervals may be asked to cover: the added noise; or also what contribution bounding removes, up to the declared
-maximum of rows per person."""
+maximum of rows per person; or, of quantiles, also sampling from a larger population."""
 
 COVERS: tuple[str, ...] = get_args(Covers)
 

@@ -179,10 +179,10 @@ REACH = 48
 So what lies there need not be told apart, in the draw or by the engine.
 """
 
-_ROOM = 60
+ROOM = 60
 """Ranks off, times the denominator of the share, are kept below 2**60."""
 
-_LARGEST_DENOMINATOR = 2**20
+LARGEST_DENOMINATOR = 2**20
 _WIDEST = 62
 
 
@@ -217,11 +217,11 @@ class QuantileChoice(Mechanism):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not 0 <= self.share <= 1 or self.share.denominator > _LARGEST_DENOMINATOR:
+        if not 0 <= self.share <= 1 or self.share.denominator > LARGEST_DENOMINATOR:
             raise BadParameter("share", self.share, "a share from 0 to 1, such as 1/2, with a denominator up to 2**20")
         if not 0 <= self.last <= MOST_PLACES or self.span <= 0:
             raise BadParameter("last", self.last, "a grid of one place to 2**62, and a span above 0")
-        if self.rate * 2**_ROOM < 2**10 * self.share.denominator:
+        if self.rate * 2**ROOM < 2**10 * self.share.denominator:
             raise RequestError("this part of the budget is too small to choose a quantile with; spend more on it")
         if not 0 <= self.shift <= _WIDEST:
             raise BadParameter("shift", self.shift, f"from 0 to {_WIDEST}")

@@ -226,6 +226,10 @@ def covering(plan: Plan, covers: Covers | None) -> Plan:
             f"this answer did not pay for covers='bounding': it takes {COVER_SHARE} of the price, so {measure} "
             f"{price * float(COVER_SHARE):.4g} of {price:.4g}; ask with covers='bounding', which is another answer"
         )
+    if covers == "population":
+        raise RequestError(
+            "intervals that cover a population are drawn as such; ask with covers='population', which is another answer"
+        )
     made = replace(plan, covers=covers)
     if covers == "bounding":
         check_covered(made, "norm")
@@ -248,7 +252,7 @@ def _tells_loss(one: Pass) -> bool:
 def covered_in_words(plan: Plan) -> str:
     """Return what the intervals of a plan cover."""
     if plan.covers != "bounding":
-        return "the noise"
+        return "the noise" if plan.covers == "noise" else "the noise, and sampling from a population"
     return f"the noise, and bounding up to {plan.passes[0].scan.schema.most_rows:,} rows of one person"
 
 

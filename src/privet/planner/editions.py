@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from privet.core.wire import canonical
+from privet.mechanisms.rank_ladder import QuantileLadder
 
 if TYPE_CHECKING:
     from .plan import Pass, Plan
@@ -57,9 +58,21 @@ def _before(plan: Plan) -> Plan | None:
     return plan.before
 
 
+def _has_ladders(passes: tuple[Pass, ...]) -> bool:
+    return any(isinstance(draw, QuantileLadder) for one in passes for draw in one.measure.draws)
+
+
+def _without_ladders(plan: Plan) -> Plan | None:
+    from .quantiles import without_ladders
+
+    return without_ladders(plan)
+
+
 EDITIONS: tuple[Edition, ...] = (
     # SUM, beside AVG of the same column, is read from the centred sum and the count; it was a third sum before
     Edition("sum beside mean", 2, lambda passes: False, sound=True, earlier=_before, asked=_beside),
+    # intervals of quantiles had two ends that were chosen, and took a third of what a quantile costs
+    Edition("quantile", 2, _has_ladders, sound=True, earlier=_without_ladders),
 )
 """Every change since digests were frozen, oldest first. Entries are added at the end, and stay."""
 

@@ -94,6 +94,8 @@ def _covered(confidence: float, plan: Plan) -> str:
     what = "the added noise"
     if plan.covers == "bounding":
         what += f" and what bounding removes, up to {plan.passes[0].scan.schema.most_rows:,} rows of one person,"
+    if plan.covers == "population":
+        what += " and sampling from a population"
     return f"Each interval covers {what} with probability {confidence:.3g} (pointwise, not simultaneously)."
 
 

@@ -46,9 +46,9 @@ from .measures import Measure, SumMeasure
 from .modes import option_key, place_in, place_of, span_pass, wanted_spans, wanted_winners, winners_pass
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
-from .quantiles import part_of, places_in, quantile_passes, selection_pass, wanted_selections
+from .quantiles import part_of, place_in_pass, quantile_passes, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
-from .target import excess
+from .target import CONFIDENCE, excess
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Among:
     """Which part of a spend a plan may take: `weight` of `parts` for each sum and choice, `measures` of them noisy.
 
     Where plans share a spend, their noise is of one `family`: shares of different families do not add up. `even` says
-    that intervals of quantiles matter as much as quantiles.
+    that intervals of quantiles matter more than quantiles, and `alpha` how often one may miss, where no target does.
     """
 
     measures: int
@@ -64,6 +64,7 @@ class Among:
     weight: int | Fraction = 1
     family: Family | None = None
     even: bool = False
+    alpha: Fraction = 1 - CONFIDENCE
 
     def choices(self, spend: Spend) -> list[Choice]:
         """Return the noise that the spend allows for each sum."""
@@ -233,13 +234,18 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
     """Decide on the bounds and grids of what is aggregated."""
     asked = draft.query.aggregates
     aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns) for one in asked}
+    others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
+    if draft.covers == "population" and others:
+        raise Unsupported(
+            'covers="population" is for medians and other quantiles between the ends; ask everything else by itself'
+        )
     return draft.but(aggregates=aggregates, known=known_sums(draft.query, draft.schema))
 
 
 def _sum(draft: PlanDraft) -> PlanDraft:
     """Collect the sums that share a pass; read a SUM from those of a mean where it errs no more so."""
     three = _collected(draft)
-    whole = draft.covers == "noise" and not draft.limits.contribution.chosen  # else what is lost is told of one sum
+    whole = draft.covers != "bounding" and not draft.limits.contribution.chosen  # else what is lost is told of one sum
     beside = _beside_means(three) if whole and not draft.apart else {}
     two = _collected(draft.but(aggregates={**draft.aggregates, **beside}))
     return two if beside and _errs_less(three, two, beside.values()) else three
@@ -338,7 +344,7 @@ def _add_sizes(draft: PlanDraft) -> PlanDraft:
     chosen = draft.limits.contribution.chosen
     if chosen:
         check_chosen(draft.schema, draft.limits.rule, found=draft.discovers or bool(draft.first), others=_others(draft))
-    if not chosen and draft.covers == "noise":
+    if not chosen and draft.covers != "bounding":
         return draft
     part = COVER_SHARE if draft.covers == "bounding" else AUTO_SHARE
     several, cells = sum(map(len, draft.sums.values())), count_cells(draft.keys, draft.cells)
@@ -401,7 +407,10 @@ def _choose(draft: PlanDraft) -> PlanDraft:
     share = part_of(draft.spend_each, Fraction(among.weight, among.parts))
     scan = draft.scan((), draft.bounding(order=1))
     released = [*draft.known, *draft.sums.get(False, ())]
-    chosen, counts = _selected(draft.selections, scan, share, released, even=among.even)
+    alpha = among.alpha if draft.target is None else 1 - draft.target.confidence
+    chosen, counts = _selected(
+        draft.selections, scan, share, released, alpha=alpha, even=among.even, population=draft.covers == "population"
+    )
     kept, rule = draft.limits.contribution, draft.limits.rule
     modes = tuple(winners_pass(mode, scan, share, rule=rule, contribution=kept) for mode in draft.winners)
     return draft.but(chosen=(*chosen, *modes, *counts))
@@ -428,7 +437,14 @@ STEPS: tuple[PlanStep, ...] = (_group, _aggregate, _sum, _check_found, _add_size
 
 
 def _selected(
-    selections: Sequence[tuple[Ranked, ...]], scan: Scan, share: Spend, released: Sequence[Sum], *, even: bool
+    selections: Sequence[tuple[Ranked, ...]],
+    scan: Scan,
+    share: Spend,
+    released: Sequence[Sum],
+    *,
+    alpha: Fraction,
+    even: bool,
+    population: bool,
 ) -> tuple[tuple[Pass, ...], tuple[Pass, ...]]:
     """Return the passes that choose quantiles, and those that count the rows of the least and the greatest among them.
 
@@ -443,7 +459,7 @@ def _selected(
             have.add(total)
             counts.append(presence_pass(total, scan, part_of(share, PART)))
             part = part_of(share, 1 - PART)
-        chosen.append(selection_pass(quantiles, scan, part, even=even))
+        chosen.append(selection_pass(quantiles, scan, part, alpha=alpha, even=even, population=population))
     return tuple(chosen), tuple(counts)
 
 
@@ -559,9 +575,8 @@ def _reading(
 def _quantile_places(ranked: Ranked, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> tuple[Place, ...]:
     for one, measure in quantile_passes(passes):
         if one.scan.places and _grid_of(one.scan.places) == _grid_of(ranked.places(1)):
-            places = places_in(measure, passes.index(one), ranked)
             count = (presence_place(ranked.argument.present(), passes, known),) if ranked.extreme else ()
-            return (*places, *count)
+            return (place_in_pass(measure, passes.index(one), ranked), *count)
     raise InvariantError("a quantile has no pass")
 
 

@@ -31,12 +31,22 @@ from privet.inference.sizes import limit_for
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.laws import AdditiveNoise
 from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
 from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
 from privet.query.functions import mentions, typed
 from privet.query.normal import text
 
-from .stability import norm_of, sensitivity_of, shift_of, size_sensitivity, span_of, span_of_scores
+from .stability import (
+    heaviest_of,
+    ladder_span,
+    norm_of,
+    sensitivity_of,
+    shift_of,
+    size_sensitivity,
+    span_of,
+    span_of_scores,
+)
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -46,8 +56,12 @@ Cell = tuple[Key, ...]
 Columns = tuple[tuple[Any, ...], ...]
 """What is released: for each column, an integer or a value for each group."""
 
+QuantileDraw = QuantileChoice | SeveralRanks | QuantileLadder
+"""Everything that chooses quantiles, or their intervals."""
+
 SURE = Fraction(99, 100)
-"""The probability with which an interval of a quantile holds it; asked for more, it is the declared bounds."""
+"""The probability with which an interval whose ends are chosen holds a quantile: those of MIN and MAX, and all of the
+first edition. Asked for more, it is the declared bounds."""
 
 FALSE = Fraction(1, 10_000)
 """The probability, at most, that some range without rows is believed to have some, in each group."""
@@ -232,9 +246,9 @@ class KeyRule:
 
 
 class Slot(NamedTuple):
-    """One place that is released: by which draw, for which share, and how far off it aims."""
+    """One place, or the number of a rung, that is released: by which draw, for which share, how far off it aims."""
 
-    draw: QuantileChoice | SeveralRanks
+    draw: QuantileDraw
     share: Fraction
     offset: int
 
@@ -246,11 +260,10 @@ class Slot(NamedTuple):
         return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
 
     def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
-        """Return the values that many choices stand for, each rounded once."""
-        ends = (grid.origin, grid.origin + grid.high * grid.step)
-        unit = math.lcm(*(part.denominator for part in (*ends, *self.line(grid))))
-        start, step, low, high = (int(part * unit) for part in (*self.line(grid), *ends))
-        return [min(max(start + step * one, low), high) / unit for one in chosen]
+        """Return the values that many choices stand for, each rounded once; a rung stands for its number."""
+        if isinstance(self.draw, QuantileLadder):
+            return [float(rung) for rung in chosen]
+        return _on_line(chosen, *self.line(grid), grid)
 
     def line(self, grid: Sum) -> tuple[Fraction, Fraction]:
         """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
@@ -336,12 +349,18 @@ class SumMeasure:
         return None
 
 
-@wired("Selection", "draws")
+@wired("Selection", "draws", later={"part": None, "even": False})
 @dataclass(frozen=True)
 class QuantileMeasure:
-    """Places of a scan's grid, chosen in every group by one draw or several."""
+    """Places of a scan's grid, chosen in every group by one draw or several; and rungs of ladders around them.
 
-    draws: tuple[QuantileChoice | SeveralRanks, ...]
+    `part` is what all draws may cost, in the measure of the plan's spend, and `even` whether intervals matter most:
+    from these an earlier edition's draws are made. Draws of one share come before its ladders.
+    """
+
+    draws: tuple[QuantileDraw, ...]
+    part: Fraction | None = None
+    even: bool = False
     measures: ClassVar[tuple[Measure, ...]] = ()
     keys: ClassVar[None] = None
     inside: ClassVar[bool] = False
@@ -355,11 +374,38 @@ class QuantileMeasure:
         """What is released, in order: a place in each group for every slot."""
         found: list[Slot] = []
         for draw in self.draws:
-            if isinstance(draw, SeveralRanks):
-                found += [Slot(draw, share, 0) for share in draw.shares]
-            else:
-                found.append(Slot(draw, draw.share, draw.offset))
+            match draw:
+                case QuantileChoice():
+                    found.append(Slot(draw, draw.share, draw.offset))
+                case QuantileLadder():
+                    found.append(Slot(draw, draw.shares[0], 0))
+                case _:
+                    found += [Slot(draw, share, 0) for share in draw.shares]
         return tuple(found)
+
+    @property
+    def inner(self) -> tuple[Fraction, ...]:
+        """The shares that are no ends."""
+        return tuple(sorted({slot.share for slot in self.slots if 0 < slot.share < 1}))
+
+    def column_of(self, share: Fraction) -> int:
+        """Return the column in which the quantile of a share is released."""
+        for column, slot in enumerate(self.slots):
+            if (
+                slot.share == share
+                and (not slot.offset or share in (0, 1))
+                and not isinstance(slot.draw, QuantileLadder)
+            ):
+                return column
+        raise InvariantError("a plan does not draw what its quantiles need")
+
+    def ladders_of(self, share: Fraction) -> list[tuple[int, QuantileLadder]]:
+        """Return the ladders around the quantile of a share, each with the column of its rungs."""
+        return [
+            (column, slot.draw)
+            for column, slot in enumerate(self.slots)
+            if isinstance(slot.draw, QuantileLadder) and share in slot.draw.shares
+        ]
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -379,9 +425,78 @@ class QuantileMeasure:
         groups = [opened.places.get(cell, ((), ())) for cell in cells]
         chosen: list[tuple[int, ...]] = []
         for draw in self.draws:
-            several = draw.release(groups) if isinstance(draw, SeveralRanks) else [draw.release(groups)]
-            chosen += map(tuple, several)
+            match draw:
+                case QuantileChoice():
+                    chosen.append(tuple(draw.release(groups)))
+                case QuantileLadder():  # around the very values that are released
+                    around = [chosen[self.column_of(share)] for share in draw.shares]
+                    chosen.append(tuple(draw.release(groups, around)))
+                case _:
+                    chosen += map(tuple, draw.release(groups))
         return tuple(chosen)
+
+    def interval(
+        self, released: Columns, scan: Scan, share: Fraction, tail: float, *, rounds: bool
+    ) -> tuple[Floats, Floats]:
+        """Return both ends of a quantile's interval in each group; infinite where it is the declared bounds.
+
+        Its ends are places, or several taken together, and stand for all that is counted there, half a place further
+        where places round.
+
+        Guarantee: a ladder's interval misses with probability `tail` at most; where there are two, each does with half
+        of it. Both are around one place, so what they have in common is the narrower.
+        """
+        import numpy as np
+
+        grid, ladders = self._grid(scan), self.ladders_of(share)
+        if not ladders:
+            return self._between(released, grid, share, tail, rounds=rounds)
+        around = np.array(released[self.column_of(share)], dtype=np.int64)
+        at, half = np.clip(around >> ladders[0][1].digits, 0, grid.high), np.full(around.shape, grid.high)
+        for column, draw in ladders:
+            values = np.array([released[self.column_of(one)] for one in draw.shares], dtype=np.int64)
+            rungs = np.array(released[column], dtype=np.int64)
+            radii = draw.half_widths(rungs, values, draw.wider(tail / len(ladders)))[draw.shares.index(share)]
+            half = np.minimum(half, radii)
+        low, high = at - half, at + half
+        more = grid.step / 2 if rounds else Fraction(0)
+        lower = _on_line(low.tolist(), grid.origin - more, grid.step)
+        upper = _on_line(high.tolist(), grid.origin + more, grid.step)
+        return np.where(low <= 0, -np.inf, lower), np.where(high >= grid.high, np.inf, upper)
+
+    def _between(
+        self, released: Columns, grid: Sum, share: Fraction, tail: float, *, rounds: bool
+    ) -> tuple[Floats, Floats]:
+        """Return the ends that were chosen for an interval; of the least and the greatest, one is the value itself."""
+        import numpy as np
+
+        slots = sorted((slot.offset, column) for column, slot in enumerate(self.slots) if slot.share == share)
+        if len(slots) != (1 if share in (0, 1) else 3):
+            raise InvariantError("a plan does not draw what its quantiles need")
+        ends = []
+        for side, (_, column) in ((-1, slots[0]), (1, slots[-1])):
+            slot = self.slots[column]
+            half = float(slot.half(grid, rounds=rounds))
+            ends.append(np.array(slot.values(released[column], grid), dtype=np.float64) + side * half)
+        low, high = ends
+        sure = 1 - tail <= float(SURE)
+        return (
+            low if sure and share != 0 else np.full_like(low, -np.inf),
+            high if sure and share != 1 else np.full_like(high, np.inf),
+        )
+
+    def covered(self, share: Fraction, confidence: float) -> str:
+        """Return in words what the interval of a quantile covers at a confidence, where ladders make it."""
+        draws = [draw for _, draw in self.ladders_of(share)]
+        whole = "the quantile of what the rows were sampled from" if draws[0].beta else "the quantile"
+        level = 1 - float(sum(draw.alpha + draw.beta for draw in draws))
+        told = f"Intervals of quantiles were drawn with them; each covers {whole} with probability {level:.4g} or more"
+        wider = min(draw.wider((1 - confidence) / len(draws)) for draw in draws)
+        if not wider:
+            return f"{told}."
+        if wider >= min(len(draw.weights) for draw in draws) - 1:
+            return f"{told}; for {confidence:.4g} they are the declared bounds."
+        return f"{told}; for {confidence:.4g} they are {math.sqrt(2) ** wider:.2g} times as wide."
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
         """Return the values of the places that were chosen."""
@@ -399,13 +514,18 @@ class QuantileMeasure:
         if scan.sums:
             raise InvariantError("the measures of a plan are not the sums of its scan")
         for draw in self.draws:
-            if isinstance(draw, SeveralRanks):
-                enough, last = draw.norm >= norm_of(scan), places.high
-            else:
-                enough, last = draw.span >= span_of(draw.share, scan), places.high >> draw.shift
+            match draw:
+                case QuantileChoice():
+                    enough, last = draw.span >= span_of(draw.share, scan), places.high >> draw.shift
+                case QuantileLadder():
+                    enough = draw.span >= ladder_span(draw.shares, scan, draw.beta)
+                    enough &= not draw.beta or draw.heaviest >= heaviest_of(scan)
+                    last = places.high
+                case _:
+                    enough, last = draw.norm >= norm_of(scan), places.high
             if not enough or draw.last != last:
                 raise InvariantError("a quantile is chosen for another sensitivity than its scan has")
-            if scan.near is not None and not _close_enough(draw, scan.near):
+            if not _close_enough(draw, scan):
                 raise InvariantError("a quantile is chosen among rows that its scan does not tell apart")
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
@@ -414,6 +534,11 @@ class QuantileMeasure:
         over = "1" if grid.expression is None else plain_text_of(grid.expression)
         found = []
         for slot in self.slots:
+            if isinstance(slot.draw, QuantileLadder):
+                which = ", ".join(_NAMES.get(share, f"{float(share):.6g}-quantile") for share in slot.draw.shares)
+                what = f"the half-width around the {which} of {over}{_where_in_words(grid.where)}, by its number"
+                found.append(MeasuredColumn(what, "selection", "Exponential", Fraction(0), step=Fraction(1)))
+                continue
             name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
             side = "lower" if slot.offset < 0 else "upper"
             end = f"the {side} end of the interval of " if slot.offset and slot.share not in (0, 1) else ""
@@ -429,26 +554,38 @@ class QuantileMeasure:
         where = (" where a condition holds" if places.where is not None else "") + (
             " in each group" if scan.keys else ""
         )
-        found: dict[Fraction, dict[str, Any]] = {}
-        for slot in self.slots:
-            draw = slot.draw
-            if slot.share not in found:
-                name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
-                found[slot.share] = {
-                    "sum": f"the {name} of {over}{where}",
-                    "noise": "Exponential",
-                    "how": _how(draw),
-                    "places": places.high + 1,
-                    "step": float(places.step),
-                    "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
-                    "aims": slot.offset / weight,
-                    "ranks_off_95": draw.error(0.95) / weight,
-                    "interval_ranks": (abs(slot.offset) + draw.error(float(SURE))) / weight,
-                    "interval_confidence": float(SURE),
-                }
-            else:
-                found[slot.share]["interval_ranks"] = (abs(slot.offset) + draw.error(float(SURE))) / weight
-        return list(found.values())
+        found = []
+        for share in dict.fromkeys(slot.share for slot in self.slots):
+            slot = self.slots[self.column_of(share)]
+            name = _NAMES.get(share, f"{float(share):.6g}-quantile")
+            told = {
+                "sum": f"the {name} of {over}{where}",
+                "noise": "Exponential",
+                "how": _how(slot.draw),
+                "places": places.high + 1,
+                "step": float(places.step),
+                "clamped_to": [float(places.origin + end * places.step) for end in (places.low, places.high)],
+                "aims": slot.offset / weight,
+                "ranks_off_95": slot.draw.error(0.95) / weight,
+            }
+            found.append(told | self._interval_facts(share, weight))
+        return found
+
+    def _interval_facts(self, share: Fraction, weight: int) -> dict[str, Any]:
+        """Return how wide the interval of a quantile is, in ranks, and how often it holds: the narrowest ladder's."""
+        ladders = [draw for _, draw in self.ladders_of(share)]
+        if not ladders:
+            ends = [slot for slot in self.slots if slot.share == share]
+            most = abs(ends[-1].offset) + ends[-1].draw.error(float(SURE))
+            return {"interval_ranks": most / weight, "interval_confidence": float(SURE)}
+        value = self.slots[self.column_of(share)].draw
+        beside = float(1 / value.rate) if isinstance(value, QuantileChoice) else 0.0
+        return {
+            "interval_ranks": min(draw.typical() for draw in ladders) / weight + beside / weight,
+            "rungs": len(ladders[0].weights),
+            "interval_ranks_95": min(draw.error(0.95) for draw in ladders) / weight,
+            "interval_confidence": 1 - float(sum(draw.alpha + draw.beta for draw in ladders)),
+        }
 
     def lines(self, scan: Scan) -> list[str]:
         """Return the choices in plain words."""
@@ -463,12 +600,20 @@ class QuantileMeasure:
                     f"about {abs(aims):,.4g} rows it lies anywhere up to the {far} value that is declared, and says "
                     f"nothing."
                 )
-            else:
-                lines.append(
-                    f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
-                    f"{told['ranks_off_95']:,.4g} ranks off. The ends of its interval are at most "
-                    f"{told['interval_ranks']:,.4g} ranks away."
-                )
+                continue
+            value = (
+                f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
+                f"{told['ranks_off_95']:,.4g} ranks off."
+            )
+            if "interval_ranks_95" not in told:
+                lines.append(f"{value} The ends of its interval are at most {told['interval_ranks']:,.4g} ranks away.")
+                continue
+            lines.append(
+                f"{value} Its interval, at {told['interval_confidence']:.4g} confidence, is as wide as one of "
+                f"{told['rungs']} public half-widths around it: about "
+                f"{told['interval_ranks']:,.4g} ranks to either side where rows are dense, and 95% of the time "
+                f"less than √2 times what clears {told['interval_ranks_95']:,.4g}."
+            )
         return lines
 
     def later_lines(self, scan: Scan) -> list[str]:
@@ -495,8 +640,11 @@ class QuantileMeasure:
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
-        off = self.ranks_off(scan, column, 0.95)
-        return f"at most {off:,.4g} ranks off; its interval comes with the answer"
+        off = f"at most {self.ranks_off(scan, column, 0.95):,.4g} ranks off"
+        told = self._interval_facts(self.slots[column].share, 2 ** shift_of(scan.bounding))
+        if "interval_ranks_95" not in told:
+            return f"{off}; its interval comes with the answer"
+        return f"{off}; its interval about {told['interval_ranks']:,.4g} ranks to either side where rows are dense"
 
     @staticmethod
     def _grid(scan: Scan) -> Sum:
@@ -900,14 +1048,37 @@ def _verify_sums(measures: tuple[Measure, ...], scan: Scan) -> None:
         measure.verify(scan)
 
 
-def _close_enough(draw: QuantileChoice | SeveralRanks, near: Near) -> bool:
+def shares_of(draw: QuantileDraw) -> tuple[Fraction, ...]:
+    """Return the shares that a draw is for."""
+    return (draw.share,) if isinstance(draw, QuantileChoice) else draw.shares
+
+
+def near_of(draw: QuantileChoice | QuantileLadder, bits: int, scan: Scan) -> Near | None:
+    """Return what a draw needs to be told apart where blocks of 2**bits places are counted; None if it is no more."""
+    if isinstance(draw, QuantileLadder):
+        return draw.near(bits, scan.schema.rows * 2 ** shift_of(scan.bounding)) if bits else None
+    return draw.near(bits) if draw.shift < bits else None
+
+
+def _close_enough(draw: QuantileDraw, scan: Scan) -> bool:
     """Return whether a scan tells apart all that a choice does."""
-    if isinstance(draw, SeveralRanks):
-        return False
-    if draw.shift >= near.bits:
+    near = scan.near
+    if near is None:
         return True
-    least = draw.near(near.bits)
-    return near.share == least.share and near.below >= least.below and near.above >= least.above
+    if isinstance(draw, SeveralRanks) or len(shares_of(draw)) > 1:
+        return False
+    least = near_of(draw, near.bits, scan)
+    return least is None or (near.share == least.share and near.below >= least.below and near.above >= least.above)
+
+
+def _on_line(chosen: Sequence[int], start: Fraction, step: Fraction, grid: Sum | None = None) -> list[float]:
+    """Return start + step * one for each choice, held to the ends of a grid, each rounded once."""
+    ends = () if grid is None else (grid.origin, grid.origin + grid.high * grid.step)
+    unit = math.lcm(*(part.denominator for part in (start, step, *ends)))
+    first, rise, *held = (int(part * unit) for part in (start, step, *ends))
+    if not held:
+        return [(first + rise * one) / unit for one in chosen]
+    return [min(max(first + rise * one, held[0]), held[1]) / unit for one in chosen]
 
 
 def _sum_in_words(measure: Measure, scan: Scan) -> str:
@@ -973,7 +1144,7 @@ def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     ]
 
 
-def _how(draw: QuantileChoice | SeveralRanks) -> str:
+def _how(draw: QuantileDraw) -> str:
     if isinstance(draw, QuantileJoint):
         return "together with the others by one joint choice"
     if isinstance(draw, QuantileTree) and len(draw.shares) > 1:

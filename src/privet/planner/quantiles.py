@@ -9,19 +9,21 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privet.aggregates import Ranked
-from privet.core.errors import InvariantError
+from privet.core.errors import InvariantError, Unsupported
 from privet.core.expression import ColumnRef
-from privet.core.scan import Near, Scan, Sum
+from privet.core.scan import Scan, Sum
 from privet.core.wire import canonical
-from privet.mechanisms.rank_choice import QuantileChoice
+from privet.mechanisms.rank_choice import LARGEST_DENOMINATOR, QuantileChoice
+from privet.mechanisms.rank_ladder import LEAST_ALPHA, QuantileLadder
 from privet.mechanisms.rank_several import DIGITS, MOST, MOST_EPSILON, QuantileJoint, QuantileTree, SeveralRanks
 from privet.query.resolve import meanings
 
 from .keys import count_cells
-from .measures import SURE, QuantileMeasure
-from .plan import Known, Pass, Place, Plan, Spend
+from .measures import SURE, QuantileDraw, QuantileMeasure, near_of, shares_of
+from .plan import Known, Pass, Plan, Spend
 from .presence import presence_notes
-from .stability import norm_of, shift_of, span_of
+from .stability import heaviest_of, ladder_span, norm_of, shift_of, span_of
+from .target import CONFIDENCE
 
 # How quantiles are chosen: the grid, how far one unit can move ranks, and how a part of the spend is divided.
 #
@@ -37,6 +39,9 @@ _FEWEST_PLACES = 2**8
 _FINEST = 30
 _ENDS = 16
 """How many bits the number of a place has: of a quantile that is chosen by itself, and of the end of an interval."""
+
+_COMMON = 4
+"""From so many quantiles on their intervals come from a common ladder too."""
 
 _BLOCKS = 16
 _ALL_BLOCKS = 17
@@ -61,60 +66,179 @@ def places_of(ranked: Ranked, scan: Scan) -> Sum:
     return ranked.places(max(_FEWEST_PLACES, min(_MOST_PLACES, _MOST_CELLS // cells)))
 
 
-def selection_pass(quantiles: Sequence[Ranked], scan: Scan, part: Spend, *, even: bool = False) -> Pass:
-    """Return the pass that chooses quantiles of one column, and the ends of their intervals, for a part of a spend.
+def selection_pass(
+    quantiles: Sequence[Ranked],
+    scan: Scan,
+    part: Spend,
+    *,
+    alpha: Fraction = 1 - CONFIDENCE,
+    even: bool = False,
+    population: bool = False,
+) -> Pass:
+    """Return the pass that chooses quantiles of one column, and their intervals, for a part of a spend.
 
-    With `even`, ends get as much as quantiles: where it matters most how narrow their intervals are.
+    An interval misses with probability alpha; with `population`, it holds the quantile of what was sampled, and half of
+    alpha is for sampling. With `even`, intervals get twice as much as quantiles: where it matters most how narrow they
+    are. One quantile by itself is chosen on a fine grid, of which rows are told apart only near its rank; that this
+    leaves the law of the choices as it is, is shown at `RankChoice` and `RankLadder`.
 
     Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
     Cites: [DR14, Thm 3.16], [CR21, bounded range in zCDP].
     """
-    if len(quantiles) == 1:
-        return _alone(quantiles[0], scan, part, even=even)
-    scan = replace(scan, places=places_of(quantiles[0], scan))
-    rounds = scan.places is not None and quantiles[0].rounds(scan.places)
-    wants = _wants([one.share for one in quantiles], squared=part.rho is not None, even=even)
-    unit = _unit(wants, part)
-    last = scan.places.high if scan.places else 0
-    draws: list[QuantileChoice | SeveralRanks] = []
+    first, alone = quantiles[0], len(quantiles) == 1
+    grid = first.places(2 ** (_ENDS if first.extreme else _FINEST) - 1) if alone else places_of(first, scan)
+    scan, shares = replace(scan, places=grid), [one.share for one in quantiles]
+    inner = tuple(share for share in shares if 0 < share < 1)
+    rounds = first.rounds(grid)
+    draws = _first_edition(shares, scan, part, even=even, rounds=rounds)
+    if not inner:
+        return Pass(_seen(scan, draws), QuantileMeasure(tuple(draws)))
+    wants = _wants(shares, squared=part.rho is not None, even=even)
+    sizes = [want.times * want.size ** (1 if part.rho is None else 2) for want in wants]
+    outer = len(shares) - len(inner)
+    share = part_of(part, Fraction(sum(sizes[outer:]), sum(sizes)))
+    values, digits = _values(inner, scan, share, even=even, rounds=rounds and not alone)
+    ladders = _ladders(inner, scan, share, alpha, digits=digits, even=even, population=population)
+    spent = part.epsilon if part.rho is None else part.rho
+    draws = [*draws[:outer], values, *ladders]
+    return Pass(_seen(scan, draws), QuantileMeasure(tuple(draws), spent, even))
+
+
+def _values(
+    shares: tuple[Fraction, ...], scan: Scan, part: Spend, *, even: bool, rounds: bool
+) -> tuple[QuantileChoice | SeveralRanks, int]:
+    """Return the draw of the quantiles themselves, and in how many binary digits of a place it tells them."""
+    part = part_of(part, _for_values(shares, even=even))
+    joint, several, digits = jointly(len(shares), squared=part.rho is not None), len(shares) > 1, DIGITS * rounds
+    levels = 1 if joint or not several else len(shares).bit_length()
+    epsilon, last = _each(part, levels), _last(scan)
+    held = min(epsilon, Fraction(MOST_EPSILON))
+    if joint:
+        return QuantileJoint.of(shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits), digits
+    if several or rounds:
+        return QuantileTree(shares, last, norm_of(scan), held, digits), digits
+    return QuantileChoice.middle(shares[0], last=last, span=span_of(shares[0], scan), epsilon=epsilon), 0
+
+
+def _ladders(
+    shares: tuple[Fraction, ...],
+    scan: Scan,
+    part: Spend,
+    alpha: Fraction,
+    *,
+    digits: int,
+    even: bool,
+    population: bool,
+) -> list[QuantileLadder]:
+    """Return the draws of intervals: a ladder for each quantile, and for many of them a common one beside these.
+
+    Where there are both, each has half of the part and of alpha, and both hold: what they have in common is shown.
+    """
+    part = part_of(part, 1 - _for_values(shares, even=even))
+    common = len(shares) >= _COMMON and math.lcm(*(share.denominator for share in shares)) <= LARGEST_DENOMINATOR
+    if population and scan.schema.unit.touches > 1:
+        raise Unsupported(
+            'covers="population" needs people who are independent of each other, and the rows of a person in different '
+            "windows of time are not; protect whole people, or leave covers out"
+        )
+    if common:
+        part, alpha = part_of(part, Fraction(1, 2)), alpha / 2
+    alpha, beta = (alpha / 2, max(alpha / 2, LEAST_ALPHA)) if population else (alpha, Fraction(0))
+
+    def ladder(of: tuple[Fraction, ...], epsilon: Fraction) -> QuantileLadder:
+        return QuantileLadder.of(
+            of,
+            last=_last(scan),
+            span=ladder_span(of, scan, beta),
+            epsilon=epsilon,
+            alpha=alpha,
+            digits=digits,
+            beta=beta,
+            heaviest=heaviest_of(scan) if population else 1,
+        )
+
+    found = [ladder((share,), _each(part, len(shares))) for share in shares]
+    return [*found, ladder(shares, _each(part, 1))] if common else found
+
+
+def _for_values(shares: Sequence[Fraction], *, even: bool) -> Fraction:
+    """Return which part of a spend on quantiles and intervals the quantiles take."""
+    return Fraction(1, 3) if even else Fraction(4, 5) if len(shares) > 1 else Fraction(3, 5)
+
+
+def _each(part: Spend, times: int) -> Fraction:
+    """Return what each of some draws that cost the same may cost in epsilon, so that all together cost the part."""
+    return _unit([Want((), 0, 1, times)], part)
+
+
+def _last(scan: Scan) -> int:
+    return scan.places.high if scan.places else 0
+
+
+def _first_edition(
+    shares: Sequence[Fraction], scan: Scan, part: Spend, *, even: bool, rounds: bool
+) -> list[QuantileDraw]:
+    """Return the draws of quantiles as the first edition of the planner made them: each with two ends.
+
+    Those of the least and the greatest come first, and are made so still.
+    """
+    wants = _wants(shares, squared=part.rho is not None, even=even)
+    unit, last, alone = _unit(wants, part), _last(scan), len(shares) == 1
+    shift = max(0, last.bit_length() - _ENDS) if alone else 0
+    coarse = {"last": last >> shift, "shift": shift}
+    draws: list[QuantileDraw] = []
     for want in wants:
         epsilon, share = unit * want.size, want.shares[0]
         held = min(epsilon, Fraction(MOST_EPSILON))
-        if not want.side and len(want.shares) > 1 and want.times == 1:
-            digits = DIGITS if rounds else 0
-            draws.append(QuantileJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits))
-        elif not want.side and (rounds or len(want.shares) > 1):
-            draws.append(QuantileTree(want.shares, last, norm_of(scan), held, DIGITS if rounds else 0))
-        elif want.side:
+        if want.side:
             tail = float(1 - SURE) / (1 if share in (0, 1) else 2)
             span = span_of(share, scan)
-            draws.append(QuantileChoice.end(share, want.side, last=last, span=span, epsilon=epsilon, tail=tail))
+            draws.append(QuantileChoice.end(share, want.side, span=span, epsilon=epsilon, tail=tail, **coarse))
+        elif len(want.shares) > 1 and want.times == 1:
+            digits = DIGITS if rounds else 0
+            draws.append(QuantileJoint.of(want.shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits))
+        elif not alone and (rounds or len(want.shares) > 1):
+            draws.append(QuantileTree(want.shares, last, norm_of(scan), held, DIGITS if rounds else 0))
         else:
             draws.append(QuantileChoice.middle(share, last=last, span=span_of(share, scan), epsilon=epsilon))
-    return Pass(scan, QuantileMeasure(tuple(draws)))
+    return draws
 
 
-def _alone(ranked: Ranked, scan: Scan, part: Spend, *, even: bool) -> Pass:
-    """Return the pass that chooses one quantile on a fine grid, of which rows are told apart only near its rank.
+def without_ladders(plan: Plan) -> Plan | None:
+    """Return the plan as it was made before intervals of quantiles were ladders, or None where there was none."""
+    if any(isinstance(draw, QuantileLadder) and draw.beta for one in plan.passes for draw in one.measure.draws):
+        return None
+    if plan.rounds > 1 and plan.target is not None and 1 - plan.target.confidence < 2 * (1 - SURE):
+        return None
+    passes = tuple(_without_ladders(one, plan.spend) for one in plan.passes)
+    return replace(plan, passes=passes, before=None if plan.before is None else without_ladders(plan.before))
 
-    Guarantee: as `selection_pass`; that this leaves the law of the choices as it is, is shown at `RankChoice`.
+
+def _without_ladders(one: Pass, spend: Spend) -> Pass:
+    if not isinstance(one.measure, QuantileMeasure) or one.measure.part is None:
+        return one
+    measure, scan = one.measure, replace(one.scan, near=None)
+    rounds = any(draw.digits for draw in measure.draws if isinstance(draw, SeveralRanks))
+    shares = sorted({slot.share for slot in measure.slots})
+    part = replace(spend, rho=measure.part) if spend.epsilon is None else replace(spend, epsilon=measure.part)
+    draws = _first_edition(shares, scan, part, even=measure.even, rounds=rounds)
+    return Pass(_seen(scan, draws), QuantileMeasure(tuple(draws)))
+
+
+def _seen(scan: Scan, draws: Sequence[QuantileDraw]) -> Scan:
+    """Return a scan that tells rows apart only near the rank of its one quantile, if there is one only.
+
+    Rows are counted in blocks of places first.
     """
-    places = ranked.places(2 ** (_ENDS if ranked.extreme else _FINEST) - 1)
-    last, span = places.high, span_of(ranked.share, scan)
-    shift = max(0, last.bit_length() - _ENDS)
-    wants = _wants([ranked.share], squared=part.rho is not None, even=even)
-    unit = _unit(wants, part)
-    tail = float(1 - SURE) / (1 if ranked.extreme else 2)
-    draws = []
-    for want in wants:
-        epsilon = unit * want.size
-        if want.side:
-            coarse = {"last": last >> shift, "shift": shift}
-            draws.append(QuantileChoice.end(ranked.share, want.side, span=span, epsilon=epsilon, tail=tail, **coarse))
-        else:
-            draws.append(QuantileChoice.middle(ranked.share, last=last, span=span, epsilon=epsilon))
-    scan = replace(scan, places=places, near=_near(draws, max(0, last.bit_length() - _blocks(scan))))
-    return Pass(scan, QuantileMeasure(tuple(draws)))
+    bits = max(0, _last(scan).bit_length() - _blocks(scan))
+    single = [draw for draw in draws if isinstance(draw, QuantileChoice | QuantileLadder)]
+    if len(single) < len(draws) or len({share for draw in single for share in shares_of(draw)}) > 1:
+        return scan
+    needed = [near for draw in single if (near := near_of(draw, bits, scan)) is not None]
+    if not needed:
+        return scan
+    below, above = max(one.below for one in needed), max(one.above for one in needed)
+    return replace(scan, near=replace(needed[0], below=below, above=above))
 
 
 def _blocks(scan: Scan) -> int:
@@ -124,27 +248,14 @@ def _blocks(scan: Scan) -> int:
     return max(_FEWEST_BLOCKS, min(_BLOCKS, _ALL_BLOCKS - (count_cells(scan.keys, scan.cells) - 1).bit_length()))
 
 
-def _near(draws: Sequence[QuantileChoice], bits: int) -> Near | None:
-    """Return what all choices of one share need to be told apart, where blocks of 2**bits places are counted first."""
-    needed = [draw.near(bits) for draw in draws if draw.shift < bits]
-    if not needed:
-        return None
-    return replace(needed[0], below=max(one.below for one in needed), above=max(one.above for one in needed))
-
-
 def quantile_passes(passes: Sequence[Pass]) -> list[tuple[Pass, QuantileMeasure]]:
     """Return the passes that choose quantiles, each with its measure."""
     return [(one, one.measure) for one in passes if isinstance(one.measure, QuantileMeasure)]
 
 
-def places_in(selection: QuantileMeasure, index: int, ranked: Ranked) -> tuple[Place, ...]:
-    """Return where a quantile and the ends of its interval are among the draws of a pass."""
-    slots = selection.slots
-    found = [place for place, slot in enumerate(slots) if slot.share == ranked.share]
-    found.sort(key=lambda place: (slots[place].offset != 0, slots[place].offset))  # itself, the lower end, the upper
-    if len(found) != (1 if ranked.extreme else 3):
-        raise InvariantError("a plan does not draw what its quantiles need")
-    return tuple((index, place) for place in found)
+def place_in_pass(selection: QuantileMeasure, index: int, ranked: Ranked) -> tuple[int, int]:
+    """Return where a quantile is among the draws of a pass."""
+    return index, selection.column_of(ranked.share)
 
 
 def part_of(spend: Spend, part: Fraction) -> Spend:
@@ -176,9 +287,9 @@ class Want(NamedTuple):
 def _wants(shares: Sequence[Fraction], *, squared: bool, even: bool) -> list[Want]:
     """Return the draws for some quantiles of a column; the least and the greatest are ends of intervals themselves.
 
-    A quantile by itself takes two thirds for itself, and a third for its interval; several together take nine tenths,
-    or eight tenths where they are chosen jointly, which is so much better that their intervals may have more.
-    With `even`, it is a third. With `squared`, it is the squares of the sizes that add up.
+    The division of the first edition: a quantile by itself takes two thirds for itself, and a third for its interval;
+    several together take nine tenths, or eight tenths where they are chosen jointly. With `even`, it is a third. With
+    `squared`, it is the squares of the sizes that add up. What the least and the greatest take is still that.
     """
     inner = tuple(share for share in shares if 0 < share < 1)
     several, joint = len(inner) > 1, jointly(len(inner), squared=squared)
@@ -210,14 +321,21 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
     """Return what the intervals of quantiles cover."""
     if not any(one.measure.draws for one in plan.passes):
         return []
-    if confidence > float(SURE):
-        most = f"Quantiles have intervals up to confidence {float(SURE):.3g}; above it, theirs are the declared bounds."
-        return [most, *presence_notes(plan)]
-    return [
-        f"Intervals of quantiles were drawn with them and cover them with probability {float(SURE):.3g} or more.",
-        *_about_ends(plan),
-        *presence_notes(plan),
-    ]
+    notes, ends = [], False
+    for _, measure in quantile_passes(plan.passes[-len(plan.passes) // plan.rounds :]):
+        ends |= any(not measure.ladders_of(slot.share) for slot in measure.slots)
+        notes += [measure.covered(share, confidence) for share in measure.inner if measure.ladders_of(share)]
+    if ends and confidence > float(SURE):
+        which = "Quantiles" if not notes else "MIN and MAX"
+        level = f"{float(SURE):.3g}"
+        notes.append(f"{which} have intervals up to confidence {level}; above it, theirs are the declared bounds.")
+    elif ends:
+        which = "quantiles" if not notes else "MIN and MAX"
+        notes.append(
+            f"Intervals of {which} were drawn with them and cover them with probability {float(SURE):.3g} or more."
+        )
+    inside = [] if confidence > float(SURE) else _about_ends(plan)
+    return [*dict.fromkeys(notes), *inside, *presence_notes(plan)]
 
 
 def _about_ends(plan: Plan) -> list[str]:

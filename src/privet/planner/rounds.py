@@ -74,7 +74,8 @@ def make_rounds(
     alone = presence_only(plain)
     measures = sum(len(one.measures) for index, one in enumerate(plain.passes) if index not in alone)
     parts = measures + sum(bool(one.measure.draws) for one in plain.passes)
-    room = Among(max(1, measures) * count, max(1, parts) * count, even=True)
+    alpha = (1 - target.confidence) / count
+    room = Among(max(1, measures) * count, max(1, parts) * count, even=True, alpha=alpha)
     families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
     made = []
     for family in [choice.family for choice in families] if measures else [None]:
@@ -96,18 +97,19 @@ def make_rounds(
 
 
 def _rounds_for(plan: Plan, target: Target) -> int:
-    """Return how many rounds there are: with quantiles, no more than their intervals have certainty for."""
+    """Return how many rounds there are: with quantiles, fewer at a high confidence, which is divided among them."""
     limited(plan, target)
-    if not any(isinstance(reading.aggregate, Ranked) for reading in plan.readings):
+    ranked = [reading.aggregate for reading in plan.readings if isinstance(reading.aggregate, Ranked)]
+    if not ranked:
         return MOST_ROUNDS
     count = min(MOST_ROUNDS, int((1 - target.confidence) / (1 - SURE)))
-    if count < 2:
+    if count < 2 and any(one.extreme for one in ranked):
         most = float(1 - 2 * (1 - SURE))
         raise RequestError(
-            f"a quantile's interval holds it {float(SURE * 100):g} times in 100, and rounds need two of them: ask for "
+            f"an interval of MIN or MAX holds {float(SURE * 100):g} times in 100, and rounds need two of them: ask for "
             f"a confidence of at most {most:g}, or say epsilon= instead of within="
         )
-    return count
+    return max(2, count)
 
 
 def _error(plan: Plan) -> float:

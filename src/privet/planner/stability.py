@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -9,6 +10,7 @@ from privet.core.errors import InvariantError
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Sensitivity
+from privet.mechanisms.rank_ladder import sway_of
 
 Rule = Literal["norm", "groups"]
 """How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
@@ -168,8 +170,10 @@ def shift_of(bounding: Bounding) -> int:
     return 0
 
 
-def span_of(share: Fraction, scan: Scan) -> Fraction:
+def span_of(share: Fraction, scan: Scan, sway: Fraction = Fraction(0)) -> Fraction:
     """Return a bound on the ranges in which one unit can move the ranks off the aim, added over all groups.
+
+    What is aimed at beside q n may move by `sway` for each that n moves by: it does so by at most D, or max(D, D').
 
     Let a unit weigh D in a group in all, and L, T be the weight below a place and at or below it, n that of the group.
 
@@ -183,8 +187,29 @@ def span_of(share: Fraction, scan: Scan) -> Fraction:
     """
     norm = sensitivity_of(Sum(None, 1, 1), scan).l1
     if scan.schema.moves == "change-one" and not scan.keys:
-        return 2 * norm
-    return 2 * max(share, 1 - share) * norm
+        return 2 * (1 + sway) * norm
+    return 2 * (max(share, 1 - share) + sway) * norm
+
+
+def ladder_span(shares: Sequence[Fraction], scan: Scan, beta: Fraction) -> Fraction:
+    """Return a bound on the ranges in which one unit can move by how much rungs clear quantiles, over all groups.
+
+    Guarantee: q n - L and T - q n move as `span_of` shows, at any place, and with them the least over all shares; what
+    is added for sampling moves by `sway_of` for each that n moves by.
+    """
+    return max(span_of(share, scan, sway_of(shares, beta)) for share in shares)
+
+
+def heaviest_of(scan: Scan) -> int:
+    """Return how much one unit weighs in a group at most, in the integers of a scan."""
+    match scan.bounding:
+        case Norm(order=1, limit=limit, shift=shift):
+            return int(limit * 2**shift)
+        case Truncate(rows=rows):
+            return rows
+        case Once():
+            return 1
+    raise InvariantError("ranks are counted where the weight of a unit is bounded")
 
 
 def norm_of(scan: Scan) -> Fraction:

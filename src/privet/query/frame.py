@@ -307,7 +307,7 @@ class Result:
         return replace(self, _wish=replace(self._wish, auto=True))
 
     def covers(self, what: Covers) -> Result:
-        """Return the same with what its intervals are to cover: "noise", or "bounding" as well, which is paid for."""
+        """Return the same with what its intervals are to cover: "noise"; "bounding" or "population" as well."""
         return replace(self, _wish=replace(self._wish, covers=cast(Covers, choice(what, "what", COVERS))))
 
     @property

@@ -17,6 +17,7 @@ from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.contributions import decided, limits_of, losses
 from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
+from privet.planner.quantiles import quantile_passes
 from privet.query.nodes import Output, Step
 from privet.query.resolve import meanings
 from privet.release import Released
@@ -36,10 +37,7 @@ if TYPE_CHECKING:
 def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Floats]:
     """Return the sums that a plan reads, from those of its rounds; each round's noise is independent of the others'.
 
-    Guarantee: a sum's noise has the law of `Plan.law`. A quantile is the one of the last round, and its interval
-    what all rounds' intervals have in common: each holds the quantile as often as it says, so all of them do but for
-    the sum of their tails, and with them what they have in common. Where they have nothing in common, one of them has
-    missed, and the last is taken.
+    Guarantee: a sum's noise has the law of `Plan.law`. A quantile is the one of the last round.
     """
     import numpy as np
 
@@ -56,11 +54,31 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
                 continue
             weights = plan.weights(place)
             found[place] = np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
-        if isinstance(reading.aggregate, Ranked) and not reading.aggregate.extreme:
-            low, high = np.max(several[1], axis=0), np.min(several[2], axis=0)
-            apart = low > high
-            found[places[1]] = np.where(apart, several[1][-1], low)
-            found[places[2]] = np.where(apart, several[2][-1], high)
+    return found
+
+
+def quantile_intervals(released: Released, plan: Plan, tail: float) -> dict[str, tuple[Floats, Floats]]:
+    """Return the ends of the interval of each quantile, by the name of its reading, for each group.
+
+    Guarantee: of several rounds it is what their intervals have in common: each holds the quantile as often as it
+    says, so all of them do but for the sum of their tails, and with them what they have in common. Where they have
+    nothing in common, one of them has missed, and the last is taken.
+    """
+    import numpy as np
+
+    found: dict[str, tuple[Floats, Floats]] = {}
+    for reading in plan.readings:
+        ranked, place = reading.aggregate, reading.places[0]
+        if not isinstance(ranked, Ranked) or isinstance(place, Known):
+            continue
+        every = []
+        for index, _ in plan.across(place):
+            ((one, measure),) = quantile_passes([plan.passes[index]])
+            rounds = one.scan.places is not None and ranked.rounds(one.scan.places)
+            every.append(measure.interval(released.sums[index], one.scan, ranked.share, tail, rounds=rounds))
+        low, high = np.max([one for one, _ in every], axis=0), np.min([one for _, one in every], axis=0)
+        apart = (low > high) | ranked.extreme
+        found[reading.name] = (np.where(apart, every[-1][0], low), np.where(apart, every[-1][1], high))
     return found
 
 
@@ -91,7 +109,8 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     for step in plan.query.steps:
         rows, kinds = run(step, rows, kinds)
     chosen = list(map(int, rows.pop(ROW)))
-    bars = RowBars(plan, sums, base, chosen, tail / 2 if lost else tail, lost=lost)
+    ends = quantile_intervals(released, plan, tail)
+    bars = RowBars(plan, sums, base, chosen, tail / 2 if lost else tail, ends, lost=lost)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
@@ -224,7 +243,8 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
     bars = []
     for place, plan in enumerate(levels.plans):
         own = [row - ends[place] for row in chosen if ends[place] <= row < ends[place + 1]]
-        bars.append(RowBars(plan, sums[place], tables[place], own, 1 - confidence, kinds, laws[place]))
+        intervals = quantile_intervals(asked[place], plan, 1 - confidence)
+        bars.append(RowBars(plan, sums[place], tables[place], own, 1 - confidence, intervals, kinds, laws[place]))
     meaning = meanings(levels.query)
     series = []
     for name, values in rows.items():

@@ -11,9 +11,7 @@ from privet.answer import Series
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
-from privet.planner.measures import SURE
 from privet.planner.plan import Known, Place, Plan, Reading
-from privet.planner.quantiles import quantile_passes
 from privet.query.functions import mentions
 from privet.query.resolve import linear_in
 
@@ -35,6 +33,7 @@ class RowBars:
         base: Mapping[str, Any],
         chosen: list[int],
         tail: float,
+        intervals: Mapping[str, tuple[Floats, Floats]],
         kinds: Mapping[str, Kind] | None = None,
         laws: Mapping[Place, Law] | None = None,
         lost: Mapping[int, float] | None = None,
@@ -43,6 +42,7 @@ class RowBars:
         self.kinds, self.laws = plan.kinds if kinds is None else kinds, laws or {}
         self.lost = lost or {}
         """How many rows the limit of each pass takes away at most, where intervals cover that."""
+        self.intervals = intervals
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
@@ -109,31 +109,15 @@ class RowBars:
         return reading.aggregate.bars(parts, laws, tail)
 
     def _of_ranked(self, reading: Reading, ranked: Ranked, parts: Sequence[Floats]) -> Bars:
-        """Return the interval that was drawn with a quantile; the bounds, if more is asked than it is sure of.
-
-        Its ends are places, or several taken together, and stand for all that is counted there.
-        """
+        """Return the interval that was drawn with a quantile, within the declared bounds."""
         import numpy as np
 
         null = np.array([self.base[reading.name][row] is None for row in self.chosen], dtype=np.bool_)
-        value, nothing = np.where(null, np.nan, parts[0]), np.full_like(parts[0], np.nan)
-        bottom, top = (np.full_like(value, end) for end in ranked.ends)
-        if 1 - self.tail > float(SURE):
-            return Bars(np.where(null, np.nan, bottom), np.where(null, np.nan, top), nothing)
-        ends = (parts[0], parts[0]) if ranked.extreme else (parts[1], parts[2])
-        half = self._half_of(reading, ranked)
-        low = bottom if ranked.share == 0 else np.maximum(bottom, np.minimum(ends[0] - half, value))
-        high = top if ranked.share == 1 else np.minimum(top, np.maximum(ends[1] + half, value))
-        return Bars(np.where(null, np.nan, low), np.where(null, np.nan, high), nothing)
-
-    def _half_of(self, reading: Reading, ranked: Ranked) -> float:
-        place = reading.places[0 if ranked.extreme else -1]
-        if isinstance(place, Known):
-            return 0.0
-        ((one, measure),) = quantile_passes([self.plan.passes[place[0]]])
-        if one.scan.places is None:
-            return 0.0
-        return float(measure.slots[place[1]].half(one.scan.places, rounds=ranked.rounds(one.scan.places)))
+        value = np.where(null, np.nan, parts[0])
+        low, high = (one[self.chosen] for one in self.intervals[reading.name])
+        bottom, top = ranked.ends
+        low, high = np.maximum(bottom, np.minimum(low, value)), np.minimum(top, np.maximum(high, value))
+        return Bars(low, high, np.full_like(value, np.nan))
 
     def _law(self, place: Place) -> Law:
         return self.laws[place] if place in self.laws else self.plan.law(place)

@@ -168,6 +168,7 @@ def test_a_change_of_meaning_alone_keeps_its_answers_where_it_is_sound(
 
 @pytest.mark.parametrize("sound", [True, False])
 def test_questions_of_other_kinds_keep_their_digests(session: Session, since: Callable[..., None], sound: bool) -> None:
+    since()
     asked = [session.plan(question, epsilon=1).digest for question in (COUNT, MEDIAN, TOTAL)]
     for question in (COUNT, MEDIAN):
         session.ask(question, epsilon=1)

@@ -28,6 +28,7 @@ from privet.mechanisms import (
     TopK,
     TopKWithGaps,
 )
+from privet.mechanisms.rank_ladder import QuantileLadder
 
 # Audits of choices among options, each against the exact law of the pair of scores that it is put to the test with.
 
@@ -387,6 +388,27 @@ def _of_blocks(epsilon: float, rows: Any) -> list[float]:
     return [float(part) for part in found]
 
 
+def _rungs(epsilon: float, seen: Any) -> list[float]:
+    """Return the law of the half-width around a median, of 0 to 8, from how many rows each clears half of them by.
+
+    A row that comes moves that by 1/2 either way, a range of 1. The slack, of 95%, is in halves of a rank.
+    """
+    (places, weights), (value,) = seen
+    half, slack = sum(weights) / 2, math.ceil(2 * math.log(57) / epsilon) / 2
+    before, held, found = -math.inf, 0, []
+    for rung in (0, 1, 2, 3, 4, 6, 8):
+        below = sum(weight for place, weight in zip(places, weights, strict=True) if place < value - rung)
+        through = sum(weight for place, weight in zip(places, weights, strict=True) if place <= value + rung)
+        low, high = value - rung > 0, value + rung < 8
+        clears = min(half - below if low else math.inf, through - half if high else math.inf)
+        weight = max(1, math.ceil(held / 3))
+        found.append(weight * math.exp(-epsilon * max(0.0, slack - clears, before - slack)))
+        held, before = held + weight, clears
+        if not low and not high:
+            break
+    return [weight / sum(found) for weight in found]
+
+
 def _blocks(leak: Any) -> SampleAggregate:
     least = Quantile(q=0, low=0, high=8, step=1, epsilon=2 * leak, neighbors="change-one")
     return SampleAggregate(estimator=max, blocks=2, aggregate=least)
@@ -428,6 +450,16 @@ QUANTILES: tuple[AuditEntry, ...] = (
         look=_run_of,
         samples=48_000,
         margin=_ROUNDED,
+    ),
+    known(
+        "Interval of a quantile",
+        lambda leak: QuantileLadder.of(
+            (Fraction(1, 2),), last=8, span=Fraction(1), epsilon=2 * leak, alpha=Fraction(1, 20)
+        ),
+        _rungs,
+        ((([4, 5], [4, 1]), [4]), (([4, 5], [5, 1]), [4])),
+        stated=2,
+        samples=200_000,
     ),
     known(
         "Sample and aggregate",
