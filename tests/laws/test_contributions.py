@@ -216,8 +216,10 @@ def test_a_plan_whose_sizes_do_not_fit_its_sums_is_refused() -> None:
     weak = replace(measure, mechanism=Laplace(sensitivity=Fraction(1, 2), epsilon=Fraction(1, 5)))
     double = replace(measure, sensitivity=replace(measure.sensitivity, l1=Fraction(2)))
     other = replace(sizes, scan=replace(sizes.scan, distinct=True))
+    double_limit = with_limit(sums, 2).scan.bounding
     for wrong in (
         tampered(plan, 1, with_limit(sums, 2)),
+        replace(plan, passes=(replace(sizes, scan=replace(sizes.scan, bounding=double_limit)), with_limit(sums, 2))),
         tampered(plan, 0, replace(sizes, measure=weak)),
         tampered(plan, 0, replace(sizes, measure=double)),
         tampered(plan, 0, replace(sizes, measure=replace(measure, people=None))),
