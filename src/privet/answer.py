@@ -22,7 +22,7 @@ from .display import (
     html_table,
     written,
 )
-from .planner.contributions import covered_in_words, decided, limits_of
+from .planner.contributions import covered_in_words
 from .planner.groupings import Levels, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
@@ -238,7 +238,7 @@ class Answer:
 
 def _drawn(plan: Plan, released: Released) -> Plan:
     """Return a plan with the noise that was drawn: where it chose a contribution limit, for that."""
-    return decided(plan, limits_of(plan, released.sums))
+    return plan.at_limits(plan.limits(released.sums))
 
 
 def _plain(value: Any) -> Any:

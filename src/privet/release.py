@@ -14,7 +14,6 @@ from .core.errors import InvariantError
 from .core.records import Receipt
 from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
-from .planner.contributions import decided, limits_of
 from .planner.keys import with_found
 from .planner.measures import Cell, Columns, OpenedSums, found_keys
 
@@ -94,7 +93,7 @@ def release_all(
 def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:
     if set(sizes) != set(plan.choosing):
         raise InvariantError("limits are chosen before anything that they bound is read")
-    plan = decided(plan, limits_of(plan, sizes))
+    plan = plan.at_limits(plan.limits(sizes))
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
     if plan.finds_first:

@@ -20,7 +20,7 @@ from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.inference.sizes import limit_for
 from privet.mechanisms import Laplace
-from privet.planner.contributions import decided, largest_limit, with_limit
+from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.make import make_plan
 from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.verify import verify
@@ -180,7 +180,7 @@ def test_a_giant_of_any_size_is_one_more_in_the_last_bin(bench: Bench) -> None:
 def test_a_plan_costs_the_same_whatever_limit_is_chosen(spend: Spend, limit: int) -> None:
     for sql in QUERIES.values():
         plan = planned(Shape(sql, "people", "change-one", "norm"), spend, auto=True)
-        made = decided(plan, dict.fromkeys(plan.choosing, limit))
+        made = plan.at_limits(dict.fromkeys(plan.choosing, limit))
         assert made.event.pure() == plan.event.pure()
         assert float(made.event.rho()) <= float(plan.event.rho()) * (1 + 1e-12)
         for place in plan.choosing:

@@ -26,7 +26,6 @@ from privet.core.wire import canonical
 from privet.engines.duckdb.engine import DuckDB
 from privet.inference.bars import Law
 from privet.inference.sizes import limit_for, lost_at_most
-from privet.planner.contributions import decided, limits_of
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan, Spend
 from privet.planner.verify import verify
@@ -98,7 +97,7 @@ class World:
         for _ in range(times):
             first = {place: self.scan(plan.passes[place].scan) for place in plan.choosing}
             sizes = sizes_first(first, plan, receipt, plan) if first else {}
-            final = decided(plan, limits_of(plan, sizes))
+            final = plan.at_limits(plan.limits(sizes))
             exacts = [self.scan(one.scan) for one in final.passes]
             yield read_answer(release(exacts, plan, receipt, sizes=sizes), plan, receipt, confidence=0.95)
 

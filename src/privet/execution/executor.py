@@ -18,7 +18,7 @@ from privet.core.relation import tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
-from privet.planner.contributions import decided, largest_limit, limits_of
+from privet.planner.contributions import largest_limit
 from privet.planner.editions import editions_of
 from privet.planner.explain import facts
 from privet.planner.keys import with_found
@@ -190,7 +190,7 @@ class Executor:
         first = self._read_scans([plan.passes[place].scan for place in plan.choosing], receipt)
         by_place = dict(zip(plan.choosing, first, strict=True))
         sizes = sizes_first(by_place, plan, receipt, plan)
-        final = decided(plan, limits_of(plan, sizes))
+        final = plan.at_limits(plan.limits(sizes))
         others = [place for place in range(len(final.passes)) if place not in by_place]
         rest = self._read_scans([final.passes[place].scan for place in others], receipt)
         by_place.update(zip(others, rest, strict=True))
@@ -208,7 +208,7 @@ class Executor:
         """Refuse what an engine would refuse, before it is charged."""
         self.check_open()
         for plan in plans:
-            widest = decided(plan, {place: largest_limit(plan.passes[place]) for place in plan.choosing})
+            widest = plan.at_limits({place: largest_limit(plan.passes[place]) for place in plan.choosing})
             for one in (*plan.passes, *(widest.passes if plan.choosing else ())):
                 if asks(one.scan):
                     self.engine.check(one.scan)

@@ -121,11 +121,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
-        how = {"bound": bound, "contribution": contribution, "schema": schema, "covers": options.covers}
-
-        def planned(*, apart: bool = False) -> Plan:
-            return make_plan(query, tables, spend=spend, apart=apart, **how)  # type: ignore[arg-type]
-
+        how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
+        planned = partial(how, schema=schema, covers=options.covers)
         return with_before(planned(), lambda: planned(apart=True)), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(

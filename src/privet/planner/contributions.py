@@ -115,19 +115,6 @@ def _rescaled(measure: Measure, scan: Scan) -> Measure:
     return replace(measure, sensitivity=sensitivity, mechanism=made)
 
 
-def limits_of(plan: Plan, sums: Sequence[Any] | Mapping[int, Any]) -> dict[int, int]:
-    """Return the limits that a plan chose, from what its passes released."""
-    return {place: int(sums[place][1][0]) for place in plan.choosing}
-
-
-def decided(plan: Plan, limits: Mapping[int, int]) -> Plan:
-    """Return a plan with the limits that were chosen, each for the pass after the one that chose it."""
-    passes = list(plan.passes)
-    for place, limit in limits.items():
-        passes[place + 1] = with_limit(passes[place + 1], limit)
-    return replace(plan, passes=tuple(passes)) if limits else plan
-
-
 def largest_limit(one: Pass) -> int:
     """Return the largest limit that a pass may choose."""
     if one.scan.sizes is None:

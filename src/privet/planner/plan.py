@@ -277,6 +277,19 @@ class Plan:
 
         return without_rows(self, reading, values, sums) if reading.has_presence else values
 
+    def limits(self, sums: Sequence[Any] | Mapping[int, Any]) -> dict[int, int]:
+        """Return the limits that the plan chose, from what its passes released."""
+        return {place: int(sums[place][1][0]) for place in self.choosing}
+
+    def at_limits(self, limits: Mapping[int, int]) -> Plan:
+        """Return the plan with the limits that were chosen, each for the pass after the one that chose it."""
+        from .contributions import with_limit
+
+        passes = list(self.passes)
+        for place, limit in limits.items():
+            passes[place + 1] = with_limit(passes[place + 1], limit)
+        return replace(self, passes=tuple(passes)) if limits else self
+
     def notes(self, confidence: float) -> tuple[str, ...]:
         """Return what the intervals of an answer cover, and what they do not."""
         from .explain import coverage_notes

@@ -14,7 +14,7 @@ from privet.inference.bars import Law, averaged, half_width
 from privet.query.functions import mentions
 from privet.query.resolve import meanings
 
-from .contributions import decided, largest_limit
+from .contributions import largest_limit
 from .measures import Measure
 from .plan import Known, Place, Plan, Reading
 
@@ -87,7 +87,7 @@ def _by_limit(plan: Plan) -> tuple[Width, ...]:
 
 def _at_limit(plan: Plan, limit: int) -> Plan:
     """Return a plan as if its limits were stated, and not to be chosen."""
-    made = decided(plan, dict.fromkeys(plan.choosing, limit))
+    made = plan.at_limits(dict.fromkeys(plan.choosing, limit))
     stated = [
         replace(one, measure=replace(one.sizes, people=None)) if one.sizes is not None else one for one in made.passes
     ]

@@ -14,7 +14,7 @@ from privet.core.records import Receipt
 from privet.core.schema import Kind
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
-from privet.planner.contributions import decided, limits_of, losses
+from privet.planner.contributions import losses
 from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.quantiles import quantile_passes
@@ -92,7 +92,7 @@ ROW = "privet row"
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
     asked = plan
-    plan = decided(plan, limits := limits_of(plan, released.sums))
+    plan = plan.at_limits(limits := plan.limits(released.sums))
     tail = 1 - confidence
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
     lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
