@@ -216,10 +216,8 @@ def test_a_plan_whose_sizes_do_not_fit_its_sums_is_refused() -> None:
     weak = replace(measure, mechanism=Laplace(sensitivity=Fraction(1, 2), epsilon=Fraction(1, 5)))
     double = replace(measure, sensitivity=replace(measure.sensitivity, l1=Fraction(2)))
     other = replace(sizes, scan=replace(sizes.scan, distinct=True))
-    double_limit = with_limit(sums, 2).scan.bounding
     for wrong in (
         tampered(plan, 1, with_limit(sums, 2)),
-        replace(plan, passes=(replace(sizes, scan=replace(sizes.scan, bounding=double_limit)), with_limit(sums, 2))),
         tampered(plan, 0, replace(sizes, measure=weak)),
         tampered(plan, 0, replace(sizes, measure=double)),
         tampered(plan, 0, replace(sizes, measure=replace(measure, people=None))),
@@ -229,6 +227,10 @@ def test_a_plan_whose_sizes_do_not_fit_its_sums_is_refused() -> None:
         with pytest.raises(InvariantError):
             verify(wrong, tables)
     verify(plan, tables)
+    higher = with_limit(sums, 2)
+    alike = replace(sizes, scan=replace(sizes.scan, bounding=higher.scan.bounding))
+    with pytest.raises(InvariantError, match="charged at the limit of 1"):
+        verify(replace(plan, passes=(alike, higher)), tables)
     stated = planned(shape, PURE, auto=False)
     with pytest.raises(InvariantError, match="cover bounding where a pass pays"):
         verify(replace(stated, covers="bounding"), tables)
