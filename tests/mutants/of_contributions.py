@@ -36,7 +36,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.statement:Writer._sized",
         LAWS,
-        ("isqrt(top)", "top // 2"),
+        ("isqrt(top)", "1"),
         ('f"WHEN e > {edge} THEN {place}"', 'f"WHEN e >= {edge} THEN {place}"'),
         ("reversed(places)", "places"),
         ("self._square(norm)", "'n'"),
