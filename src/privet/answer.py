@@ -13,6 +13,7 @@ from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
 from .core.records import Receipt
 from .display import (
+    MARKS,
     MOST_ROWS,
     Figures,
     answer_columns,
@@ -46,6 +47,15 @@ class Series:
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     error: tuple[float, ...] | None = None
+    may_be_low: bool = False
+    """Whether contribution bounding can make the numbers too low: intervals do not cover that."""
+    may_be_high: bool = False
+    """Whether it can make them too high: sums of values below zero, and differences, move the other way."""
+
+    @property
+    def mark(self) -> str:
+        """What stands before the numbers where bounding can move them: ≥ (at least), ≤ (at most), ≈, or nothing."""
+        return MARKS[self.may_be_low, self.may_be_high]
 
     @property
     def noisy(self) -> bool:
@@ -107,22 +117,24 @@ class Answer:
         value = math.nan if only.values[0] is None else float(only.values[0])
         low, high = self.interval
         error = (only.error or (math.nan,))[0]
+        covers = covered_in_words(self.plan) + (", not what bounding removes" if only.mark else "")
         return Estimate(
-            value=value,
-            low=low,
-            high=high,
-            confidence=self.confidence,
-            standard_error=error,
-            covers=covered_in_words(self.plan),
+            value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers=covers
         )
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one."""
+        """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one.
+
+        A column that contribution bounding can lower has True in `_may_be_low` beside it; likewise `_may_be_high`.
+        """
         columns: dict[str, list[Any]] = {series.name: [] for series in self.series}
         flat: dict[str, list[Any]] = {}
         for series in self.series:
             flat[series.name] = list(series.values)
-            for suffix, ends in (("low", series.low), ("high", series.high), ("error", series.error)):
+            marks = {"may_be_low": series.may_be_low, "may_be_high": series.may_be_high}
+            beside = {"low": series.low, "high": series.high, "error": series.error}
+            beside |= {suffix: (True,) * len(self) for suffix, marked in marks.items() if marked}
+            for suffix, ends in beside.items():
                 if ends is not None:
                     name = f"{series.name}_{suffix}"
                     while name in columns:  # a column of the answer may have that very name
@@ -192,6 +204,8 @@ class Answer:
             "digest": self.receipt.digest,
             "confidence": self.confidence,
             **told,
+            "may_be_low": [series.name for series in self.series if series.may_be_low],
+            "may_be_high": [series.name for series in self.series if series.may_be_high],
             **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
             **({"contribution_limits": list(self.limits)} if self.limits else {}),
             "notes": list(self.notes),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
@@ -29,8 +29,23 @@ _MOST_DECIMALS = 12
 _BAR = 12
 
 
+MARKS: Mapping[tuple[bool, bool], str] = {(False, False): "", (True, False): "≥", (False, True): "≤", (True, True): "≈"}
+"""What stands before a number that contribution bounding can make too low, too high, or either."""
+
+_LEGEND: Mapping[str, str] = {
+    "≥": "≥ means at least, up to noise.",
+    "≤": "≤ means at most, up to noise.",
+    "≈": "≈ means that bounding may move the number either way.",
+}
+
+
+def legend(marks: Collection[str]) -> str:
+    """Return in one line what the marks of an answer mean; nothing where there are none."""
+    return " ".join(words for mark, words in _LEGEND.items() if mark in marks)
+
+
 class ShownSeries(Protocol):
-    """A column of an answer: its name and values, and the ends of their intervals, which keys do not have."""
+    """A column of an answer: its name, values, the ends of their intervals, which keys do not have, and its mark."""
 
     @property
     def name(self) -> str: ...
@@ -40,6 +55,8 @@ class ShownSeries(Protocol):
     def low(self) -> tuple[float, ...] | None: ...
     @property
     def high(self) -> tuple[float, ...] | None: ...
+    @property
+    def mark(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,8 @@ def figures(series: ShownSeries, confidence: float) -> list[Figures]:
     even = all(_even(value, bottom, top, decimals) for value, bottom, top in _known(series))
     values, bars = [], []
     for value, bottom, top in zip(series.values, low, high, strict=True):
-        values.append(_number(value, decimals))
+        mark = f"{series.mark} " if series.mark and value is not None else ""
+        values.append(f"{mark}{_number(value, decimals)}")
         if value is None or math.isnan(bottom) or math.isnan(top):
             bars.append("")
         elif even:

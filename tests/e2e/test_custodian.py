@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 DECLARED = (
     "--unit", "patient_id", "--link", "drugs=visit_id -> visits.visit_id", "--budget", "epsilon=3,delta=1e-6",
     "--column", "age=integer:0:120", "--column", "ward=category:A,B", "--column", "visit_id=integer",
-    "--column", "dose=integer:0:9", "--analyst", "alice=epsilon=1,delta=1e-7",
+    "--column", "dose=integer:0:9", "--analyst", "alice=epsilon=1,delta=1e-7", "--contribution", "groups=2,rows=3",
 )  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def test_from_files_to_an_answer(folder: Path) -> None:
     for words in ("Protects all rows of each patient_id together.", "factor of 20.1", "alice", "no version"):
         assert words in checked.stdout
     assert "\x1b" not in checked.stdout
+    assert "In the data, " in checked.stdout
     told = json.loads(run(folder, "check", "--json").stdout)
     assert told["tables"]["visits"]["protects"] == "all rows of each patient_id"
 
@@ -112,3 +113,39 @@ def test_sources_that_do_not_fit_are_told_after_the_words_and_fail(folder: Path,
     assert "Protects each row" in shown.stdout
     assert "declares a column 'age' that its source does not have" in shown.stderr
     assert json.loads(run(tmp_path, "check", "--json").stderr)["error"]["code"] == "request.sources"
+
+
+def test_a_limit_is_chosen_privately_for_a_charge_and_free_when_asked_again(folder: Path, tmp_path: Path) -> None:
+    for name in ("visits.parquet", "drugs.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    made = (
+        "--unit",
+        "visits=patient_id",
+        "--budget",
+        "epsilon=10,delta=1e-6",
+        "--contribution",
+        "groups=1,rows=1",
+        "--yes",
+    )
+    columns = ("--column", "age=integer:0:120", "--column", "visit_id=integer:0:999")
+    assert run(tmp_path, "init", "visits.parquet", *made, *columns).returncode == 0
+    text = (tmp_path / "privet.toml").read_text()
+    (tmp_path / "privet.toml").write_text("".join(f"{one}\n" for one in text.splitlines() if "TODO" not in one))
+    plain = json.loads(run(tmp_path, "check", "--json").stdout)
+    assert plain["tables"]["visits"]["limits"][0] == {
+        "by": None,
+        "people_above": 1.0,
+        "rows_lost": pytest.approx(2 / 3),
+    }
+    assert "chosen" not in plain
+    for wrong in (("--private",), ("--epsilon", "1"), ("--table", "visits"), ("--analyst", "alice")):
+        assert run(tmp_path, "check", *wrong).returncode == 2
+    assert run(tmp_path, "check", "--private", "--epsilon", "1", "--table", "vists").returncode == 2
+    assert run(tmp_path, "ledger", "list").returncode == 2  # nothing was charged, so there is none
+    private = ("check", "--private", "--epsilon", "8")
+    first = json.loads(run(tmp_path, *private, "--json").stdout)["chosen"]["visits"]
+    assert 1 <= first["contribution"]["rows"] <= 8  # all have three rows
+    assert first["cost"]["epsilon"] == 8
+    again = run(tmp_path, *private, "--table", "visits")
+    assert f"rows = {first['contribution']['rows']} }}" in again.stdout
+    assert f"entry {first['entry']} of the ledger" in " ".join(again.stdout.split())

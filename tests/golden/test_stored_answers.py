@@ -113,9 +113,16 @@ def plain(value: Any) -> Any:
 
 
 def told(question: Asked, session: privet.Session) -> list[dict[str, list[Any]]]:
-    """Return the columns of every answer to a question, with the ends of their intervals and their errors."""
+    """Return the columns of every answer to a question, with the ends of their intervals and their errors.
+
+    Which of them bounding can lower follows from the plan, and is no part of what is stored.
+    """
     return [
-        {name: [plain(value) for value in column] for name, column in answer.to_dict().items()}
+        {
+            name: [plain(value) for value in column]
+            for name, column in answer.to_dict().items()
+            if not name.endswith(("_may_be_low", "_may_be_high"))
+        }
         for answer in question.ask(session)
     ]
 

@@ -6,6 +6,48 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "planner.bias:_of_reading",
+        "laws/test_bounding_marks.py",
+        ("above or (lost and high > 0)", "above"),
+        ("below or (lost and low < 0)", "below"),
+        ("above or (lost and high > 0)", "lost and high > 0"),
+        ("_EITHER if below or (above and aggregate.arity > 1) else Bias(low=above)", "_NONE"),
+    ),
+    *of(
+        "planner.bias:loses",
+        "laws/test_bounding_marks.py",
+        ("scan.schema.unit.rowwise", "False"),
+        ("min(rows, cells) > groups or (rows > kept and not scan.distinct)", "min(rows, cells) > groups"),
+        ("rows**order > limit", "rows > limit and False"),
+        ("if any(join.most is not None for join in joins_of(scan.table)):\n    ...", ""),
+    ),
+    *of(
+        "planner.bias:_most_rows",
+        "laws/test_bounding_marks.py",
+        ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "True"),
+        ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "False"),
+    ),
+    *of(
+        "planner.bias:_quotient",
+        "laws/test_bounding_marks.py",
+        ("-signs[0] * signs[1] ** 2", "signs[0] * signs[1] ** 2"),
+    ),
+    *of(
+        "planner.bias:_product",
+        "laws/test_bounding_marks.py",
+        ("reversed(signs)", "signs"),
+    ),
+    *of(
+        "display:figures",
+        "laws/test_bounding_marks.py",
+        ("series.mark and value is not None", "False"),
+    ),
+    *of(
+        "results.read:_joined",
+        "laws/test_bounding_marks.py",
+        ("any(part.may_be_low for part in parts)", "False"),
+    ),
+    *of(
         "inference.bars:derived_bars",
         "statistical/test_sparse_coverage.py",
         ("~none", "none"),

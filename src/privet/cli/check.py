@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.display import printable
+from privet.display import cost_words, printable
 
-from .screen import json_option, print_facts, print_json, print_text, working
+from .asking import opened
+from .screen import json_option, number, print_facts, print_json, print_text, working
 from .targets import config_option
 
 if TYPE_CHECKING:
-    from privet.config.checking import Compared
+    from privet.config.checking import Checked, Compared
     from privet.config.declared import Config
+    from privet.execution.clipping import ContributionProposal
 
 
 @click.command()
@@ -23,22 +26,46 @@ if TYPE_CHECKING:
 @click.option(
     "--key", "key_file", type=click.Path(path_type=Path), help="Your key for --fingerprint, if none is declared."
 )
+@click.option(
+    "--private", is_flag=True, help="Choose a limit on contributions privately; needs --epsilon, and charges."
+)
+@click.option("--epsilon", type=number, help="What --private costs for each table.")
+@click.option(
+    "--table", "tables", multiple=True, metavar="NAME", help="A table for --private; all of people if left out."
+)
+@click.option("--analyst", help="Whose account pays for --private, where the file names analysts.")
 @json_option
-def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: bool) -> None:
+def command(
+    config: Path,
+    fingerprint: bool,
+    key_file: Path | None,
+    private: bool,
+    epsilon: Fraction | None,
+    tables: tuple[str, ...],
+    analyst: str | None,
+    as_json: bool,
+) -> None:
     """Check a privet.toml and its sources, and explain what they protect. For the custodian alone.
 
-    It reads the data to see that declared numbers, keys and links hold, so what it finds is not for analysts. No
-    bound, value or count is shown.
+    It reads the data to see that declared numbers, keys and links hold, and what limits on contributions take away from
+    totals, so what it prints is not for analysts. No value of a row is shown.
+
+    A limit that is read from the data reveals something about them once it is declared. --private chooses one with
+    differential privacy instead, which is charged to the ledger and may be declared.
 
     \b
     Example:
       privet check
+      privet check --private --epsilon 0.1 --table visits
       privet check --config hospital/privet.toml --fingerprint --key my.key
     """
     from privet.config import read_config
     from privet.config.checking import BadSources, check_sources
     from privet.config.sessions import check_ledger
+    from privet.core.errors import RequestError
 
+    if private != (epsilon is not None) or (not private and (tables or analyst)):
+        raise RequestError("--private needs --epsilon; --epsilon, --table and --analyst are for --private alone")
     declared = read_config(config)
     check_ledger(declared)
     with working("looking at the sources"):
@@ -47,15 +74,62 @@ def command(config: Path, fingerprint: bool, key_file: Path | None, as_json: boo
     if fingerprint and not checked.all_problems:
         compared = _compare(declared, key_file)
     failure = BadSources(str(config), checked.all_problems) if checked.all_problems else None
+    chosen = {} if failure is not None or epsilon is None else _choose(config, analyst, declared, tables, epsilon)
     if not as_json:
-        _print(declared, config, checked.undeclared)
+        _print(declared, checked)
     elif failure is None:
-        print_json(_facts(declared, compared))
+        print_json({**_facts(declared, checked, compared), **({"chosen": _chosen_facts(chosen)} if private else {})})
     if failure is not None:
         raise failure
     if not as_json:
         _print_compared(compared)
+        _print_chosen(chosen)
         print_text("The file is valid, and the sources match it.")
+
+
+def _choose(
+    config: Path, analyst: str | None, declared: Config, tables: tuple[str, ...], epsilon: Fraction
+) -> dict[str, ContributionProposal]:
+    """Return a limit for each table, chosen privately, each for its own charge."""
+    from privet.core.errors import UnknownName
+    from privet.execution.clipping import propose_contribution
+
+    units = {name: table.schema.unit for name, table in declared.tables.items()}
+    people = [name for name, unit in units.items() if not unit.rowwise and not unit.public]
+    for name in tables:
+        if name not in people:
+            raise UnknownName("table of people", name, people)
+    with opened(config, analyst) as place, working("choosing limits"):
+        executor = place.session._executor
+        return {name: propose_contribution(executor, name, epsilon=epsilon) for name in dict.fromkeys(tables or people)}
+
+
+def _print_chosen(chosen: dict[str, ContributionProposal]) -> None:
+    if not chosen:
+        return
+    print_text("Limits that were chosen privately, and may be declared", style="bold")
+    print_facts(
+        [
+            (
+                f"  {printable(name)}",
+                f"contribution = {{ groups = {one.contribution.groups}, rows = {one.contribution.rows} }}   "
+                f"(cost {cost_words(one.cost)}, entry {one.receipt.entry} of the ledger)",
+            )
+            for name, one in chosen.items()
+        ]
+    )
+    print_text("")
+
+
+def _chosen_facts(chosen: dict[str, ContributionProposal]) -> dict[str, Any]:
+    return {
+        name: {
+            "contribution": {"groups": one.contribution.groups, "rows": one.contribution.rows},
+            "cost": dict(one.cost),
+            "entry": one.receipt.entry,
+        }
+        for name, one in chosen.items()
+    }
 
 
 def _compare(declared: Config, key_file: Path | None) -> Compared:
@@ -75,12 +149,13 @@ def _compare(declared: Config, key_file: Path | None) -> Compared:
     return found
 
 
-def _print(declared: Config, config: Path, undeclared: Any) -> None:
-    from privet.config.checking import notes, promise_in_words, tables_in_words
+def _print(declared: Config, checked: Checked) -> None:
+    from privet.config.checking import excesses_in_words, notes, promise_in_words, tables_in_words
 
+    undeclared, lost = checked.undeclared, excesses_in_words(declared, checked)
     for name, words in tables_in_words(declared).items():
         print_text(printable(name), style="bold")
-        for sentence in words:
+        for sentence in (*words, *lost.get(name, ())):
             print_text(printable(sentence), indent="  ")
         if undeclared.get(name):
             what = "1 column" if undeclared[name] == 1 else f"{undeclared[name]} columns"
@@ -130,14 +205,22 @@ def _print_compared(compared: Compared | None) -> None:
         print_text(f"The data of {', '.join(compared.same)} are those that were seen before.")
 
 
-def _facts(declared: Config, compared: Compared | None) -> dict[str, Any]:
-    from privet.config.checking import notes, promise_in_words, tables_in_words
+def _facts(declared: Config, checked: Checked, compared: Compared | None) -> dict[str, Any]:
+    from privet.config.checking import excesses_in_words, notes, promise_in_words, tables_in_words
 
+    lost = excesses_in_words(declared, checked)
     words_of_budget = [*promise_in_words(declared), *_rules(declared)]
     return {
         "file": str(declared.path),
         "tables": {
-            name: {"protects": str(declared.tables[name].schema.unit), "words": words}
+            name: {
+                "protects": str(declared.tables[name].schema.unit),
+                "words": (*words, *lost.get(name, ())),
+                "limits": [
+                    {"by": one.by, "people_above": one.above, "rows_lost": one.lost}
+                    for one in checked.excesses.get(name, ())
+                ],
+            }
             for name, words in tables_in_words(declared).items()
         },
         "budget": {"promise": declared.rules.budget.describe(), "words": words_of_budget},

@@ -8,8 +8,9 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Context
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
 from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.sources import DatabaseTable, paths_at
+from privet.engines.scan_sql.row_values import LITTLE, Excess
 
 from .declared import Config, check_config
 from .sessions import open_engine
@@ -29,11 +31,15 @@ from .sessions import open_engine
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found: problems by table, those between tables, and how many columns of each source are undeclared."""
+    """What was found: problems by table, those between tables, how many columns of each source are undeclared.
+
+    `excesses` are what the limits on contributions take away from totals, by table.
+    """
 
     problems: Mapping[str, tuple[str, ...]]
     links: tuple[str, ...]
     undeclared: Mapping[str, int]
+    excesses: Mapping[str, tuple[Excess, ...]] = field(default_factory=dict)
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -58,13 +64,15 @@ def check_sources(config: Config) -> Checked:
     found = {name: inspect(name, table) for name, table in config.tables.items()}
     problems = {name: one.problems for name, one in found.items()}
     links: tuple[str, ...] = ()
+    excesses: Mapping[str, tuple[Excess, ...]] = {}
     if not any(problems.values()):
         try:
             with open_engine(config, config.tables) as engine:
                 links = tuple(engine.broken_links())
+                excesses = {} if links else engine.excesses()
         except PrivetError as error:
             links = (str(error),)
-    return Checked(problems, links, {name: one.undeclared for name, one in found.items()})
+    return Checked(problems, links, {name: one.undeclared for name, one in found.items()}, excesses)
 
 
 # A fingerprint of the data, for the custodian alone: has a table changed while its version says that it has not?
@@ -244,12 +252,51 @@ def _table(schema: Schema) -> Iterator[str]:
         give = schema.contribution
         each = "" if give.groups == 1 else f" in each of {give.groups} groups"
         yield (
-            f"{one[0].upper()}{one[1:]} is expected to contribute up to {_several(give.rows, 'row')}{each}; "
-            "contributions above that are scaled down."
+            f"{one[0].upper()}{one[1:]} counts in full up to {_several(give.rows, 'row')}{each}; "
+            "contributions above that are scaled down, and totals lose them."
         )
     said = {schema.unit.column} if isinstance(schema.unit, Person) else set()
     said |= set() if schema.link is None else {schema.link.via}
     yield from _columns({name: column for name, column in schema.columns.items() if name not in said})
+
+
+def excesses_in_words(config: Config, checked: Checked) -> dict[str, tuple[str, ...]]:
+    """Return what the limit of each table takes away from totals. For the custodian alone: it tells about the data."""
+    schemas = followed({name: table.schema for name, table in config.tables.items()})
+    return {name: _excess_in_words(found, schemas[name]) for name, found in checked.excesses.items()}
+
+
+def _excess_in_words(found: Sequence[Excess], schema: Schema) -> tuple[str, ...]:
+    """Return what the limit of a table takes away from totals, and a limit that would do. For the custodian alone."""
+    unit = schema.unit
+    who = f"{person_column(unit)}s" + (f" (in each {unit.duration})" if isinstance(unit, Window) else "")
+    everything, *by = found
+    most = _several(schema.contribution.groups * schema.contribution.rows, "row")
+    if everything.above:
+        told = [f"In the data, {_part(everything.above)} of {who} have more than {most}: {_low(everything)}."]
+    else:
+        told = [f"In the data, none of the {who} have more than {most}: {_low(everything)}."]
+    worst = max(by, key=lambda one: one.lost, default=everything)
+    if worst.lost > everything.lost:
+        told.append(f"Grouped by {worst.by}, {_part(worst.above)} of them are above the limit: {_low(worst)}.")
+    if max(worst.lost, everything.lost) > LITTLE:
+        times = everything.enough / (schema.contribution.groups * schema.contribution.rows)
+        told.append(
+            f"Totals would lose at most {_part(LITTLE)} with {{ groups = 1, rows = {everything.enough} }}, at about "
+            f"{times:.2g} times the noise. A limit that is read from the data reveals something about them once it is "
+            "declared: choose one from what is known without them, or pay for a private one: privet check --private "
+            "--epsilon 0.1."
+        )
+    return tuple(told)
+
+
+def _part(share: float) -> str:
+    """Return a share in percent, in two significant digits."""
+    return f"{Context(prec=2).create_decimal(repr(share * 100)).normalize():f}%"
+
+
+def _low(excess: Excess) -> str:
+    return f"totals come out {_part(excess.lost)} too low" if excess.lost else "totals lose nothing"
 
 
 def _columns(columns: Mapping[str, ColumnFacts]) -> Iterator[str]:

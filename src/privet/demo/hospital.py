@@ -152,7 +152,8 @@ QUESTIONS = (
         "SELECT COUNT(DISTINCT patient_id) AS patients, COUNT(*) AS visits FROM visits",
         Fraction(1, 4),
         "SELECT COUNT(DISTINCT patient_id), COUNT(*) FROM visits",
-        "The noise of the visits is larger: it hides all visits of a patient, up to the 15 that privet.toml declares.",
+        "The noise of the visits is larger: it hides all visits of a patient, up to the 15 that privet.toml declares. "
+        "≥ means at least, up to noise: a patient with more than 15 visits would count as 15.",
     ),
     Question(
         "Contributions above the limit are scaled down, on purpose",

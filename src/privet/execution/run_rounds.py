@@ -17,7 +17,7 @@ from privet.planner.explain import coverage_notes
 from privet.planner.plan import Plan, Target
 from privet.planner.target import Accuracy, achieved, limited
 from privet.release import Released
-from privet.results.read import outside_notes, read_answer
+from privet.results.read import legend_in, outside_notes, read_answer
 
 from .executor import Executor
 
@@ -151,7 +151,7 @@ def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ende
     )
     accuracy = Accuracy(columns, tuple(receipt for receipt, _ in held), plan.rounds, ended)
     level = float(target.confidence)
-    covers, *others = coverage_notes(done, level)
+    covers, *others = legend_in(coverage_notes(done, level), answer.series)
     notes = (accuracy.note(), f"{covers} {_HOWEVER}", *others, *outside_notes(answer.series))
     return replace(answer, confidence=level, notes=notes, accuracy=accuracy)
 

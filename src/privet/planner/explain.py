@@ -18,12 +18,14 @@ from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.query.join import joins_of
 from privet.query.normal import text
+from privet.query.resolve import meanings
 
+from .bias import column_bias, cut_within, loses
 from .keys import other_way, people_needed
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
 from .modes import largest_in_words, winner_notes
-from .plan import Pass, Plan, Spend, Target
+from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
 from .quantiles import choice_notes
 from .target import reached
@@ -114,14 +116,17 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(winner_notes(plan))
-    kinds = {type(one.scan.bounding) for one in plan.passes}
+    kinds = {type(one.scan.bounding) for one in plan.passes if loses(one)}
     if kinds & {Norm, Largest}:
         notes.append(_scaled(plan))
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
         notes.append(f"Contributions above the stated groups and rows are dropped, {_TOO_LOW}")
-    if any(_cut(one) for one in plan.passes):
+    if any(_cut(one) and loses(one) for one in plan.passes):
         notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
+    places = [place for reading in plan.readings for place in reading.places if not isinstance(place, Known)]
+    if any(cut_within(plan, places)):
+        notes.append(f"Counts and sums within one person are clamped to the declared limit, {_TOO_LOW}")
     most = _most_joined(plan.passes[0])
     if most is not None:
         notes.append(
@@ -152,6 +157,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "protects": str(first.schema.unit),
         "neighbors": first.schema.neighbors,
         "bounding": " ".join(boundings(plan)),
+        **marked(plan),
         "releases": [told for one in plan.passes for told in one.measure.facts(one.scan)],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
@@ -159,6 +165,15 @@ def facts(plan: Plan) -> dict[str, Any]:
         "where": None if first.where is None else text(first.where),
         "cost": cost(plan),
         "measured": [facts_of_measured(plan)],
+    }
+
+
+def marked(plan: Plan) -> dict[str, list[str]]:
+    """Return which columns of the answer bounding can make too low, and which too high."""
+    sides = {name: column_bias(meaning, plan) for name, meaning in meanings(plan.query).items()}
+    return {
+        "may_be_low": [name for name, bias in sides.items() if bias.low],
+        "may_be_high": [name for name, bias in sides.items() if bias.high],
     }
 
 

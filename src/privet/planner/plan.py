@@ -15,6 +15,7 @@ from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.estimate import Covers
 from privet.core.event import Composed, Event
+from privet.core.expression import Expression
 from privet.core.given import check_fields, read
 from privet.core.numbers import whole
 from privet.core.scan import GroupKey, Scan
@@ -289,6 +290,12 @@ class Plan:
         for place, limit in limits.items():
             passes[place + 1] = with_limit(passes[place + 1], limit)
         return replace(self, passes=tuple(passes)) if limits else self
+
+    def bias(self, meaning: Expression) -> tuple[bool, bool]:
+        """Return whether bounding can make a column too low, and too high; it is an expression over aggregates."""
+        from .bias import column_bias
+
+        return column_bias(meaning, self)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
         """Return what the intervals of an answer cover, and what they do not."""

@@ -62,6 +62,9 @@ def plot_answer(
     heat = grid is not None and len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])
     names = [series.name for series in noisy]
     title = f"{', '.join(names)} with {confidence * 100:.4g}% intervals"
+    if any(series.mark for series in noisy):
+        title += "\n(≥ at least, ≤ at most, ≈ about: intervals do not cover bounding)"
+        names = [f"{series.mark} {series.name}".strip() for series in noisy]
     x, ys = _titles(keys, names, heat=heat)
     tall = 2.2 if not heat or grid is None else max(2.2, 0.36 * len(grid.first) + 0.8)
     height = max(4.2 if len(noisy) == 1 else 0.0, 1.2 + tall * len(noisy))
@@ -122,7 +125,7 @@ class _Labels:
     """A key whose values are shown as texts."""
 
     def __init__(self, name: str, values: Sequence[str]) -> None:
-        self.name, self.values = name, tuple(values)
+        self.name, self.values, self.mark = name, tuple(values), ""
         self.low: tuple[float, ...] | None = None
         self.high: tuple[float, ...] | None = None
 
@@ -171,7 +174,7 @@ class _SomeRows:
     """Some rows of a column."""
 
     def __init__(self, series: ShownSeries, rows: Sequence[int]) -> None:
-        self.name = series.name
+        self.name, self.mark = series.name, series.mark
         self.values = tuple(series.values[row] for row in rows)
         low, high = series.low or (), series.high or ()
         self.low: tuple[float, ...] | None = tuple(low[row] for row in rows)

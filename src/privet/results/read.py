@@ -12,6 +12,7 @@ from privet.answer import Answer, Series
 from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.schema import Kind
+from privet.display import legend
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.contributions import losses
@@ -114,8 +115,14 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
-    notes = (*plan.notes(confidence), *found)
+    notes = (*legend_in(plan.notes(confidence), series), *found)
     return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(kept,))
+
+
+def legend_in(notes: Sequence[str], series: Sequence[Series]) -> tuple[str, ...]:
+    """Return notes with what the marks of the columns mean, next to what their intervals cover."""
+    means = legend({one.mark for one in series})
+    return (*notes[:1], *([means] if means else []), *notes[1:])
 
 
 def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
@@ -253,7 +260,8 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
             for place in range(len(bars))
         ]
         series.append(_joined(name, parts, chosen, ends))
-    notes = list(dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence)))
+    told = dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence))
+    notes = list(legend_in(tuple(told), series))
     notes += outside_notes(series)
     if levels.reconciled:
         notes.append(_AGREE)
@@ -359,4 +367,5 @@ def _joined(name: str, parts: Sequence[Series], chosen: Sequence[int], ends: Seq
             column.append(math.nan if ends_of is None else ends_of[at])
     if not noisy:
         return Series(name, tuple(columns[0]))
-    return Series(name, *(tuple(column) for column in columns))
+    sides = (any(part.may_be_low for part in parts), any(part.may_be_high for part in parts))
+    return Series(name, tuple(columns[0]), tuple(columns[1]), tuple(columns[2]), tuple(columns[3]), *sides)

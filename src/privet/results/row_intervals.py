@@ -51,8 +51,9 @@ class RowBars:
         numeric = not {int, float}.isdisjoint(map(type, plain)) or any(reading.has_presence for reading in used)
         if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
             return Series(name, plain)
+        sides = self.plan.bias(meaning)
         if not plain:
-            return Series(name, (), (), (), ())
+            return Series(name, (), (), (), (), *sides)
         line = linear_in(meaning)
         own = used[0].aggregate
         if line is not None and (isinstance(meaning, ColumnRef) or own.linear is not None or own.steady):
@@ -62,7 +63,7 @@ class RowBars:
             found = Bars(low, high, abs(float(line.factor)) * ends.error)
         else:
             found = self._derived(meaning, used)
-        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error))
+        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error), *sides)
 
     def _with_lost(self, reading: Reading) -> Bars:
         """Return the interval of an aggregate, widened by what bounding may have taken away of it.

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from privet.config import read_config
-from privet.config.checking import Checked, check_sources, notes, promise_in_words, tables_in_words
+from privet.config.checking import Checked, check_sources, excesses_in_words, notes, promise_in_words, tables_in_words
 from privet.config.sessions import check_ledger, open_ledger
 from privet.core.errors import LedgerError, RequestError
 
@@ -195,3 +195,77 @@ def test_a_ledger_that_keeps_other_rules_or_lost_its_head_is_found(folder: Path)
     (folder / "privet.toml").write_text(f'{TEXT}[ledger]\nhead = "{head[:-1]}{"0" if head[-1] != "0" else "1"}"\n')
     with pytest.raises(LedgerError, match="pinned"):
         check_ledger(read_config(folder / "privet.toml"))
+
+
+def excesses(folder: Path, text: str, name: str = "visits") -> dict[str | None, tuple[float, float, int]]:
+    return {one.by: (one.above, one.lost, one.enough) for one in check(folder, text).excesses[name]}
+
+
+def limited(groups: int, rows: int, columns: str = "") -> str:
+    text = TEXT.split("[tables.drugs]")[0].replace(
+        "{ groups = 1, rows = 1 }", f"{{ groups = {groups}, rows = {rows} }}"
+    )
+    return text + columns
+
+
+def test_who_is_above_a_limit_and_what_totals_lose_is_found_in_the_data(folder: Path) -> None:
+    # ten people of 1 to 10 rows, 55 in all, of whom some rows have no owner
+    rows = "SELECT p AS patient, row_number() OVER () AS id, 30 AS age FROM range(1, 11) t(p), range(1, 11) s(i)"
+    write(folder, f"{rows} WHERE i <= p UNION ALL SELECT NULL, 100 + i, 3 FROM range(50) t(i)")
+    for most in (1, 3, 6, 9, 10, 20):
+        above, lost, enough = excesses(folder, limited(1, most))[None]
+        assert above == sum(size > most for size in range(1, 11)) / 10
+        assert lost == pytest.approx(sum(max(0, size - most) for size in range(1, 11)) / 55)
+        assert enough == 10
+    assert excesses(folder, limited(2, 3))[None] == excesses(folder, limited(1, 6))[None]
+
+
+def test_what_totals_by_group_lose_is_that_of_the_scaled_vector(folder: Path) -> None:
+    write(
+        folder, "SELECT 1 AS patient, i AS id, 30 AS age, CASE WHEN i < 6 THEN 'a' ELSE 'b' END AS g FROM range(8) t(i)"
+    )
+    found = excesses(folder, limited(2, 3, 'g = { values = ["a", "b"] }\n'))
+    assert found[None] == (1.0, pytest.approx(2 / 8), 8)
+    assert found["g"] == (1.0, pytest.approx(1 - (18 / (6**2 + 2**2)) ** 0.5), 8)
+
+
+def test_the_least_limit_that_loses_little_is_found(folder: Path) -> None:
+    # 10,000 people of one row, and one of 300: a total may lose 10 rows
+    write(
+        folder,
+        "SELECT i AS patient, i AS id, 3 AS age FROM range(10000) t(i) UNION ALL "
+        "SELECT -1, 20000 + i, 3 FROM range(300) t(i)",
+    )
+    assert excesses(folder, limited(1, 1))[None] == (pytest.approx(1 / 10001), pytest.approx(299 / 10300), 290)
+
+
+def test_people_of_linked_tables_and_windows_of_time_are_counted_by_their_owner(folder: Path) -> None:
+    # the rows of visits 1 and 11 belong to patient 1, of 2 to patient 2
+    (folder / "drugs.csv").write_text("visit,name\n1,a\n1,b\n11,c\n2,d\n99,e\n")
+    assert excesses(folder, TEXT, "drugs")[None] == (0.5, pytest.approx(2 / 4), 3)
+    write(
+        folder,
+        "SELECT 1 AS patient, i AS id, 3 AS age, DATE '2024-01-01' + CAST(i AS INTEGER) AS day FROM range(10) t(i)",
+    )
+    unit = '{ person = "patient", time = "day", days = 7, origin = 2024-01-01 }'
+    day = 'day = { kind = "date", low = 2024-01-01, high = 2024-12-31 }\n'
+    text = limited(1, 4, day).replace('"patient"\nc', f"{unit}\nc")
+    assert excesses(folder, text)[None] == (0.5, pytest.approx(3 / 10), 7)
+
+
+def test_a_limit_from_the_data_comes_with_a_warning_and_only_where_totals_lose_by_it(folder: Path) -> None:
+    for most, words in (
+        (1, ("100% of patients have more than 1 row", "75% too low", "rows = 4 }", "reveals")),
+        (4, ()),
+    ):
+        (folder / "privet.toml").write_text(limited(1, most))
+        config = read_config(folder / "privet.toml")
+        said = " ".join(excesses_in_words(config, check_sources(config))["visits"])
+        assert all(one in said for one in words)
+        assert ("reveals" in said) == bool(words)
+    assert "none of the patients have more than 4 rows: totals lose nothing" in said
+
+
+def test_no_loss_is_told_where_each_row_is_a_unit_or_sources_do_not_fit(folder: Path) -> None:
+    assert check(folder, each_row(40)).excesses == {}
+    assert check(folder, TEXT.replace("age =", "agee =")).excesses == {}

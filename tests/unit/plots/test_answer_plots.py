@@ -22,6 +22,7 @@ class Column:
     values: tuple[Any, ...]
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
+    mark: str = ""
 
 
 def noisy(*values: Any) -> Column:

@@ -22,7 +22,15 @@ from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import quoted
-from privet.engines.scan_sql.row_values import broken_links, check_public, clamped, linked_view, physical
+from privet.engines.scan_sql.row_values import (
+    Excess,
+    broken_links,
+    check_public,
+    clamped,
+    excesses,
+    linked_view,
+    physical,
+)
 from privet.engines.scan_sql.statement import Statement, as_counts, write_scan
 
 from .sources import OpenedSource, Streamed, open_source, view_of
@@ -255,6 +263,10 @@ class DuckDB:
     def broken_links(self) -> list[str]:
         """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
         return broken_links(self._fetch, self._tables, self._relations)
+
+    def excesses(self) -> dict[str, tuple[Excess, ...]]:
+        """Return what the limits on contributions take away. For the custodian alone: it tells about the data."""
+        return excesses(self._fetch, self._tables, self._relations, DUCKDB)
 
     def close(self) -> None:
         """Close every connection once the scans that run have ended, and remove what they spilled."""

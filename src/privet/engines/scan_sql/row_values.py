@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, sqrt
 from typing import Any
 
 from privet.core.errors import InvariantError, RequestError, Unsupported
@@ -451,3 +451,64 @@ def doubles(total: Sum) -> Doubles:
     if inverse.denominator == 1 and Fraction(float(inverse)) == inverse:
         return Doubles(float(total.origin), float(inverse), False, low, high)
     return Doubles(float(total.origin), float(total.step), True, low, high)
+
+
+LITTLE = 0.001
+"""Totals that are too low by no more than this share of rows hardly show it."""
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What the limit of a table takes away, found in the data: for the custodian alone.
+
+    `above` is the share of units over the limit and `lost` the share of rows by which totals come out too low, for
+    questions without groups, or with the groups of `by`. `enough` is the least number of rows of a unit at
+    which no more than the share `LITTLE` of all rows is lost, whatever the groups.
+    """
+
+    by: str | None
+    above: float
+    lost: float
+    enough: int
+
+
+def excesses(
+    fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str], dialect: Dialect
+) -> dict[str, tuple[Excess, ...]]:
+    """Return what the limit of each table of people takes away: of all its rows, and by each column of declared values.
+
+    The loss by groups is that under an L2 norm, which Gaussian noise has; under an L1 norm it is that of all rows.
+    """
+    return {
+        name: tuple(_excesses(fetch, schema, relations[name], dialect))
+        for name, schema in tables.items()
+        if not schema.unit.rowwise and not schema.unit.public
+    }
+
+
+def _excesses(fetch: Fetch, schema: Schema, relation: str, dialect: Dialect) -> Iterator[Excess]:
+    limit, (owner, known) = schema.contribution, owner_of(schema, dialect)
+    names, enough = physical(schema), 1
+    for column in (None, *(name for name, facts in schema.columns.items() if facts.values is not None)):
+        key, order = ("0", 1) if column is None else (names[column], 2)
+        counted = f"SELECT {owner} AS u, {key} AS k, count(*) AS n FROM {relation} WHERE {known} GROUP BY 1, 2"
+        units = f"SELECT sum(n) AS n, sum(n * n) AS s FROM ({counted}) GROUP BY u"
+        sizes = [(int(n), int(s), int(t)) for n, s, t in fetch(f"SELECT n, s, count(*) FROM ({units}) GROUP BY n, s")]
+        most = limit.groups * limit.rows**order
+        over = [(n, s, times) for n, s, times in sizes if (n if order == 1 else s) > most]
+        lost = sum(times * (n - most if order == 1 else n - n * sqrt(most / s)) for n, s, times in over)
+        people, rows = sum(times for *_, times in sizes), sum(n * times for n, _, times in sizes)
+        if column is None:
+            enough = _enough({n: times for n, _, times in sizes}, rows * LITTLE)
+        yield Excess(column, sum(times for *_, times in over) / max(people, 1), lost / max(rows, 1), enough)
+
+
+def _enough(sizes: Mapping[int, int], spared: float) -> int:
+    """Return the least limit under which units of these sizes lose no more than so many rows in all."""
+    lost, above, size = 0, 0, max(sizes, default=1)
+    for smaller in sorted({1, *sizes}, reverse=True):
+        step = (size - smaller) * above
+        if lost + step > spared:
+            return size - int((spared - lost) // above)
+        lost, above, size = lost + step, above + sizes.get(smaller, 0), smaller
+    return 1
