@@ -19,6 +19,11 @@ class Block:
     text: str
     line: int
 
+    @property
+    def kind(self) -> str:
+        """The first word of the label, such as python."""
+        return self.label.partition(" ")[0]
+
 
 def read_blocks(page: str) -> Iterator[Block]:
     """Yield the fenced blocks of a Markdown page in order."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import traceback
-import types
 from pathlib import Path
 
 import pytest
@@ -14,43 +12,15 @@ import privet
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from reading_pages import LINK, anchors, ragged_rows, read_blocks, without_code
+from reading_pages import LINK, Block, anchors, ragged_rows, read_blocks, without_code
+from running_pages import REACH, Failed, cells_of, check_blocks, difference, rewritten
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 LETTERS = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"))]
 
-PYTHON = {"python", "python3", "py", "py3", "pycon"}
-
-
-def run_blocks(page: str, name: str) -> None:
-    """Run the Python blocks of one page in order, in one namespace, as a reader would."""
-    module = types.ModuleType("page_of_the_docs")
-    sys.modules[module.__name__] = module  # dataclasses look their module up
-    try:
-        for block in read_blocks(page):
-            if not block.label or block.label.split()[0].lower() not in PYTHON:
-                continue
-            if block.label != "python":
-                pytest.fail(f"{name}:{block.line - 1}: every example runs, so a block is ```python and nothing more")
-            try:
-                code = compile("\n" * (block.line - 1) + block.text, name, "exec", dont_inherit=True)
-                exec(code, vars(module))
-            except Exception as error:
-                line = where(error, name) or block.line
-                told = "".join(traceback.format_exception_only(error)).strip()
-                pytest.fail(f"{name}:{line}: {told}", pytrace=False)
-    finally:
-        del sys.modules[module.__name__]
-
-
-def where(error: Exception, name: str) -> int | None:
-    """Return the line of the page on which the error was raised."""
-    if isinstance(error, SyntaxError) and error.filename == name:
-        return error.lineno
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
-    return lines[-1] if lines else None
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 
 def relative(path: Path) -> str:
@@ -61,7 +31,23 @@ def relative(path: Path) -> str:
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    run_blocks(text, relative(page))
+    checked(list(read_blocks(text)), relative(page))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=relative)
+def test_every_cell_of_a_notebook_runs_and_prints_what_is_kept(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    checked(cells_of(notebook), relative(notebook), shows_values=True)
+
+
+def checked(blocks: list[Block], name: str, *, shows_values: bool = False) -> None:
+    """Run blocks, and fail with the page and the line where one does not run or prints something else than is shown."""
+    try:
+        check_blocks(blocks, name, shows_values=shows_values)
+    except Failed as failed:
+        pytest.fail(f"{name}:{failed.line}: {failed}", pytrace=False)
 
 
 def broken_links(text: str, page: Path) -> list[str]:
@@ -132,8 +118,77 @@ def test_every_public_name_has_a_place_in_the_docs(name: str) -> None:
 )
 def test_a_failing_example_is_told_with_its_page_and_line(page: str, told: str) -> None:
     with pytest.raises(pytest.fail.Exception, match=re.escape(told)):
-        run_blocks(page, "page.md")
+        checked(list(read_blocks(page)), "page.md")
 
 
 def test_blocks_of_one_page_share_a_namespace_and_other_blocks_are_not_run() -> None:
-    run_blocks("```python\nx = 1\n```\n```sh\nfalse\n```\n```\nraise\n```\n```python\nassert x == 1\n```\n", "page.md")
+    page = "```python\nx = 1\n```\n```sh\nfalse\n```\n```\nraise\n```\n```python\nassert x == 1\n```\n"
+    checked(list(read_blocks(page)), "page.md")
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "tolerance"),
+    [
+        ("ward  n\nA   5", "ward n\nA  5", None),
+        ("━━━━┓\n1,234 ± 20", "━━━━━━┓\n1,270 ± 20", None),
+        ("cost 236.1 ± 1.9", "cost 233.0 ± 2.1", None),
+        ("median 172 [154, 189]", "median 180 [160, 201]", None),
+        ("median 172 [154, 189]", "median 180 ± 20", None),
+        ("first\n...\nlast 3 ± 1", "first\nsecond\nthird\nlast 4 ± 1", None),
+        ("█████░░░ 71.6%", "██████░░ 77%", "9"),
+        ("0.5 (0.4, 0.6) of 10", "0.55 (0.45, 0.65) of 10", None),
+        ("about 140 of 200", "about 155 of 200", "20"),
+        ("about 140 of 200", "about 155 of 200", "15%"),
+        ("2025-01-03 is 95% of 1e-06", "2025-01-03 is 95% of 1e-06", None),
+    ],
+)
+def test_output_may_differ_by_its_noise(shown: str, printed: str, tolerance: str | None) -> None:
+    assert difference(shown, printed, tolerance) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "tolerance"),
+    [
+        ("patients 5", "visits 5", None),
+        ("patients 5", "patients 6", None),
+        ("one line", "one line\nand another", None),
+        ("one line\nand another", "one line", None),
+        ("first\n...\nlast", "first\nsecond\nthird", None),
+        ("first\n...\nlast", "last", None),
+        ("1,234 ± 20", f"{1235 + 20 * REACH:,} ± 20", None),
+        ("1,234 ± 20", "1,234 ± 70", None),
+        ("172 [154, 189]", "472 [454, 489]", None),
+        ("172 [154, 189]", "172 [154, 489]", "1"),
+        ("epsilon 0.1, 1,234 ± 20", "epsilon 0.2, 1,234 ± 20", None),
+        ("about 140 of 200", "about 155 of 200", "10"),
+        ("about 140 of 200", "about 155 of 200", "5%"),
+        ("on 2025-01-03", "on 2025-01-04", None),
+    ],
+)
+def test_output_that_differs_by_more_than_noise_is_told(shown: str, printed: str, tolerance: str | None) -> None:
+    assert difference(shown, printed, tolerance) is not None
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("```python\nprint(1)\n```\n\n```output\n2\n```\n", "page.md:6: shown: 2"),
+        ("```python\nprint(1)\n```\n\n```output\n```\n", "page.md:6: 0 lines are shown and 1 were printed"),
+        ("```sh\nls\n```\n\n```output\n2\n```\n", "page.md:5: an output block follows"),
+        ("```python\nprint(1)\n```\n\n```output skip\n2\n```\n", "page.md:5: an output block may state"),
+        ("```console\n$ privet --version\nprivet 99\n```\n", "page.md:2: shown: privet 99"),
+        ("```console\n$ privet gone\n```\n", "page.md:2: privet gone"),
+        ("```console\n$ rm -rf .\n```\n", "page.md:2: a console block runs privet and cd"),
+    ],
+)
+def test_output_that_is_not_printed_is_told_with_its_page_and_line(page: str, told: str) -> None:
+    with pytest.raises(pytest.fail.Exception, match=re.escape(told)):
+        checked(list(read_blocks(page)), "page.md")
+
+
+def test_outputs_are_written_anew_and_nothing_else() -> None:
+    page = "# A\n\n```python\nfor x in (1, 2):\n    print(x)\n```\n\nthen\n\n```output\nold\n```\n\nend\n"
+    fresh = rewritten(page, "page.md")
+    assert fresh == page.replace("old", "1\n2")
+    assert rewritten(page.replace("old\n", ""), "page.md") == fresh
+    assert rewritten(fresh, "page.md") == fresh

@@ -1,0 +1,112 @@
+"""Builds the documentation as a site, with warnings as errors: `make docs` runs it, and build/site/html is the result.
+
+The pages are copied first, so that generated ones (the reference of public names, the list of papers, copies of the
+root's pages) never lie among those that people write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import privet
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS, BUILD = ROOT / "docs", ROOT / "build" / "site"
+PACKAGES = ("accounting", "audit", "config", "mechanisms", "noise", "plots", "testing", "aggregates", "inference")
+LETTERS = ("SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md")
+"""Pages of the root that are part of the site."""
+
+
+def stage(source: Path) -> None:
+    """Copy the pages to a folder and add what is generated."""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    for page in source.rglob("*.md"):
+        page.write_text(from_docs(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in LETTERS:
+        text = from_root((ROOT / name).read_text(encoding="utf-8"))
+        (source / name.lower()).write_text(text, encoding="utf-8")
+    (source / "references.md").write_text(
+        papers((DOCS / "references.bib").read_text(encoding="utf-8")), encoding="utf-8"
+    )
+    (source / "reference").mkdir(exist_ok=True)
+    for name, text in references().items():
+        (source / "reference" / f"{name}.rst").write_text(text, encoding="utf-8")
+
+
+def from_docs(text: str) -> str:
+    """Return a page's text with links that lead to the root's pages, and to generated ones, led into the site."""
+    for name in LETTERS:
+        text = text.replace(f"../{name}", name.lower())
+    return re.sub(r"\]\(((?:\.\./)*)references\.bib\)", r"](\1references.md)", text)
+
+
+def from_root(text: str) -> str:
+    """Return the text of one of the root's pages with its links as seen from docs."""
+    for name in LETTERS:
+        text = text.replace(f"]({name}", f"]({name.lower()}")
+    return from_docs(re.sub(r"\]\(docs/", "](", text)).replace("](README.md", "](index.md")
+
+
+def papers(text: str) -> str:
+    """Return the list of cited papers as a page, by their keys."""
+    lines = ["# References", "", "The papers behind the code, by the keys that docstrings cite.", ""]
+    for key, body in re.findall(r"^@\w+\{(\w+),\n(.*?)^\}", text, re.M | re.S):
+        fields = {name: " ".join(value.split()) for name, value in re.findall(r"(\w+) *= *\{(.*?)\},?\n", body, re.S)}
+        place = fields.get("journal") or fields.get("booktitle") or fields.get("publisher") or fields.get("note") or ""
+        told = [fields["author"].replace(" and ", ", "), f"*{fields['title']}*", place, fields.get("year", "")]
+        lines += [f"**{key}**", ": " + ". ".join(re.sub(r"[{}]", "", part) for part in told if part) + ".", ""]
+    return "\n".join(lines)
+
+
+def references() -> dict[str, str]:
+    """Return a page of reference for each package, of all its public names, and for the names of privet itself."""
+    packages = {name: importlib.import_module(f"privet.{name}") for name in PACKAGES}
+    homes = {name: f"privet.{package}.{name}" for package, module in packages.items() for name in module.__all__}
+    pages = {}
+    for name, module in packages.items():
+        pages[name] = page_of(
+            f"privet.{name}", module.__doc__ or "", [f"privet.{name}.{each}" for each in module.__all__]
+        )
+    names = sorted(privet._HOME, key=str.lower)
+    own = [f"privet.{name}" for name in names if name not in homes and not inspect.ismodule(getattr(privet, name))]
+    elsewhere = [homes[name] for name in names if name in homes]
+    text = page_of("privet", privet.__doc__ or "", [*own, "privet.answer.Answer", "privet.planner.plan.Plan"])
+    others = "\n".join(f"   ~{name}" for name in elsewhere)
+    pages["privet"] = f"{text}\nMechanisms\n----------\n\nAlso names of ``privet``:\n\n.. autosummary::\n\n{others}\n"
+    return pages
+
+
+def page_of(package: str, about: str, names: list[str]) -> str:
+    """Return one page in reStructuredText: a table of the names, and each with its docstring."""
+    first = about.strip().split("\n\n")[0]
+    listed = "\n".join(f"   ~{name}" for name in names)
+    parts = [f"{package}\n{'=' * len(package)}\n\n{re.sub('`', '``', first)}\n\n.. autosummary::\n\n{listed}\n"]
+    for name in names:
+        owner, _, attribute = name.rpartition(".")
+        value = getattr(importlib.import_module(owner), attribute)
+        kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+        kind = "exception" if kind == "class" and issubclass(value, BaseException) else kind
+        more = "   :members:\n" if kind == "class" else "   :no-value:\n" if kind == "data" else ""
+        parts.append(f".. auto{kind}:: {name}\n{more}")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    source, html = BUILD / "source", BUILD / "html"
+    stage(source)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(BUILD / "doctrees")]
+    built = subprocess.run([*command, *sys.argv[1:], str(source), str(html)], check=False)
+    if built.returncode == 0:
+        print(f"{html.relative_to(ROOT)}/index.html")
+    return built.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
