@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pygments.lexers.special import TextLexer
+
 import privet
 
 project = "Privet"
@@ -68,4 +70,5 @@ def rewrite_docstring(app: Any, what: str, name: str, value: Any, options: Any, 
 
 
 def setup(app: Any) -> None:
+    app.add_lexer("layers", TextLexer)  # what tools/architecture.py draws
     app.connect("autodoc-process-docstring", rewrite_docstring, priority=400)

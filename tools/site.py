@@ -19,6 +19,12 @@ import privet
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, BUILD = ROOT / "docs", ROOT / "build" / "site"
 PACKAGES = ("accounting", "audit", "config", "mechanisms", "noise", "plots", "testing", "aggregates", "inference")
+DATA = {
+    "privet.mechanisms.MECHANISMS": "Every mechanism, as the tests and the audit find them.",
+    "privet.aggregates.AGGREGATES": "Every aggregate of the package, in the order in which names are looked up.",
+}
+"""Public names that are neither classes nor functions."""
+
 LETTERS = ("SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md")
 """Pages of the root that are part of the site."""
 
@@ -38,6 +44,39 @@ def stage(source: Path) -> None:
     (source / "reference").mkdir(exist_ok=True)
     for name, text in references().items():
         (source / "reference" / f"{name}.rst").write_text(text, encoding="utf-8")
+    add_contents(source)
+
+
+def add_contents(source: Path) -> None:
+    """Give each page a table of contents of the pages that it is the first to link to, seen from the index.
+
+    Those of the index have the captions of its sections. So a page is in the site's navigation where it is linked.
+    """
+    index = source / "index.md"
+    known, waiting = {index}, [index]
+    while waiting:
+        page = waiting.pop(0)
+        text = page.read_text(encoding="utf-8") if page.suffix == ".md" else ""
+        trees = ""
+        for title, section in re.findall(r"(?:^## (.*)\n|\A)((?:(?!## ).*\n)*)", text, re.M):
+            fresh = [each for each in linked(section, page.parent) if each not in known]
+            known |= set(fresh)
+            waiting += fresh
+            names = [each.relative_to(source).with_suffix("").as_posix() for each in fresh]
+            if page == index and title == "Reference":
+                names[1:1] = [f"reference/{name}" for name in ("privet", *sorted(PACKAGES))]
+            if names:
+                caption = f":caption: {title}\n" if page == index else ""
+                listed = "\n".join(f"/{name}" for name in names)
+                trees += f"\n```{{toctree}}\n:hidden:\n{caption}\n{listed}\n```\n"
+        if trees:
+            page.write_text(text + trees, encoding="utf-8")
+
+
+def linked(text: str, folder: Path) -> list[Path]:
+    """Return the pages and notebooks that a text links to, each once, in order."""
+    targets = re.findall(r"\]\(([^)\s#:]+\.(?:md|ipynb))(?:#[^)\s]*)?\)", text)
+    return list(dict.fromkeys((folder / target).resolve() for target in targets))
 
 
 def from_docs(text: str) -> str:
@@ -92,8 +131,11 @@ def page_of(package: str, about: str, names: list[str]) -> str:
         owner, _, attribute = name.rpartition(".")
         value = getattr(importlib.import_module(owner), attribute)
         kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+        if kind == "data":
+            parts.append(f".. py:data:: {name}\n   :no-index-entry:\n\n   {DATA[name]}\n")
+            continue
         kind = "exception" if kind == "class" and issubclass(value, BaseException) else kind
-        more = "   :members:\n" if kind == "class" else "   :no-value:\n" if kind == "data" else ""
+        more = "   :members:\n" if kind == "class" else ""
         parts.append(f".. auto{kind}:: {name}\n{more}")
     return "\n".join(parts)
 

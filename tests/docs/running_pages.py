@@ -10,7 +10,8 @@ compared literally, spaces and the length of rules apart, and so are numbers, ex
 
 A line of three dots stands for lines that are not shown.
 
-`python tests/docs/running_pages.py PAGE ...` (or `make outputs`) writes the outputs of pages anew, from a real run.
+`python tests/docs/running_pages.py PAGE ...` (or `make outputs`) writes the outputs of pages anew, from a real run, and
+takes over pictures that the run draws under the name of one in docs/pictures.
 """
 
 from __future__ import annotations
@@ -250,7 +251,7 @@ def cells_of(notebook: Path) -> list[Block]:
         blocks.append(Block("python", code + "\n", line))
         line += code.count("\n") + 2
         texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"]]
-        shown = "\n".join("".join(text).rstrip("\n") for text in texts)
+        shown = re.sub(r"\x1b\[[\d;]*m", "", "\n".join("".join(text).rstrip("\n") for text in texts))
         settings = [tag for tag in cell["metadata"].get("tags", []) if tag.startswith("noisy=")]
         blocks.append(Block(" ".join(["output", *settings]), shown + "\n", line))
     return blocks
@@ -281,6 +282,9 @@ def main() -> None:
             os.chdir(folder)
             fresh = rewritten(text, name)
             os.chdir(ROOT)
+            for picture in (ROOT / "docs" / "pictures").glob("*.png"):
+                for drawn in Path(folder).rglob(picture.name):
+                    picture.write_bytes(drawn.read_bytes())
         page.write_text(fresh, encoding="utf-8")
 
 

@@ -58,7 +58,7 @@ def broken_links(text: str, page: Path) -> list[str]:
         if re.match(r"[a-z]+:", target):
             continue
         file = (page.parent / target).resolve() if target else page
-        told = text if file == page else file.read_text(encoding="utf-8") if file.is_file() else ""
+        told = text if file == page else file.read_text(encoding="utf-8") if anchor and file.is_file() else ""
         if not file.exists() or (anchor and anchor not in anchors(told)):
             broken.append(link["target"])
     return broken
