@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
+from .core.given import optional_package
 from .core.records import Receipt
 from .display import (
     MARKS,
@@ -156,21 +157,15 @@ class Answer:
 
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table (needs pyarrow)."""
-        import pyarrow
-
-        return pyarrow.table(self.to_dict())
+        return optional_package("pyarrow", "to_arrow needs").table(self.to_dict())
 
     def to_pandas(self) -> Any:
         """Return the columns as a pandas frame (needs pandas)."""
-        import pandas
-
-        return pandas.DataFrame(self.to_dict())
+        return optional_package("pandas", "to_pandas needs").DataFrame(self.to_dict())
 
     def to_polars(self) -> Any:
         """Return the columns as a Polars frame (needs polars)."""
-        import polars
-
-        return polars.DataFrame(self.to_dict(), strict=False)
+        return optional_package("polars", "to_polars needs").DataFrame(self.to_dict(), strict=False)
 
     def measurements(self) -> Measurements:
         """Return every number that was released for this answer, with its group, its grid and the law of its noise.

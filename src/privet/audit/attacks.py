@@ -13,6 +13,7 @@ import numpy as np
 from privet.accounting import best_accuracy
 from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded
+from privet.core.given import optional_package
 from privet.core.schema import ColumnFacts, Table, boolean, integer, number
 from privet.core.unit import Rows
 from privet.mechanisms import Gaussian, Laplace
@@ -120,8 +121,7 @@ def averaging() -> Outcome:
 
 @contextmanager
 def _hospital(sick: np.ndarray, epsilon: int) -> Iterator[Session]:
-    import pyarrow
-
+    pyarrow = optional_package("pyarrow", "this attack needs")
     source = pyarrow.table({"id": np.arange(sick.size), "sick": sick})
     table = Table(source, unit=Rows(), columns={"id": integer(), "sick": boolean()})
     with Session({"patients": table}, budget=Pure(epsilon=Fraction(epsilon))) as session:
@@ -279,8 +279,7 @@ def _moved_too_far(
 
 
 def _summed(rows: Floats, column: ColumnFacts) -> float:
-    import pyarrow
-
+    pyarrow = optional_package("pyarrow", "this attack needs")
     table = Table(pyarrow.table({"x": rows}), unit=Rows(), columns={"x": column})
     with Session({"t": table}, budget=Pure(epsilon=2 * _PLENTY)) as session:
         return float(session.ask("SELECT SUM(x) AS total FROM t", epsilon=_PLENTY)["total"].values[0])

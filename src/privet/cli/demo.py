@@ -218,11 +218,13 @@ def _beside(answer: Answer, truth: Truth) -> list[Any]:
 
 
 def _print_end(head: str, drawn: str | None, folder: Path | None) -> None:
+    from privet.core.given import install_hint
+
     print_text("")
     entries = head.partition(":")[0]
     print_text(f"The ledger's {entries} entries were verified: each charge was written before a row was read.")
     if drawn is None:
-        print_text("For the picture, install Matplotlib: pip install 'privet[plot]'")
+        print_text(f"For the picture, install Matplotlib: {install_hint('matplotlib')}")
     else:
         print_text(f"Picture: {drawn}")
     if folder is not None:

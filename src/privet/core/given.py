@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
+import importlib
 import math
 import os
 import sys
@@ -238,6 +239,28 @@ def listed(
     if len(items) > most:
         raise BadParameter(parameter, value, f"{allowed} of at most {most:,} items")
     return items
+
+
+def optional_package(name: str, purpose: str) -> Any:
+    """Return a module of a package that Privet can do without.
+
+    Args:
+        name: the module, such as `pyarrow` or `matplotlib.figure`.
+        purpose: what needs it, and the verb, for the error.
+
+    Raises:
+        RequestError: if it is not installed, with the command that installs it, beside a clone and a wheel alike.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        raise RequestError(f"{purpose} {package}, which is not installed: {install_hint(package)}") from None
+
+
+def install_hint(package: str) -> str:
+    """Return the command that installs a package for the Python that runs this."""
+    return f"python -m pip install {package}"
 
 
 def unwrapped(value: object) -> object:

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from privet.core import given
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,11 +31,9 @@ def canvas(title: str, x: str, y: str, *, width: float = 6.4, height: float = 4.
 
 def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """Return an empty figure with axes above each other over the same x, one for each y; the title is the top's."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise RequestError("pictures need Matplotlib: pip install 'privet[plot]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure: Figure = given.optional_package("matplotlib.figure", "pictures need").Figure(
+        figsize=(width, height), layout="constrained"
+    )
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]  # a notebook shows it without magic
     several: list[Axes] = list(figure.subplots(len(ys), 1, sharex=True, squeeze=False)[:, 0])
     several[0].set_title(title, loc="left", fontsize=11)

@@ -28,6 +28,7 @@ from privet.core.budget import Approximate, Budget, Pure
 from privet.core.errors import BudgetError, PrivetError, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.given import optional_package
 from privet.core.numbers import float_up
 from privet.core.ports import Engine, Ledger, LedgerAdmin
 from privet.core.records import Receipt
@@ -163,8 +164,7 @@ def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -
 
 def arrow_tables(tables: Tables) -> dict[str, Table]:
     """Return tables of rows as Arrow tables of the declared kinds, for an engine that reads these."""
-    import pyarrow as pa
-
+    pa = optional_package("pyarrow", "Arrow tables need")
     kinds = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
     made = {}
     for name, table in tables.items():

@@ -29,7 +29,7 @@ def test_without_matplotlib_there_is_no_picture_and_a_hint(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert demo._draw([], tmp_path / "x.png") is None
     demo._print_end("9:abc", None, None)
-    assert "pip install 'privet[plot]'" in capsys.readouterr().out
+    assert "python -m pip install matplotlib" in capsys.readouterr().out
 
 
 def test_the_picture_is_written_where_it_is_asked_for(tmp_path: Path) -> None:

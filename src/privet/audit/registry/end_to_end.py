@@ -16,6 +16,7 @@ from privet.audit.exact import Curve, exact_curve, integers, least_sigma, quanti
 from privet.audit.releases import Draw
 from privet.audit.report import Report
 from privet.core.budget import Approximate, Pure
+from privet.core.given import optional_package
 from privet.core.schema import ColumnFacts, Contribution, Table, category, integer, number, text
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import (
@@ -87,10 +88,9 @@ def _names(groups: int) -> list[str]:
 
 
 def _opened(column: ColumnFacts, values: Any, groups: int, discovered: bool) -> Session:
-    import pyarrow
-
     from privet.session import Session
 
+    pyarrow = optional_package("pyarrow", "audits of questions need")
     names = _names(groups)
     rows = pyarrow.table(
         {
@@ -254,8 +254,7 @@ def _table(
     contribution: Contribution | None = None,
 ) -> Table:
     """Return a table in which each group holds these numbers, all of them one person's."""
-    import pyarrow
-
+    pyarrow = optional_package("pyarrow", "audits of questions need")
     names = [f"g{place:05d}" for place in range(groups)]
     rows = {
         "k": pyarrow.array(np.repeat(names, len(values)).tolist(), type=pyarrow.string()),

@@ -239,8 +239,8 @@ def _files(
     except ImportError:
         raise_alone(
             RequestError(
-                f"table {name!r} holds points in time in milliseconds, and reading these needs PyArrow: install "
-                f"privet[frames], or write the files with microseconds"
+                f"table {name!r} holds points in time in milliseconds, and reading these needs PyArrow: "
+                f"{given.install_hint('pyarrow')}, or write the files with microseconds"
             )
         )
     except Exception:  # what the engine or the file says may quote a value
