@@ -4,10 +4,12 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+SITE := .venvs/site
 WORKERS ?= auto
+comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench mutants house soak clean
+.PHONY: help demo test lint docs notebooks outputs wheel bench mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -22,6 +24,19 @@ lint: $(VENV)/.for-work ## check style, format and types
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
+
+docs: $(SITE)/.installed ## build the documentation as a site, with warnings as errors
+	@$(SITE)/bin/python tools/site.py
+
+notebooks: $(SITE)/.installed ## run the notebooks and keep their outputs
+	@$(SITE)/bin/python tools/notebooks.py $(ONLY)
+
+outputs: $(VENV)/.for-work ## write the outputs that pages show anew (ONLY="README.md docs/plots.md")
+	@$(RUN)/python tests/docs/running_pages.py $(or $(ONLY),$(shell grep -rlE '^```(output|console)' README.md docs --include=*.md))
+	@$(RUN)/python tools/recording.py
+
+wheel: ## build a wheel and try it in empty environments, alone and with each extra
+	@$(PYTHON) tools/wheel.py
 
 bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under .venvs)
 	@$(RUN)/python benchmarks/run.py $(BENCH)
@@ -45,11 +60,17 @@ clean: ## remove environments and caches
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.for-use: pyproject.toml | $(RUN)/python
-	@$(call install,.[plot])
+	@$(call install,$(VENV),.[plot])
 	@touch $@
 
 $(VENV)/.for-work: pyproject.toml | $(RUN)/python
-	@$(call install,.[dev])
+	@$(call install,$(VENV),.[dev])
+	@touch $@
+
+# Sphinx and Jupyter stay out of the environment that tests run in.
+$(SITE)/.installed: pyproject.toml
+	@test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	@$(call install,$(SITE),.[docs$(comma)notebook])
 	@touch $@
 
 $(RUN)/python:
@@ -59,6 +80,6 @@ $(RUN)/python:
 # uv reads the same pyproject.toml and is only faster.
 define install
 if command -v uv >/dev/null 2>&1; \
-then uv pip install --quiet --python $(RUN)/python --editable '$(1)'; \
-else $(RUN)/python -m pip install --quiet --editable '$(1)'; fi
+then uv pip install --quiet --python $(1)/bin/python --editable '$(2)'; \
+else $(1)/bin/python -m pip install --quiet --editable '$(2)'; fi
 endef

@@ -22,9 +22,9 @@ METADATA = {
 def run(file: Path) -> None:
     """Run one notebook, and write it back with its outputs."""
     notebook = nbformat.read(file, as_version=4)
-    notebook.metadata = nbformat.from_dict(METADATA)
     with tempfile.TemporaryDirectory() as folder:
         NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
+    notebook.metadata = nbformat.from_dict(METADATA)  # the kernel adds its own
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number}"
         cell.metadata.pop("execution", None)

@@ -140,11 +140,29 @@ def page_of(package: str, about: str, names: list[str]) -> str:
     return "\n".join(parts)
 
 
+LOADS = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed|object|use|image)\b[^>]*?(?:src|srcset|data|href)\s*=\s*["']?(?:https?:)?//[^"'\s>]+"""
+    r"""|<link\b(?![^>]*rel=["']?(?:canonical|next|prev|license))[^>]*?href\s*=\s*["']?(?:https?:)?//[^"'\s>]+"""
+    r"""|(?:url\(\s*["']?|@import\s+["'])(?:https?:)?//[^"')\s]+"""
+)
+"""What makes a browser fetch something from elsewhere; plain links do not."""
+
+
+def outside_loads(text: str) -> list[str]:
+    """Return the parts of a page, a style sheet or a drawing that load something from another host."""
+    return LOADS.findall(text)
+
+
 def main() -> int:
     source, html = BUILD / "source", BUILD / "html"
     stage(source)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(BUILD / "doctrees")]
     built = subprocess.run([*command, *sys.argv[1:], str(source), str(html)], check=False)
+    files = [file for kind in ("html", "css", "svg") for file in html.rglob(f"*.{kind}")]
+    for file in files:
+        for load in outside_loads(file.read_text(encoding="utf-8")):
+            print(f"{file.relative_to(ROOT)} loads from elsewhere: {load}", file=sys.stderr)
+            return 1
     if built.returncode == 0:
         print(f"{html.relative_to(ROOT)}/index.html")
     return built.returncode

@@ -325,10 +325,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("parts", nargs="*", help="run the mutants of modules whose names hold one of these")
     parser.add_argument("--changed", action="store_true", help="only of modules that changed against the base")
     parser.add_argument("--base", default=os.environ.get("BASE"), help="the commit to compare with")
+    parser.add_argument("--print-base", action="store_true", help="print the base that is found, and do nothing else")
     parser.add_argument("--limit", type=float, help="minutes after which no more are begun")
     parser.add_argument("--seed", type=int, help="the order in which a run with a limit takes them")
     parser.add_argument("--workers", type=int, default=WORKERS, help="how many run at a time")
     asked = parser.parse_args(arguments)
+    if asked.print_base:
+        print(asked.base or find_base() or "")
+        return 0
     parts = [part.replace("/", ".").removesuffix(".py") for part in asked.parts]
     chosen = [mutant for mutant in MUTANTS if not parts or any(part in mutant.module for part in parts)]
     minutes, wide = asked.limit, False

@@ -1,4 +1,4 @@
-"""Type checkers on what people write: a program that uses every public name, the README's code, and mistakes.
+"""Type checkers on what people write: every public name in one program, the code of pages and notebooks, and mistakes.
 
 Both checkers come from the `dev` extra; pyright brings its own Node. Neither needs a network.
 """
@@ -21,6 +21,7 @@ import privet
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "typing"
+HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 PACKAGES = ("accounting", "audit", "config", "mechanisms", "noise", "plots")
 UNTYPED = ("pyarrow", "matplotlib")
 """Packages of others that a program here uses and that have no types."""
@@ -90,11 +91,19 @@ def test_the_program_runs() -> None:
     assert run.returncode == 0, run.stderr
 
 
-def readme_code() -> str:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-    assert len(blocks) >= 2
-    return "\n".join(blocks)
+def shown_code() -> dict[str, str]:
+    """Return the code of the README, the start pages, the how-tos and the notebooks, by names for files."""
+    programs = {}
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs" / "start").glob("*.md")), *HOW_TOS):
+        programs[page] = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        programs[notebook] = ["".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code"]
+    assert sum(map(bool, programs.values())) >= 12
+    return {
+        f"shown_{page.stem.replace('-', '_').lower()}_{page.suffix[1:]}.py": "\n".join(blocks)
+        for page, blocks in programs.items()
+    }
 
 
 @pytest.mark.parametrize("check", [by_mypy, by_pyright])
@@ -102,7 +111,7 @@ def test_a_checker_finds_every_mistake_and_nothing_else(
     check: Callable[[Path, list[str]], Found], tmp_path: Path
 ) -> None:
     texts = {name: (PROGRAMS / name).read_text(encoding="utf-8") for name in ("every_name.py", "wrong_uses.py")}
-    texts["readme_code.py"] = readme_code()
+    texts |= shown_code()
     assert not any("# type:" in text for text in texts.values())
     for name, text in texts.items():  # outside the project, where none of its own rules hold
         (tmp_path / name).write_text(text, encoding="utf-8")
