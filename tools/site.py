@@ -50,33 +50,43 @@ def stage(source: Path) -> None:
 def add_contents(source: Path) -> None:
     """Give each page a table of contents of the pages that it is the first to link to, seen from the index.
 
-    Those of the index have the captions of its sections. So a page is in the site's navigation where it is linked.
+    Those of the index have its words for them, and the captions of its sections. The index of a folder comes before
+    other pages, so that the folder's pages are its own. So a page is in the site's navigation where it is linked.
     """
     index = source / "index.md"
     known, waiting = {index}, [index]
     while waiting:
-        page = waiting.pop(0)
+        page = min(waiting, key=lambda each: each.stem != "index")
+        waiting.remove(page)
         text = page.read_text(encoding="utf-8") if page.suffix == ".md" else ""
         trees = ""
         for title, section in re.findall(r"(?:^## (.*)\n|\A)((?:(?!## ).*\n)*)", text, re.M):
-            fresh = [each for each in linked(section, page.parent) if each not in known]
-            known |= set(fresh)
+            fresh = {each: words for each, words in linked(section, page.parent).items() if each not in known}
+            known |= fresh.keys()
             waiting += fresh
-            names = [each.relative_to(source).with_suffix("").as_posix() for each in fresh]
+            entries = [entry(each.relative_to(source), words if page == index else "") for each, words in fresh.items()]
             if page == index and title == "Reference":
-                names[1:1] = [f"reference/{name}" for name in ("privet", *sorted(PACKAGES))]
-            if names:
+                entries[1:1] = [f"/reference/{name}" for name in ("privet", *sorted(PACKAGES))]
+            if entries:
                 caption = f":caption: {title}\n" if page == index else ""
-                listed = "\n".join(f"/{name}" for name in names)
+                listed = "\n".join(entries)
                 trees += f"\n```{{toctree}}\n:hidden:\n{caption}\n{listed}\n```\n"
         if trees:
             page.write_text(text + trees, encoding="utf-8")
 
 
-def linked(text: str, folder: Path) -> list[Path]:
-    """Return the pages and notebooks that a text links to, each once, in order."""
-    targets = re.findall(r"\]\(([^)\s#:]+\.(?:md|ipynb))(?:#[^)\s]*)?\)", text)
-    return list(dict.fromkeys((folder / target).resolve() for target in targets))
+def entry(page: Path, words: str) -> str:
+    """Return the line of a table of contents for a page, with words of its own where there are any."""
+    name = f"/{page.with_suffix('').as_posix()}"
+    return f"{words if '.' in words else words[0].upper() + words[1:]} <{name}>" if words else name
+
+
+def linked(text: str, folder: Path) -> dict[Path, str]:
+    """Return the pages and notebooks that a text links to, in order, with the words of the first link."""
+    found = dict[Path, str]()
+    for words, target in re.findall(r"\[([^\]]*)\]\(([^)\s#:]+\.(?:md|ipynb))(?:#[^)\s]*)?\)", text):
+        found.setdefault((folder / target).resolve(), words)
+    return found
 
 
 def from_docs(text: str) -> str:

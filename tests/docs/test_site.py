@@ -137,7 +137,7 @@ def test_every_page_is_in_the_contents_of_the_site_once(tmp_path: Path) -> None:
     for page in source.rglob("*.md"):
         for block in read_blocks(page.read_text(encoding="utf-8")):
             if block.label == "{toctree}":
-                listed += [line for line in block.text.split() if line.startswith("/")]
+                listed += re.findall(r"^(?:.* <)?(/[^>\n]+)>?$", block.text, re.M)
     pages = {
         file.relative_to(source).with_suffix("")
         for kind in ("md", "rst", "ipynb")
