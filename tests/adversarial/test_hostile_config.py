@@ -122,12 +122,18 @@ def test_no_error_about_a_source_quotes_it(tmp_path: Path, name: str, content: b
     (tmp_path / name).write_bytes(content)
     file = tmp_path / "privet.toml"
     file.write_text(GOOD.format(source=name))
-    with pytest.raises(PrivetError) as caught:
-        privet.open(file)
+    with privet.open(file) as session, pytest.raises(PrivetError) as caught:
+        session.ask("SELECT COUNT(*) FROM visits", epsilon=0.5)
     assert SECRET not in everything_told(caught.value)
+    assert not session_charged(file)
     problems = check_sources(read_config(file)).all_problems
     assert problems
     assert SECRET not in " ".join(problems)
+
+
+def session_charged(file: Path) -> bool:
+    with privet.open(file) as session:
+        return bool(session.history())
 
 
 def test_a_source_elsewhere_behind_a_link_tells_no_more_than_one_beside_the_file(tmp_path: Path) -> None:
@@ -137,8 +143,8 @@ def test_a_source_elsewhere_behind_a_link_tells_no_more_than_one_beside_the_file
     file = tmp_path / "privet.toml"
     for source in ("visits.csv", "elsewhere/../visits.csv", str(tmp_path / "elsewhere" / "passwords")):
         file.write_text(GOOD.format(source=source))
-        with pytest.raises(PrivetError) as caught:
-            privet.open(file)
+        with privet.open(file) as session, pytest.raises(PrivetError) as caught:
+            session.ask("SELECT COUNT(*) FROM visits", epsilon=0.5)
         assert SECRET not in everything_told(caught.value)
 
 

@@ -259,3 +259,126 @@ def test_an_error_shows_the_callers_lines_first_and_all_lines_when_asked_again(s
     assert any(__file__ in line for line in first)
     assert any("session.py" in line for line in second)
     assert "_rendered" not in caught.value.to_dict()
+
+
+def test_a_waiting_line_tells_time_the_limit_and_the_round_and_nothing_of_the_data() -> None:
+    from privet.cli.screen import Waiting
+
+    waiting = Waiting("asking", 600)
+    assert str(waiting) == "asking: 0 s of at most 600 s"
+    waiting.step("round 2 of at most 5")
+    assert str(waiting) == "asking, round 2 of at most 5: 0 s of at most 600 s"
+
+
+@pytest.mark.parametrize("step", [None, 0.01])
+def test_rounds_are_reported_unless_answers_are_held_to_a_grid_of_time(step: float | None) -> None:
+    from privet.execution.pace import reporting
+
+    told: list[str] = []
+    budget = privet.Pure(epsilon=10_000)
+    with privet.Session({"visits": visits()}, budget=budget, time_step=step) as session, reporting(told.append):
+        session.ask("SELECT AVG(cost) AS mean FROM visits", within="0.01%", at_most=2)
+    assert bool(told) == (step is None)
+    assert all(one.startswith("round ") for one in told)
+
+
+def test_a_certificate_is_one_page_of_html_with_every_value_escaped(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from privet.cli import main
+
+    source = tmp_path / "t.csv"
+    source.write_text("w\na\n")
+    config = tmp_path / "privet.toml"
+    config.write_text(
+        '[budget]\nepsilon = 1\n[tables."<b>t"]\nsource = "t.csv"\nunit = "rows"\n'
+        f'columns = {{ w = {{ kind = "category", values = ["a", "{WILD}"] }} }}\n'
+    )
+    with privet.open(config) as session:
+        session.ask(f"SELECT COUNT(*) AS n FROM \"<b>t\" WHERE w = '{WILD}'", 0.5)
+    run = ["certificate", "2", "--config", str(config)]
+    shown = CliRunner().invoke(main, [*run, "--html"])
+    assert shown.exit_code == 0, shown.output
+    page = shown.output
+    assert page.startswith("<!doctype html>")
+    assert "epsilon 0.5" in page
+    assert "<b>" not in page
+    assert "<img" not in page
+    file = tmp_path / "certificate.html"
+    assert CliRunner().invoke(main, [*run, "--output", str(file)]).exit_code == 0
+    assert file.read_text() == page
+    assert CliRunner().invoke(main, [*run, "--output", str(file)]).exit_code == 2
+    assert CliRunner().invoke(main, [*run, "--output", str(tmp_path / "certificate.doc")]).exit_code == 2
+    assert CliRunner().invoke(main, [*run, "--output", str(tmp_path / "c.json")]).exit_code == 0
+    assert json.loads((tmp_path / "c.json").read_text())["entry"] == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("s3://bucket/visits.parquet", "Parquet (.parquet, .pq) or CSV"),
+        ("https://example.org/visits.csv", "Parquet (.parquet, .pq) or CSV"),
+        ("visits.jsonl", "Parquet (.parquet, .pq) or CSV"),
+        ("visits.xlsx", "export others, such as JSON or Excel"),
+        ("folder", "name its files, as in"),
+    ],
+)
+def test_a_source_that_is_not_read_says_what_is(tmp_path: Path, source: str, told: str) -> None:
+    from click.testing import CliRunner
+
+    from privet.cli import main
+
+    (tmp_path / "folder").mkdir()
+    for name in ("visits.jsonl", "visits.xlsx"):
+        (tmp_path / name).write_text("x")
+    config = tmp_path / "privet.toml"
+    config.write_text(
+        f'[budget]\nepsilon = 1\n[tables.t]\nsource = "{source}"\nunit = "rows"\ncolumns = {{ w = "text" }}\n'
+    )
+    for arguments in (
+        ["ask", "SELECT COUNT(*) FROM t", "--epsilon", "0.5", "--config", str(config)],
+        [
+            "init",
+            source if "://" in source else str(tmp_path / source),
+            "--output",
+            str(tmp_path / "new.toml"),
+            "--yes",
+        ],
+    ):
+        made = CliRunner().invoke(main, arguments)
+        assert made.exit_code == 2
+        assert told in " ".join(made.output.split())
+
+
+def test_raising_a_budget_in_the_file_names_the_command_that_raises_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("w\na\n")
+    config = tmp_path / "privet.toml"
+    text = '[budget]\nepsilon = {}\n[tables.t]\nsource = "t.csv"\nunit = "rows"\ncolumns = {{ w = "text" }}\n'
+    config.write_text(text.format("1"))
+    privet.open(config).close()
+    config.write_text(text.format("1.5"))
+    with pytest.raises(RequestError, match=r"privet ledger top-up --epsilon 0.5 --reason"):
+        privet.open(config)
+    config.write_text(text.format("0.5"))
+    with pytest.raises(RequestError, match="none can be lowered"):
+        privet.open(config)
+
+
+def test_equal_problems_of_a_file_are_printed_once_and_wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from privet.cli import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    config = tmp_path / "privet.toml"
+    tables = "".join(
+        f'[tables.t{index}]\nsource = "t.csv"\nunit = "p"\ncolumns = {{ p = "integer" }}\n' for index in range(3)
+    )
+    config.write_text(f"[budget]\nepsilon = 1\n{tables}")
+    made = CliRunner().invoke(main, ["check", "--config", str(config)])
+    assert made.exit_code == 2
+    lines = made.output.splitlines()
+    assert lines[0].startswith("Error: 3 problems in")
+    assert lines[1].startswith("  lines 3, 7, 11: tables.t0, tables.t1, tables.t2: ")
+    assert made.output.count("needs a limit") == 1
+    assert max(map(len, lines[1:])) <= 80

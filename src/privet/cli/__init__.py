@@ -145,6 +145,12 @@ class CommandGroup(click.Group):
             ctx.exit(wrong.exit_status)
 
     def _report(self, error: PrivetError, *, as_json: bool) -> None:
+        problems = [] if as_json else getattr(error, "problems", [])
+        if problems and isinstance(problems[0], dict):
+            from .screen import print_problems
+
+            print_problems(str(error).splitlines()[0], problems)
+            return
         click.echo(json.dumps({"error": error.to_dict()}, default=str) if as_json else f"Error: {error}", err=True)
 
 

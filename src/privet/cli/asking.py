@@ -112,6 +112,8 @@ class OpenedSession:
 
     session: Session
     ledger: LedgerAdmin
+    limit: float
+    """The seconds that one scan may take."""
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,7 +190,7 @@ def read_contribution(text: str | None) -> Contribution | None:
 @contextmanager
 def opened(config: Path, analyst: str | None, *, plans: bool = False) -> Iterator[OpenedSession]:
     """Open what a privet.toml declares, for one of its analysts; for plans, neither its data nor a new ledger."""
-    from privet.config import sessions
+    from privet.config import read_config, sessions
     from privet.core.errors import InvariantError
     from privet.core.ports import LedgerAdmin
 
@@ -197,7 +199,16 @@ def opened(config: Path, analyst: str | None, *, plans: bool = False) -> Iterato
         ledger = session.ledger
         if not isinstance(ledger, LedgerAdmin):
             raise InvariantError("a privet.toml was opened with a ledger that reports no balances")
-        yield OpenedSession(session, ledger)
+        yield OpenedSession(session, ledger, float(read_config(config).engine.timeout))
+
+
+@contextmanager
+def asking(place: OpenedSession) -> Iterator[None]:
+    """Show for how long a question has been asked, the time limit, and the round, on a terminal."""
+    from privet.execution.pace import reporting
+
+    with working("asking", limit=place.limit) as waiting, reporting(waiting.step):
+        yield
 
 
 # `privet ask`: a private answer with error bars, what it cost, what is left, and what it covers.
@@ -238,7 +249,7 @@ def ask_command(
         if more:
             _ask_several(texts, place, options, key=key, as_json=as_json)
             return
-        with working("asking"):
+        with asking(place):
             answer = place.session.ask(texts[0], **options.keywords(), key=key)
         told = _told(answer, place, before)
     if as_json:
@@ -254,7 +265,7 @@ def _ask_several(
 ) -> None:
     """Ask several questions for one charge, and print one answer after the other."""
     before = place.ledger.head()
-    with working("asking"):
+    with asking(place):
         batch = place.session.plan_all(texts, **options.keywords())
         answers = place.session.run_all(batch, confidence=options.confidence, key=key)
     told = _told(answers[0], place, before)
@@ -464,7 +475,7 @@ def clipping_command(
     if options.within is not None or options.at_most is not None:
         raise RequestError("this has no width to ask for: omit --within and --at-most, and pass --epsilon or --rho")
     text = read_sql(sql, file)
-    with opened(config, analyst) as place, working("asking"):
+    with opened(config, analyst) as place, asking(place):
         found = place.session.clipping(text, **options.keywords(), key=key)
     if as_json:
         print_json(found.to_dict())

@@ -19,7 +19,7 @@ from privet.config.problems import nearest
 from privet.core.errors import RequestError
 from privet.display import printable
 from privet.engines.duckdb.inspection import columns_at
-from privet.engines.duckdb.sources import paths_at
+from privet.engines.duckdb.sources import SUPPORTED, paths_at
 
 from .screen import json_option, print_facts, print_json, print_text
 
@@ -147,6 +147,10 @@ def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]
     pairs = [_named(option, "--table", "visits='data/visits-*.parquet'") for option in tables]
     for file in files:
         paths = paths_at(file)
+        if "://" in file:
+            raise RequestError(f"{file!r} is an address, and only files here are read: {SUPPORTED}")
+        if os.path.isdir(file):
+            raise RequestError(f"{file!r} is a folder; name its files, as in {os.path.join(file, '*.parquet')!r}")
         if not paths:
             raise RequestError(f"there is no file {file!r}")
         pairs += [(_name_of(path), path) for path in paths]

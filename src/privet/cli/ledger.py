@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.display import charge_words, cost_words, plain_sql, printable
+from privet.core.errors import RequestError
+from privet.display import (
+    Figures,
+    charge_words,
+    cost_words,
+    html_facts,
+    html_table,
+    plain_sql,
+    printable,
+    shown_amount,
+    shown_error,
+)
 
 from .screen import (
     counting_number,
@@ -446,10 +458,18 @@ def _plain(value: Any) -> str:
 
 @click.command()
 @click.argument("number", type=whole_number)
+@click.option("--html", "as_html", is_flag=True, help="Print one page of HTML, to hand over.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write it to a new file that ends in .html or .json.",
+)
 @config_option
 @ledger_option
 @json_option
-def certificate_command(number: int, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+def certificate_command(
+    number: int, as_html: bool, output: Path | None, config: Path, ledger_path: Path | None, as_json: bool
+) -> None:
     """Print the certificate of a release: NUMBER is the entry of the ledger that charged or answered it.
 
     It is public: what was protected, bounds and truncation, noise, cost, versions, and the ledger's head.
@@ -458,9 +478,20 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
     Example:
       privet certificate 4
       privet certificate 4 --json > certificate.json
+      privet certificate 4 --output certificate.html
     """
+    if output is not None and output.suffix.lower() not in (".html", ".json"):
+        raise RequestError(f"--output {str(output)!r} must end in .html or .json")
     with existing_ledger(config, ledger_path) as ledger:
         told = ledger.certificate(number)
+    if output is not None:
+        page = json.dumps(told, indent=2, default=str) if output.suffix.lower() == ".json" else certificate_page(told)
+        _write_new(output, page)
+        print_text(f"Wrote {output}.")
+        return
+    if as_html:
+        click.echo(certificate_page(told))
+        return
     if as_json:
         print_json(told)
         return
@@ -474,8 +505,7 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
     print_facts(facts)
     if releases:
         print_text("")
-        heads = ("noise", "95% within", "sensitivity", "clamped to", "released sum")
-        print_table(heads, releases, right=(1,))
+        print_table(_HEADS, releases, right=(1,))
     if measured:
         print_text("")
         print_table(("group", "released", "worth", "noise", "measurement"), measured[:_MEASURED], right=(1, 2))
@@ -486,6 +516,48 @@ def certificate_command(number: int, config: Path, ledger_path: Path | None, as_
 
 _MEASURED = 40
 """Measurements that are printed as text."""
+
+
+_HEADS = ("noise", "95% within", "sensitivity", "clamped to", "released sum")
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:52em;margin:2.5em auto;padding:0 1.5em;color:#1a1a1a}"
+    "h1{font-size:1.5em}h2{font-size:1.1em;margin-top:1.8em}table{border-collapse:collapse;width:100%}"
+    "td,th{border-bottom:1px solid #ddd;vertical-align:top}code{word-break:break-all;font-size:85%}"
+    "@media print{body{margin:0;max-width:none;font-size:11px}}"
+)
+
+
+def certificate_page(told: dict[str, Any]) -> str:
+    """Return a certificate as one page of HTML that needs nothing else; every value in it is escaped."""
+    try:
+        facts = [(name, printable(text)) for name, text in _facts(told) if text]
+        releases = [_release(one) for one in told.get("releases") or []]
+        chain = f"<p><code>chain {escape(str(told['chain']))}<br>head {escape(str(told['head']))}</code></p>"
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+        facts, releases, chain = [(str(name), printable(str(value))) for name, value in told.items()], [], ""
+    columns = [
+        Figures(head, cells, right=head == "95% within")
+        for head, cells in zip(_HEADS, zip(*releases, strict=True), strict=False)
+    ]
+    listed = f"<h2>Released</h2>{html_table(columns, most=len(releases))}" if releases else ""
+    proof = "The head, kept outside the ledger, shows whether this entry is still in it: privet ledger verify."
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>Certificate of a private release</title><style>{_STYLE}</style></head><body>"
+        "<h1>Certificate of a private release</h1>"
+        "<p>This page states what was protected in a release, how, and at what cost. It contains no data.</p>"
+        f"{html_facts(facts)}{listed}<h2>Proof</h2><p>{proof}</p>{chain}</body></html>"
+    )
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    except FileExistsError:
+        raise RequestError(f"there is a file {str(path)!r} already; choose another --output") from None
+    except (OSError, ValueError):
+        raise RequestError(f"{str(path)!r} cannot be written; check its folder and who owns it") from None
 
 
 def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
@@ -523,8 +595,8 @@ def _release(one: dict[str, Any]) -> tuple[str, ...]:
     ends, width, moved = one.get("clamped_to"), one.get("half_width_95"), one.get("sensitivity")
     return (
         str(one.get("noise", "")),
-        "" if width is None else f"±{width:,.4g}",
-        "" if moved is None else f"{moved:,.4g} ({one.get('norm')})",
+        "" if width is None else f"±{shown_error(width)}",
+        "" if moved is None else f"{shown_amount(moved)} ({one.get('norm')})",
         "" if ends is None else f"{ends[0]:,.6g} to {ends[1]:,.6g}",
         printable(str(one.get("sum", ""))),
     )

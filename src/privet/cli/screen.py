@@ -6,6 +6,7 @@ Colour and movement only on a terminal. Nothing here knows how many rows there a
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -14,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.core.numbers import float_up, read_rational, written_decimal, written_whole
-from privet.display import Figures, answer_columns, draw_columns, draw_facts, draw_grid, draw_text, show_cost
+from privet.display import (
+    Figures,
+    answer_columns,
+    draw_columns,
+    draw_facts,
+    draw_grid,
+    draw_text,
+    printable,
+    show_cost,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,17 +134,36 @@ def _decimal(text: str) -> Fraction | None:
     return None if found is None else read_rational(found)
 
 
+class Waiting:
+    """A line that shows what is being done, for how long, and how long it may take; never how much of the data."""
+
+    def __init__(self, what: str, limit: float | None = None) -> None:
+        self._what, self._limit, self._step = what, limit, ""
+        self._begun = time.monotonic()
+
+    def step(self, step: str) -> None:
+        """Show another step of the work, which has the time limit to itself."""
+        self._step, self._begun = f", {step}", time.monotonic()
+
+    def __str__(self) -> str:
+        most = "" if self._limit is None else f" of at most {self._limit:,.0f} s"
+        return f"{self._what}{self._step}: {time.monotonic() - self._begun:.0f} s{most}"
+
+    def __rich__(self) -> str:
+        return str(self)
+
+
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on standard error that work goes on, if that is a terminal."""
+def working(what: str, *, limit: float | None = None) -> Iterator[Waiting]:
+    """Show on standard error, if that is a terminal, for how long work has gone on, and the limit if there is one."""
     from rich.console import Console
 
-    console = Console(stderr=True)
+    console, waiting = Console(stderr=True, markup=False), Waiting(what, limit)
     if not console.is_terminal:
-        yield
+        yield waiting
         return
-    with console.status(what):
-        yield
+    with console.status(waiting):
+        yield waiting
 
 
 def screen() -> Console:
@@ -181,3 +211,22 @@ def note_facts(answer: Answer) -> list[tuple[str, str]]:
     notes = list(answer.notes)
     width = [] if answer.accuracy is None else [("width", notes.pop(0))]
     return [*width, *(("" if index else "notes", note) for index, note in enumerate(notes))]
+
+
+def print_problems(title: str, problems: Sequence[Mapping[str, Any]]) -> None:
+    """Print what is wrong with a privet.toml on standard error, equal problems together, wrapped to the width."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for one in problems:
+        groups.setdefault(one["message"], []).append((one["line"], one["key"]))
+    click.echo(f"Error: {title}", err=True)
+    for message, places in groups.items():
+        lines = [str(line) for line, _ in places]
+        keys = ", ".join(dict.fromkeys(key for _, key in places if key))
+        where = f"line{'s' * (len(lines) > 1)} {', '.join(lines)}"
+        first, *others = wrap(f"{where}: {keys and f'{keys}: '}{message}", max(console.width - 4, 40))
+        draw_text(console, printable(first), indent="  ")
+        for line in others:
+            draw_text(console, printable(line), indent="    ")

@@ -18,6 +18,7 @@ from privet.core.given import instance, moment, read_fields, set_fields
 from privet.core.numbers import open_probability, positive, whole
 from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb.engine import MEMORY_LIMIT, TIMEOUT
+from privet.engines.duckdb.sources import SUPPORTED
 from privet.ledger.entries import Time
 from privet.ledger.limits import KEYS_SHARE
 
@@ -94,7 +95,7 @@ def pattern_in(folder: Path, parameter: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         written = _plain_path(value, parameter)
         if "://" in written:
-            raise BadParameter(parameter, value, "a path to files on this machine")
+            raise BadParameter(parameter, value, f"a path to files on this machine: {SUPPORTED}")
         if os.path.isabs(written) or not glob.has_magic(written):
             return os.path.abspath(folder / written)
         return os.path.join(glob.escape(os.path.abspath(folder)), written)

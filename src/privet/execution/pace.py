@@ -10,12 +10,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 
 from privet.core.errors import BadParameter
 from privet.core.numbers import Number, rational
 
 LONGEST_STEP = 3600
+
+
+_REPORT: ContextVar[Callable[[str], object] | None] = ContextVar("report", default=None)
+
+
+@contextmanager
+def reporting(report: Callable[[str], object]) -> Iterator[None]:
+    """Call `report` with each step of the questions that are asked inside, such as "round 2 of 5"."""
+    token = _REPORT.set(report)
+    try:
+        yield
+    finally:
+        _REPORT.reset(token)
 
 
 class Pace:
@@ -47,6 +61,16 @@ class Pace:
             self._wait(self.step)
         finally:
             self._asked.start = None
+
+    def report(self, step: str) -> None:
+        """Report the next step to a caller who asked for it.
+
+        Guarantee: where answers are handed over on a grid of time, nothing is reported: when a step begins would tell
+        how long the one before took.
+        """
+        report = _REPORT.get()
+        if report is not None and self.step is None:
+            report(step)
 
     def fresh(self) -> None:
         """Say that what this thread asks depends on data that is read for it, or on when others had read theirs."""

@@ -50,6 +50,7 @@ def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key
                 if found is None and not admitted:
                     _admit(executor, plan, index)
                     admitted = True
+                executor.pace.report(f"round {index + 1} of at most {plan.rounds}")
                 try:
                     found = found or executor.release(one, own_key)
                 except BudgetError:

@@ -191,18 +191,29 @@ def check_rules(
     if budget is not None:
         held = (rules.cap.budget, state.whole.budget())
         if make_cap(budget, rules.cap.keys_share).budget not in held:
-            raise _other("budget", budget, held[1], "top_up adds to a budget")
+            raise _other("budget", budget, held[1], _more(budget, held[1]))
     limit, until = read_limit(per_query), read_expiry(expires)
     if limit != rules.per_query and (limit, budget) != (None, None):
-        raise _other("per_query", limit, rules.per_query, "limit changes it")
+        raise _other("per_query", limit, rules.per_query, "privet ledger limit changes it")
     if until != rules.expires and (until, budget) != (None, None):
-        raise _other("expires", until, rules.expires, "reschedule changes it")
+        raise _other("expires", until, rules.expires, "privet ledger reschedule changes it")
 
 
 def check_account(name: str, cap: Budget, opened_with: Budget, now: Budget) -> None:
     """Raise `BadParameter` unless a cap is the one that an account was opened with, or that and all its top-ups."""
     if cap not in (opened_with, now):
-        raise _other(f"analysts[{name!r}]", cap, now, "top_up adds to a budget")
+        raise _other(f"analysts[{name!r}]", cap, now, _more(cap, now, name))
+
+
+def _more(wanted: Budget, held: Budget, account: str | None = None) -> str:
+    """Return how a budget is raised: by an entry of its own, with a reason, and never by editing a file alone."""
+    whose = "" if account is None else f" --account {account!r}"
+    if type(wanted) is type(held):
+        more = {name: amount - getattr(held, name) for name, amount in vars(wanted).items()}
+        if all(amount >= 0 for amount in more.values()):
+            options = " ".join(f"--{name} {float(amount):g}" for name, amount in more.items() if amount)
+            return f"to raise it, run: privet ledger top-up {options}{whose} --reason '...'"
+    return f"privet ledger top-up{whose} adds to a budget; none can be lowered"
 
 
 def _other(parameter: str, wanted: object, held: object, advice: str) -> BadParameter:

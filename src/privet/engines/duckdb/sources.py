@@ -142,6 +142,12 @@ _LONGEST_LINE = 2**25
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+SUPPORTED = (
+    f"Parquet ({', '.join(_PARQUET)}) or CSV ({', '.join(_CSV)}), or a table of a DuckDB file; export others, such as "
+    f"JSON or Excel, to one of these"
+)
+"""What a source can be, in words."""
+
 _WHOLE = {
     "TINYINT",
     "SMALLINT",
@@ -351,6 +357,10 @@ def files_of(name: str, patterns: list[str]) -> OpenedSource:
     """Return a relation over Parquet or CSV files, the latter as text; refuse what is neither, or both."""
     paths = [path for pattern in patterns for path in paths_at(pattern)]
     if not paths:
+        if any("://" in pattern for pattern in patterns):
+            raise RequestError(f"table {name!r}: its source is an address, and only files here are read: {SUPPORTED}")
+        if any(os.path.isdir(pattern) for pattern in patterns):
+            raise RequestError(f"table {name!r}: its source is a folder; name its files, as in 'data/*.parquet'")
         raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
     listed = "[" + ", ".join(quoted(path) for path in paths) + "]"
     lower = [path.lower() for path in paths]
@@ -366,7 +376,7 @@ def files_of(name: str, patterns: list[str]) -> OpenedSource:
             f"ignore_errors = true, max_line_size = {_LONGEST_LINE}, buffer_size = {2 * _LONGEST_LINE}"
         )
         return OpenedSource(f"read_csv({listed}, {options})", tuple(paths))
-    raise RequestError(f"table {name!r}: files must end in {', '.join((*_PARQUET, *_CSV))}, all of one kind")
+    raise RequestError(f"table {name!r}: its files must be of one kind that is read: {SUPPORTED}")
 
 
 def _header(name: str, paths: list[str], separator: str) -> list[str]:
