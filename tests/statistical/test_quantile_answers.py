@@ -14,7 +14,7 @@ import pytest
 
 from privet.core.records import Receipt
 from privet.core.scan import SealedSums
-from privet.core.schema import Schema, integer, number
+from privet.core.schema import Contribution, Schema, integer, number
 from privet.core.unit import Person, Rows
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
@@ -145,3 +145,26 @@ def test_an_interval_holds_values_that_a_coarse_grid_rounds():
         answer = read_answer(release(exacts, plan, receipt), plan, receipt, confidence=0.95)
         for name in "mab":
             assert answer[name].low[0] <= value <= answer[name].high[0]
+
+
+@pytest.mark.parametrize("each", [1, 5])
+def test_intervals_for_a_population_hold_its_median_and_those_of_the_rows_alone_do_not(each):
+    # people of `each` equal rows, drawn anew in every group; at so high an epsilon hardly any noise is left
+    unit = Rows() if each == 1 else Person("who")
+    columns = {"who": integer(), "g": integer(0, 2 * GROUPS - 1), "x": integer(0, 100)}
+    facts = Schema(unit=unit, columns=columns, contribution=Contribution(groups=1, rows=each))
+    query = parse("SELECT g, MEDIAN(x) AS m FROM t GROUP BY g", {"t": facts})
+    spend = Spend(Fraction(100 * each), Fraction(0), None, Fraction(0))
+    random, missed = np.random.default_rng(each), {}
+    cells = {}
+    for g in range(2 * GROUPS):
+        where, counts = np.unique(random.integers(0, 101, 300), return_counts=True)
+        cells[(g,)] = (where.tolist(), (counts * (1 if each == 1 else each * 2**20)).tolist())
+    for covers in ("noise", "population"):
+        plan = make_plan(query, {"t": facts}, spend=spend, covers=covers)
+        receipt = Receipt(1, plan.digest, "test")
+        series = read_answer(release([SealedSums({}, cells)], plan, receipt), plan, receipt, confidence=0.95)["m"]
+        missed[covers] = int(((np.array(series.low) > 50) | (np.array(series.high) < 50)).sum())
+    alone = 2 * GROUPS * 0.05
+    assert missed["population"] <= alone + FALSE_ALARMS * math.sqrt(alone)
+    assert missed["noise"] > 4 * alone
