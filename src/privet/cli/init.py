@@ -6,8 +6,9 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from privet.config.draft import Draft, DraftColumn, DraftTable
 from privet.config.problems import nearest
 from privet.core.errors import RequestError
 from privet.display import printable
-from privet.engines.duckdb.inspection import columns_at
+from privet.engines.duckdb.inspection import columns_at, kinds_of_values
 from privet.engines.duckdb.sources import SUPPORTED, paths_at
 
 from .screen import json_option, print_facts, print_json, print_text
@@ -34,66 +35,125 @@ _KINDS = ("integer", "number", "boolean", "category", "date", "timestamp", "text
 _ENDS = {"integer": "0:120", "number": "0:2000", "date": "2025-01-01:2025-12-31", "timestamp": "2025-01-01..2026-01-01"}
 
 
-def ask_for_rest(draft: Draft) -> Draft:
-    """Return the draft with what the custodian answers; an empty answer leaves a note, or what is usual."""
+_BACK = "<"
+_PERSON = re.compile(
+    "patient|person|people|user|customer|client|member|subject|employee|student|citizen|ssn|id$", re.IGNORECASE
+)
+
+
+class _GoBack(Exception):
+    """The custodian wants to answer the question before this one again."""
+
+
+def plausible_units(table: DraftTable) -> list[str]:
+    """Return the columns that may identify a person, by their names and kinds alone, the likeliest first."""
+    fit = [one for one in table.columns if one.kind in (None, "integer", "text") and one.declared is None]
+    named = [one.name for one in fit if _PERSON.search(one.name)]
+    return sorted(named, key=lambda name: name.lower() in ("id", f"{table.name.lower()}_id"))
+
+
+def ask_for_rest(draft: Draft) -> tuple[Draft, bool]:
+    """Return the draft with what the custodian answers, and whether they answered to the end.
+
+    An empty answer leaves a note, or what is usual. `<` goes back by one question; an interrupt ends the questions.
+    """
     click.echo("Every answer becomes public. Do not look it up in the data: enter what is known without them.")
-    tables = tuple(_ask_table(table) for table in draft.tables)
-    budget = draft.budget
-    if budget is None:
-        budget = _until_read("Total budget of all answers? such as epsilon=1,delta=1e-6", budget_from_spec)
-    return replace(draft, tables=tables, budget=budget)
+    click.echo(f"Enter {_BACK} to go back to the question before; Ctrl-C saves what was entered so far.")
+    steps, done, at = list(_steps(draft)), list[tuple[int, Draft]](), 0
+    while at < len(steps):
+        try:
+            asked = steps[at](draft)
+        except _GoBack:
+            at, draft = done.pop() if done else (at, draft)
+            continue
+        except click.Abort:
+            return draft, False
+        if asked is not None:
+            done.append((at, draft))
+            draft = asked
+        at += 1
+    return draft, True
 
 
-def _ask_table(table: DraftTable) -> DraftTable:
+def _steps(draft: Draft) -> Iterator[Callable[[Draft], Draft | None]]:
+    """Yield the questions, each of which returns the draft with its answer, or None where there is nothing to ask."""
+    for place, table in enumerate(draft.tables):
+        yield partial(_on_table, place, _ask_owner)
+        for column in table.columns:
+            yield partial(_on_table, place, partial(_ask_column, name=column.name))
+        yield partial(_on_table, place, _ask_limit)
+    yield _ask_budget
+
+
+def _on_table(place: int, ask: Callable[[DraftTable], DraftTable | None], draft: Draft) -> Draft | None:
+    asked = ask(draft.tables[place])
+    tables = draft.tables
+    return None if asked is None else replace(draft, tables=(*tables[:place], asked, *tables[place + 1 :]))
+
+
+def _ask_budget(draft: Draft) -> Draft | None:
+    if draft.budget is not None:
+        return None
+    return replace(
+        draft, budget=_until_read("Total budget of all answers? such as epsilon=1,delta=1e-6", budget_from_spec)
+    )
+
+
+def _ask_owner(table: DraftTable) -> DraftTable | None:
     click.echo("")
     click.echo(f"Table {printable(table.name)}, columns: {', '.join(printable(one.name) for one in table.columns)}")
     names = {one.name for one in table.columns}
-    if not table.public and table.unit is None and table.link is None:
+    if table.public or table.unit is not None or table.link is not None:
+        return None
 
-        def owner(text: str) -> str:
-            if "->" not in text and text != "rows" and text not in names:
-                raise RequestError(f"there is no column {text!r}; enter one of the columns, rows, or a link")
-            return text
+    def owner(text: str) -> str:
+        if "->" not in text and text != "rows" and text not in names:
+            raise RequestError(f"there is no column {text!r}; enter one of the columns, rows, or a link")
+        return text
 
-        question = (
-            "Which column identifies the person? (or rows, for each row; or a link such as visit_id -> visits.id)"
-        )
-        whose = _until_read(question, owner)
-        linked = whose is not None and "->" in whose
-        table = replace(table, unit=None if linked else whose, link=whose if linked else None)
-    for column in table.columns:
-        if column.declared is None:
-            table = _ask_column(table, column, bounds=column.name != table.unit)
-    if (table.link or table.unit not in (None, "rows")) and table.contribution is None:
-        question = (
-            "Which limit does nearly everyone stay within? (groups that one person has rows in, and rows in each, "
-            "such as groups=3,rows=2)"
-        )
-        table = replace(table, contribution=_until_read(question, contribution_from_spec))
-    return table
+    likely = ", ".join(map(printable, plausible_units(table)[:3]))
+    question = (
+        f"Which column identifies the person? ({f'such as {likely}; ' if likely else ''}or rows, for each row; or a "
+        "link such as visit_id -> visits.id)"
+    )
+    whose = _until_read(question, owner)
+    linked = whose is not None and "->" in whose
+    return replace(table, unit=None if linked else whose, link=whose if linked else None)
 
 
-def _ask_column(table: DraftTable, column: DraftColumn, *, bounds: bool) -> DraftTable:
+def _ask_limit(table: DraftTable) -> DraftTable | None:
+    if not (table.link or table.unit not in (None, "rows")) or table.contribution is not None:
+        return None
+    question = (
+        "Which limit does nearly everyone stay within? (groups that one person has rows in, and rows in each, "
+        "such as groups=3,rows=2)"
+    )
+    return replace(table, contribution=_until_read(question, contribution_from_spec))
+
+
+def _ask_column(table: DraftTable, *, name: str) -> DraftTable | None:
     """Return the table with a column declared; who is protected needs no bounds, and its kind only if unknown."""
-    name = printable(column.name)
-    if not bounds and column.kind is not None:
-        return table
-    kind = click.prompt(f"  {name}: kind", type=click.Choice(_KINDS), default=column.kind or "text", err=True)
+    column = next(one for one in table.columns if one.name == name)
+    bounds, shown = name != table.unit, printable(name)
+    if column.declared is not None or (not bounds and column.kind is not None):
+        return None
+    choices = click.Choice((*_KINDS, _BACK))
+    kind = _forward(click.prompt(f"  {shown}: kind", type=choices, default=column.kind or "text", err=True))
     while True:
         spec = kind
         if kind in _ENDS and bounds:
-            ends = _answer(f"  {name}: lowest and highest, such as {_ENDS[kind]}; empty for none")
+            ends = _answer(f"  {shown}: lowest and highest, such as {_ENDS[kind]}; empty for none")
             spec = f"{kind}:{ends}" if ends else kind
         if kind in ("category", "text") and bounds:
-            values = _answer(f"  {name}: its public values, with commas between them; empty for none")
+            values = _answer(f"  {shown}: its public values, with commas between them; empty for none")
             spec = f"category:{values}" if values else "text"
         try:
-            made = with_column(table, column.name, spec)
+            made = with_column(table, name, spec)
         except RequestError as error:
             click.echo(f"  {error}", err=True)
             continue
-        if bounds and click.confirm(f"  {name}: may it be missing (NULL)?", default=False, err=True):
-            made = with_column(table, column.name, f"{spec}:nullable")
+        if bounds and _answer(f"  {shown}: may it be missing (NULL)? [y/N]").lower() in ("y", "yes"):
+            made = with_column(table, name, f"{spec}:nullable")
         return made
 
 
@@ -109,7 +169,13 @@ def _until_read(question: str, reader: Callable[[str], str]) -> str | None:
 
 
 def _answer(question: str) -> str:
-    return str(click.prompt(question, default="", show_default=False, err=True)).strip()
+    return _forward(str(click.prompt(question, default="", show_default=False, err=True)).strip())
+
+
+def _forward(answer: str) -> str:
+    if answer == _BACK:
+        raise _GoBack
+    return answer
 
 
 # From the options of `privet init` to a draft: which tables there are, their columns, and what was said about them.
@@ -122,7 +188,7 @@ _LONGEST_NAME = 80
 def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
     """Return a draft from the options; refuse an option that names no table or column."""
     sources = _sources(said["files"], said["tables"])
-    draft = {name: _table(name, patterns, output) for name, patterns in sources.items()}
+    draft = {name: _table(name, patterns, output, types=said["types_from_data"]) for name, patterns in sources.items()}
     for name in said["public"]:
         draft[_known(name, draft)] = replace(draft[_known(name, draft)], public=True)
     for option in said["links"]:
@@ -168,17 +234,20 @@ def _name_of(path: str) -> str:
     return re.sub(r"\W+", "_", stem).strip("_") or "table"
 
 
-def _table(name: str, patterns: list[str], output: Path) -> DraftTable:
+def _table(name: str, patterns: list[str], output: Path, *, types: bool) -> DraftTable:
     described = columns_at(name, patterns)
     plain = any(path.lower().split(".")[-1] not in ("parquet", "pq") for one in patterns for path in paths_at(one))
     if plain:
         _check_header(name, [column for column, _ in described])
+    kinds = kinds_of_values(name, patterns) if plain and types else {}
     folder = os.path.dirname(os.path.abspath(output))
     written = tuple(_relative(os.path.abspath(pattern), folder) for pattern in patterns)
     return DraftTable(
         name=name,
         source=written[0] if len(written) == 1 else written,
-        columns=tuple(DraftColumn(one, None if plain else kind) for one, kind in described if kind is not None),
+        columns=tuple(
+            DraftColumn(one, kinds.get(one) if plain else kind) for one, kind in described if kind is not None
+        ),
         unread=tuple(one for one, kind in described if kind is None),
     )
 
@@ -268,6 +337,11 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
 @click.option("--contribution", "gifts", multiple=True, metavar="[TABLE:]SPEC", help="Such as groups=3,rows=2.")
 @click.option("--budget", metavar="SPEC", help="Such as epsilon=1,delta=1e-6, or rho=0.1.")
 @click.option("--analyst", "analysts", multiple=True, metavar="NAME=BUDGET", help="Who may ask, with a cap.")
+@click.option(
+    "--types-from-data",
+    is_flag=True,
+    help="Read the values of CSV files to tell numbers, dates and texts apart. Only the kinds are written.",
+)
 @click.option("--output", type=click.Path(path_type=Path), default="privet.toml", show_default=True, help="The file.")
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 @click.option("--ask/--yes", default=None, help="Ask for what is missing, or leave notes where it is to be filled in.")
@@ -299,10 +373,12 @@ def command(**said: Any) -> None:
         raise RequestError(f"there is a file {str(output)!r} already; pass another --output, or --force")
     draft = make_draft(said, output)
     asks = said["ask"] if said["ask"] is not None else sys.stdin.isatty() and not as_json
+    ended = True
     if asks:
-        draft = ask_for_rest(draft)
+        draft, ended = ask_for_rest(draft)
 
-    text = write_draft(draft)
+    likely = (replace(one, likely=tuple(plausible_units(one))) for one in draft.tables)
+    text = write_draft(replace(draft, tables=tuple(likely)))
     missing, wrong = _left_over(text, output)
     if wrong and not asks:
         raise BadConfig(str(output), wrong)
@@ -312,11 +388,15 @@ def command(**said: Any) -> None:
         told = [{"line": one.line, "message": one.message} for one in missing]
         print_json({"file": str(output), "tables": [table.name for table in draft.tables], "to_fill_in": told})
         return
+    if not ended:
+        print_text("\nStopped. What was entered is saved; the rest can be filled in there.")
     print_text(f"Wrote {output} with {len(draft.tables)} table{'s' if len(draft.tables) > 1 else ''}.")
     if missing:
         print_text("Still to be filled in:")
         print_facts([(f"  line {one.line}", printable(one.message)) for one in missing])
     print_text("Next: privet check" + ("" if str(output) == "privet.toml" else f" --config {output}"))
+    if not ended:
+        click.get_current_context().exit(1)
 
 
 def _is_there(output: Path) -> bool:

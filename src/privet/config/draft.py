@@ -38,6 +38,7 @@ class DraftTable:
     source: str | tuple[str, ...]
     columns: tuple[DraftColumn, ...]
     unread: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     unit: str | None = None
     link: str | None = None
     public: bool = False
@@ -96,7 +97,7 @@ def _table(table: DraftTable) -> Iterator[str]:
             yield f"unit = {toml_text(table.unit)}"
         else:
             yield f"{TODO} declare who is protected: the column that identifies the person, or each row"
-            yield f"# unit = {toml_text(table.columns[0].name if table.columns else 'patient_id')}"
+            yield from (f"# unit = {toml_text(name)}" for name in table.likely)
             yield '# unit = "rows"'
         if table.contribution is not None:
             yield f"contribution = {table.contribution}"
@@ -107,25 +108,34 @@ def _table(table: DraftTable) -> Iterator[str]:
         yield '# version = "1"  # a public label; change it when the data change'
     yield ""
     yield f"[{where}.columns]"
+    yield from _notes(table)
     for column in table.columns:
-        yield from _column(column, asked=table.public or column.name == table.unit or _links(table, column))
+        yield f"{toml_key(column.name)} = {column.declared or toml_text(column.kind or 'text')}"
     for name in table.unread:
         yield f"# {toml_key(name)} is of a type that Privet does not read"
 
 
-def _column(column: DraftColumn, *, asked: bool) -> Iterator[str]:
-    """Yield the lines of a column. The column of the unit is not summed, so its bounds are not missed."""
-    key = toml_key(column.name)
-    if column.declared is not None:
-        yield f"{key} = {column.declared}"
-    elif column.kind is None:
-        yield f"{TODO} say what {key} holds: integer, number, boolean, date, timestamp, text, or its public values"
-        yield f'{key} = "text"'
-    elif column.kind in _BOUNDED and not asked:
-        yield f"{TODO} give public bounds if {key} may be summed or grouped by: {key} = {_BOUNDED[column.kind]}"
-        yield f'{key} = "{column.kind}"'
-    else:
-        yield f'{key} = "{column.kind}"'
+def _notes(table: DraftTable) -> Iterator[str]:
+    """Yield one note for all columns of which the same is missing. The column of the unit needs no bounds."""
+    open_kinds = [toml_key(one.name) for one in table.columns if one.declared is None and one.kind is None]
+    if open_kinds:
+        hold = "holds" if len(open_kinds) == 1 else "each hold"
+        yield (
+            f"{TODO} say what {', '.join(open_kinds)} {hold}: integer, number, boolean, date, timestamp, text, or the "
+            "public values"
+        )
+    for kind, example in _BOUNDED.items():
+        names = [
+            toml_key(one.name)
+            for one in table.columns
+            if one.declared is None
+            and one.kind == kind
+            and not (table.public or one.name == table.unit or _links(table, one))
+        ]
+        if names:
+            yield (
+                f"{TODO} give public bounds if {' or '.join(names)} may be summed or grouped by: {names[0]} = {example}"
+            )
 
 
 def _links(table: DraftTable, column: DraftColumn) -> bool:

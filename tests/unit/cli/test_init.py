@@ -44,7 +44,7 @@ def test_without_answers_the_file_says_what_is_to_be_filled_in_with_its_lines(fo
     for one in told["to_fill_in"]:
         assert lines[one["line"] - 1].startswith("# TODO(privet): ")
         assert one["message"] in lines[one["line"] - 1]
-    assert len(told["to_fill_in"]) == sum("TODO(privet)" in line for line in lines) == 13
+    assert len(told["to_fill_in"]) == sum("TODO(privet)" in line for line in lines) == 10
     with pytest.raises(BadConfig) as caught:
         read_config()
     assert {one["line"] for one in told["to_fill_in"]} <= {problem["line"] for problem in caught.value.problems}
@@ -240,6 +240,66 @@ def test_what_is_missing_is_asked_for_and_wrong_answers_are_asked_again(folder: 
     assert (facts.contribution.groups, facts.contribution.rows) == (2, 3)
 
 
-def test_stopping_half_way_writes_nothing(folder: Path) -> None:
-    assert run("visits.parquet", "--ask", answers="patient_id\n").exit_code == 1
-    assert not Path("privet.toml").exists()
+def test_stopping_half_way_keeps_what_was_entered(folder: Path) -> None:
+    stopped = run("visits.parquet", "--ask", answers="patient_id\n")
+    assert stopped.exit_code == 1
+    assert "What was entered is saved" in stopped.stdout
+    text = Path("privet.toml").read_text()
+    assert 'unit = "patient_id"' in text
+    assert "choose the budget of all answers" in text
+
+
+def test_a_custodian_goes_back_by_one_question(folder: Path) -> None:
+    Path("small.csv").write_text("user_id,age\n1,2\n")
+    given = [
+        "rows",
+        "<",
+        "user_id",
+        "<",
+        "user_id",
+        "integer",
+        "integer",
+        "0:120",
+        "<",
+        "integer",
+        "integer",
+        "0:99",
+        "n",
+    ]
+    made = run("small.csv", "--ask", answers="\n".join([*given, "groups=3,rows=2", "epsilon=1"]) + "\n")
+    assert made.exit_code == 0, made.output
+    columns = read_config("privet.toml").tables["small"].schema
+    assert columns.unit == Person("user_id")
+    assert columns.columns["age"].high == 99
+
+
+def test_a_unit_is_offered_for_plausible_columns_only(folder: Path) -> None:
+    Path("small.csv").write_text("amount,day,patient_id\n1,2,3\n")
+    asked = run("small.csv", "--ask", answers="\n")
+    assert "such as patient_id;" in asked.output
+    text = Path("privet.toml").read_text()
+    assert '# unit = "patient_id"' in text
+    assert '# unit = "amount"' not in text
+    assert text.count("say what amount, day, patient_id each hold") == 1
+
+
+def test_kinds_come_from_the_values_of_a_csv_only_where_that_is_asked_for(folder: Path) -> None:
+    rows = ["8731,1.5,2024-01-02,2024-01-02 03:04:05,true,02134,x", "9412,,2024-11-30,2024-01-02T03:04,FALSE,94110,7"]
+    Path("small.csv").write_text("\n".join(["a,b,c,d,sick,zip,t", *rows]) + "\n")
+    assert run("small.csv", "--yes").exit_code == 0
+    assert '\na = "text"' in Path("privet.toml").read_text()
+    assert run("small.csv", "--yes", "--force", "--types-from-data").exit_code == 0
+    text = Path("privet.toml").read_text()
+    kinds = {
+        "a": "integer",
+        "b": "number",
+        "c": "date",
+        "d": "timestamp",
+        "sick": "boolean",
+        "zip": "text",
+        "t": "text",
+    }
+    for name, kind in kinds.items():
+        assert f'\n{name} = "{kind}"' in text
+    for value in ("8731", "9412", "1.5", "02134", "94110", "2024-11-30"):
+        assert value not in text

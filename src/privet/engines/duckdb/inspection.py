@@ -13,6 +13,7 @@ from typing import Any
 from privet.core.errors import PrivetError, RequestError, raise_alone, without_passwords
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import Person, Rows
+from privet.engines.scan_sql.dialect import identifier, quoted
 
 from .sources import files_of, kind_of, open_source, paths_at, view_of
 
@@ -76,6 +77,41 @@ def columns_at(name: str, patterns: Sequence[str]) -> list[tuple[str, Kind | Non
         except Exception:  # what the engine or the file says may quote a row
             raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
     return [(str(row[0]), kind_of(str(row[1]))) for row in described]
+
+
+_FORMS: tuple[tuple[Kind, str], ...] = (
+    ("boolean", r"(?i)true|false"),
+    ("integer", r"[+-]?(0|[1-9][0-9]{0,17})"),
+    ("number", r"[+-]?((0|[1-9][0-9]*)([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"),
+    ("date", r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    ("timestamp", r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?Z?"),
+)
+
+
+def kinds_of_values(name: str, patterns: Sequence[str]) -> dict[str, Kind]:
+    """Return the kind that every value of each column of text files is written as; text where none fits all.
+
+    It reads the data and returns nothing but kinds: no bound, value or number. For the custodian alone. Numbers with
+    leading zeros are text, as codes are.
+    """
+    with _connected() as connection:
+        try:
+            opened = files_of(name, list(patterns))
+            columns = [str(row[0]) for row in _fetch(connection, f"DESCRIBE SELECT * FROM {opened.relation}")]
+            tests = [
+                f"coalesce(bool_and(regexp_full_match(trim({identifier(column)}), {quoted(form)})) "
+                f"FILTER (WHERE trim({identifier(column)}) <> ''), false)"
+                for column in columns
+                for _, form in _FORMS
+            ]
+            ((found),) = _fetch(connection, f"SELECT {', '.join(tests)} FROM {opened.relation}")
+        except PrivetError:
+            raise
+        except Exception:  # what the engine or the file says may quote a row
+            raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
+    held = iter(found)
+    fits = {column: [kind for kind, _ in _FORMS if next(held)] for column in columns}
+    return {column: kinds[0] if kinds else "text" for column, kinds in fits.items()}
 
 
 def _missing(name: str, source: object) -> tuple[str, ...]:
