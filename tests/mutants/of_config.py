@@ -312,7 +312,7 @@ MUTANTS: list[Mutant] = [
         "cli.init:_table",
         "unit/cli/test_init.py",
         ("if plain:\n    ...", "if False:\n    ..."),
-        ("None if plain else kind", "kind"),
+        ("kinds.get(one) if plain else kind", "kind"),
     ),
     *of(
         "cli.init:command",

@@ -130,7 +130,7 @@ def _notes(table: DraftTable) -> Iterator[str]:
             for one in table.columns
             if one.declared is None
             and one.kind == kind
-            and not (table.public or one.name == table.unit or _links(table, one))
+            and not (table.public or one.name in (table.unit, *table.likely) or _links(table, one))
         ]
         if names:
             yield (

@@ -210,9 +210,11 @@ def _more(wanted: Budget, held: Budget, account: str | None = None) -> str:
     whose = "" if account is None else f" --account {account!r}"
     if type(wanted) is type(held):
         more = {name: amount - getattr(held, name) for name, amount in vars(wanted).items()}
-        if all(amount >= 0 for amount in more.values()):
-            options = " ".join(f"--{name} {float(amount):g}" for name, amount in more.items() if amount)
+        if all(amount > 0 for amount in more.values()):
+            options = " ".join(f"--{name} {float(amount):g}" for name, amount in more.items())
             return f"to raise it, run: privet ledger top-up {options}{whose} --reason '...'"
+        if min(more.values()) == 0 < max(more.values()):  # a part of its own needs both
+            return f"to raise it, run privet ledger top-up{whose} with --epsilon and --delta, and write the sums here"
     return f"privet ledger top-up{whose} adds to a budget; none can be lowered"
 
 
