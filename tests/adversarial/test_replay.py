@@ -121,7 +121,6 @@ def test_the_custodian_replays_a_question_at_a_shell(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("p,x\n1,5\n1,9\n2,3\n", encoding="utf-8")
     (tmp_path / "privet.toml").write_text(
         '[budget]\nepsilon = 1\n\n[tables.visits]\nsource = "visits.csv"\nunit = { person = "p" }\n'
-        "contribution = { groups = 1, rows = 1 }\n"
         "contribution = { groups = 1, rows = 2 }\n\n[tables.visits.columns]\n"
         'p = { kind = "integer" }\nx = { kind = "integer", low = 0, high = 10 }\n',
         encoding="utf-8",

@@ -7,6 +7,7 @@ anything. Numbers are read by `exact`. `read_fields` reads every field of a valu
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import datetime
 import importlib
 import math
@@ -251,11 +252,10 @@ def optional_package(name: str, purpose: str) -> Any:
     Raises:
         RequestError: if it is not installed, with the command that installs it, beside a clone and a wheel alike.
     """
-    try:
+    with contextlib.suppress(ImportError):
         return importlib.import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise RequestError(f"{purpose} {package}, which is not installed: {install_hint(package)}") from None
+    package = name.partition(".")[0]
+    raise RequestError(f"{purpose} {package}, which is not installed: {install_hint(package)}")
 
 
 def install_hint(package: str) -> str:

@@ -405,9 +405,10 @@ def derived_bars(values: Floats, improbable: Floats, *, tail: float) -> Bars:
     size = np.maximum(known, 1)
     ends = [np.where(none, np.nan, quantile_of(ordered, share, size)) for share in (tail / 2, 1 - tail / 2)]
     held = np.nan_to_num(ordered, nan=0.0)
-    middle = held.sum(axis=1) / size
-    away = np.where(np.isnan(ordered), 0.0, held - middle[:, None])
-    error = np.where(none, np.nan, np.sqrt((away * away).sum(axis=1) / size))
+    with np.errstate(over="ignore"):  # values near the largest double have an infinite error
+        middle = held.sum(axis=1) / size
+        away = np.where(np.isnan(ordered), 0.0, held - middle[:, None])
+        error = np.where(none, np.nan, np.sqrt((away * away).sum(axis=1) / size))
     bent = ~none & ~_straight(values)
     if bent.any():
         low, high = _reached(values[bent], improbable, tail)
