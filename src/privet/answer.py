@@ -126,13 +126,14 @@ class Answer:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one.
 
-        A column that contribution bounding can lower has True in `_may_be_low` beside it; likewise `_may_be_high`.
+        A column that contribution bounding can lower has True in `_may_be_understated` beside it; likewise
+        `_may_be_overstated` where bounding can raise it.
         """
         columns: dict[str, list[Any]] = {series.name: [] for series in self.series}
         flat: dict[str, list[Any]] = {}
         for series in self.series:
             flat[series.name] = list(series.values)
-            marks = {"may_be_low": series.may_be_low, "may_be_high": series.may_be_high}
+            marks = {"may_be_understated": series.may_be_low, "may_be_overstated": series.may_be_high}
             beside = {"low": series.low, "high": series.high, "error": series.error}
             beside |= {suffix: (True,) * len(self) for suffix, marked in marks.items() if marked}
             for suffix, ends in beside.items():

@@ -105,6 +105,7 @@ NARROWED: dict[str, Callable[[Any], None]] = {
     "Quantile, least": faster("rate"),
     "Quantiles, recursive": faster("level_epsilon"),
     "Quantiles, jointly": faster("kappa"),
+    "Interval of a quantile": faster("rate"),
     "Sample and aggregate": inside("aggregate", faster("rate")),
     "Smooth sensitivity, sliding": smoother,
     "Average": inside("laplace", narrower("scale")),

@@ -121,7 +121,7 @@ def told(question: Asked, session: privet.Session) -> list[dict[str, list[Any]]]
         {
             name: [plain(value) for value in column]
             for name, column in answer.to_dict().items()
-            if not name.endswith(("_may_be_low", "_may_be_high"))
+            if not name.endswith(("_may_be_understated", "_may_be_overstated"))
         }
         for answer in question.ask(session)
     ]

@@ -121,7 +121,7 @@ def test_what_no_limit_can_lower_is_not_marked() -> None:
         answer = asked.ask(f"SELECT {listed} FROM q", epsilon=LARGE)  # one row of each person, by its key
         assert [one.mark for one in answer.series] == ["", "", "", ""]
         assert not any("too low" in note or "≥" in note for note in answer.notes)
-        assert "n_may_be_low" not in answer.to_dict()
+        assert "n_may_be_understated" not in answer.to_dict()
         three = privet.Contribution(groups=3, rows=1)
         people = "SELECT g, COUNT(DISTINCT p) AS n FROM v GROUP BY g"
         assert marks(asked, people) == {"n": "≥"}  # three groups, and two count
@@ -158,14 +158,17 @@ def test_the_mark_is_beside_the_number_in_every_form(tmp_path: Any) -> None:
     assert answer._repr_html_().count(">≥ ") == answer._repr_html_().count(">≤ ") + 1 == 4  # and the legend
     assert "≥ means at least, up to noise. ≤ means at most, up to noise." in answer.notes
     assert "≥ means" in repr(answer).replace("\n", " ")
-    assert answer.to_dict()["n_may_be_low"] == answer.to_dict()["m_may_be_high"] == [True] * 3
-    assert not {"n_may_be_high", "m_may_be_low", "a_may_be_low", "g_may_be_low"} & answer.to_dict().keys()
+    assert answer.to_dict()["n_may_be_understated"] == answer.to_dict()["m_may_be_overstated"] == [True] * 3
+    assert (
+        not {"n_may_be_overstated", "m_may_be_understated", "a_may_be_understated", "g_may_be_understated"}
+        & answer.to_dict().keys()
+    )
     told = json.loads(answer.to_json())
-    assert all(row["n_may_be_low"] is True for row in told["rows"])
+    assert all(row["n_may_be_understated"] is True for row in told["rows"])
     assert told["certificate"]["may_be_low"] == ["n"]
     assert told["certificate"]["may_be_high"] == ["m"]
     for table in (answer.to_arrow().to_pydict(), answer.to_pandas().to_dict("list"), answer.to_polars().to_dict()):
-        assert list(table["n_may_be_low"]) == [True] * 3
+        assert list(table["n_may_be_understated"]) == [True] * 3
     assert [axes.get_ylabel() for axes in answer.plot().axes] == ["≥ n", "≤ m", "a"]
     assert "do not cover" in answer.plot().axes[0].get_title(loc="left")
     with session(rows_of(random.Random(5), 9)) as asked:

@@ -266,7 +266,8 @@ def _table(
 
 
 def _people(**facts: Any) -> Tables:
-    return lambda values, groups: {"t": _table(values, groups, unit=Person("who"), **facts)}
+    stated = {"contribution": Contribution(groups=1, rows=1), **facts}
+    return lambda values, groups: {"t": _table(values, groups, unit=Person("who"), **stated)}
 
 
 def _joined(values: Any, groups: int) -> dict[str, Table]:
