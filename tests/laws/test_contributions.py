@@ -22,7 +22,9 @@ from privet.inference.sizes import limit_for
 from privet.mechanisms import Laplace
 from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.make import make_plan
+from privet.planner.measures import SumMeasure
 from privet.planner.plan import Pass, Plan, Spend
+from privet.planner.stability import sensitivity_of
 from privet.planner.verify import verify
 from privet.query.sql.parse import parse
 from privet.release import release, sizes_first
@@ -192,6 +194,24 @@ def test_a_plan_costs_the_same_whatever_limit_is_chosen(spend: Spend, limit: int
             chosen.measure.verify(chosen.scan)
 
 
+@pytest.mark.parametrize("limit", [1, 3, 16])
+def test_noise_on_a_fine_grid_that_was_charged_is_not_drawn_on_a_coarser_one(limit: int) -> None:
+    # made by hand: 4,096 steps are charged, where whole noise of one step would cost more in rho
+    plan = planned(Shape(QUERIES["one cell"], "people", "add-remove", "norm"), PURE, auto=True)
+    sizes, sums = plan.passes
+    scan = replace(sums.scan, bounding=Norm(1, 1, 0))
+    noises = [Laplace(sensitivity=sensitivity_of(one.sum, scan), epsilon=1, grid="fine") for one in sums.measures]
+    measures = tuple(
+        replace(one, sensitivity=sensitivity_of(one.sum, scan), mechanism=noise, shift=0)
+        for one, noise in zip(sums.measures, noises, strict=True)
+    )
+    passes = Pass(replace(scan, sums=(), sizes=sizes.scan.sizes), sizes.measure), Pass(scan, SumMeasure(measures))
+    verify(replace(plan, passes=passes), {"d": scan.schema})
+    for charged, drawn in zip(measures, with_limit(passes[1], limit).measures, strict=True):
+        assert drawn.mechanism.event.rho() <= charged.mechanism.event.rho()
+        assert drawn.mechanism.event.rdp(8) <= charged.mechanism.event.rdp(8)
+
+
 def test_the_limit_is_no_part_of_the_digest_and_both_stages_are_charged_first() -> None:
     plan = planned(Shape(QUERIES["one cell"], "people", "add-remove", "norm"), PURE, auto=True)
     sizes = plan.passes[0].sizes
@@ -226,6 +246,9 @@ def test_a_plan_whose_sizes_do_not_fit_its_sums_is_refused() -> None:
     ):
         with pytest.raises(InvariantError):
             verify(wrong, tables)
+    for people in (Fraction(0), Fraction(10) ** 400, Fraction(1, 10**400)):  # would fail after the charge
+        with pytest.raises(InvariantError):
+            replace(measure, people=people)
     verify(plan, tables)
     higher = with_limit(sums, 2)
     alike = replace(sizes, scan=replace(sizes.scan, bounding=higher.scan.bounding))

@@ -52,6 +52,7 @@ MUTANTS: list[Mutant] = [
         LAWS,
         ("noise.sensitivity / noise.scale", "2 * noise.sensitivity / noise.scale"),
         ("sensitivity_of(measure.sum, scan)", "measure.sensitivity"),
+        ("noise.grid", "None"),
     ),
     *of(
         "planner.contributions:verify_sizes",
@@ -66,6 +67,11 @@ MUTANTS: list[Mutant] = [
         UNITS,
         ("math.sqrt(2 / math.pi)", "1"),
         ("mean / (measure.sum.most * 2**measure.shift) * cells", "mean / (measure.sum.most * 2**measure.shift)"),
+    ),
+    *of(
+        "planner.contributions:check_covered",
+        UNITS,
+        ("any(cut_within(plan, [place for reading in plan.readings for place in reading.noisy]))", "False"),
     ),
     *of(
         "planner.contributions:_loss",

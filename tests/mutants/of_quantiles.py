@@ -110,6 +110,11 @@ MUTANTS: list[Mutant] = [
         ("chosen[self.column_of(share)]", "chosen[0]"),
     ),
     *of(
+        "planner.measures:QuantileMeasure.verify",
+        "unit/test_quantile_session.py",
+        ("max(map(self.column_of, slot.draw.shares)) > column", "False"),
+    ),
+    *of(
         "planner.measures:QuantileMeasure.interval",
         "unit/test_quantile_session.py",
         ("tail / len(ladders)", "tail"),

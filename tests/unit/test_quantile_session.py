@@ -394,6 +394,16 @@ def test_intervals_for_a_population_count_people_and_halve_what_may_be_missed(un
                 s.run(replace(plan, passes=(replace(one, measure=tampered),)))
 
 
+def test_a_plan_whose_intervals_come_before_their_values_is_refused_and_free():
+    with session(privet.Rows()) as s:
+        plan = s.plan("SELECT MEDIAN(pay) AS m FROM t", epsilon=1)
+        (one,) = plan.passes
+        for draws in (one.measure.draws[::-1], one.measure.draws[1:]):
+            with pytest.raises(InvariantError):
+                s.run(replace(plan, passes=(replace(one, measure=replace(one.measure, draws=draws)),)))
+        assert not s.history()
+
+
 def test_what_has_no_interval_for_a_population_is_refused_by_name():
     with session(privet.Rows()) as s:
         for asked in ("COUNT(*), MEDIAN(pay)", "MAX(pay)", "MEDIAN(pay), MIN(age)"):

@@ -144,7 +144,8 @@ def describe(name: str, catalog: Catalog) -> TableDescription:
     limit = schema.contribution
     rowwise = schema.unit.rowwise or schema.unit.public
     most = f"{limit.rows:,} row{'s' * (limit.rows != 1)} in each of {limit.groups:,} group"
-    contribution = "" if rowwise else f"Each counts in full up to {most}{'s' * (limit.groups != 1)}."
+    full = "a limit that each answer chooses" if limit.chosen else f"{most}{'s' * (limit.groups != 1)}"
+    contribution = "" if rowwise else f"Each counts in full up to {full}."
     columns = tuple(_column(one, facts, schema) for one, facts in schema.columns.items())
     examples = () if schema.unit.public else tuple(_running(_examples(shown_name(name), schema), catalog))
     return TableDescription(name, str(schema.unit), contribution, columns, examples)

@@ -45,6 +45,9 @@ _PARTS = 64
 _BESIDE = 100
 """As many units are added to those of a group before the root is taken: one more or less then hardly moves it."""
 
+_HEAVIEST = 2**48
+"""No unit weighs more where sampling is covered: the root, in ranks, then fits 64 bits."""
+
 LEAST_ALPHA = Fraction(1, 2**64)
 """A ladder is for no less a probability of a miss: its slack then lies within reach."""
 
@@ -105,8 +108,10 @@ class QuantileLadder(Mechanism):
             raise BadParameter("last", self.last, "a grid of one place to 2**48, a span above 0, and up to 40 digits")
         if not LEAST_ALPHA <= self.alpha < 1:
             raise BadParameter("alpha", self.alpha, "a probability from 2**-64 to below 1")
-        if not 0 <= self.beta < 1 or self.heaviest < 1 or (self.beta and self.beta < LEAST_ALPHA):
-            raise BadParameter("beta", self.beta, "0, or from 2**-64 to below 1, of units that weigh 1 or more")
+        if not 0 <= self.beta < 1 or (self.beta and self.beta < LEAST_ALPHA):
+            raise BadParameter("beta", self.beta, "0, or from 2**-64 to below 1")
+        if not 1 <= self.heaviest <= _HEAVIEST:
+            raise BadParameter("heaviest", self.heaviest, "from 1 to 2**48: what is added for sampling fits 64 bits")
         if self.rate * 2**ROOM < 2**10 * self.unit:
             raise RequestError("this part of the budget is too small to choose an interval with; spend more on it")
         if any(before > OUTWEIGHED * own for before, own in zip(self._before, self.weights, strict=False)):
@@ -303,8 +308,9 @@ class QuantileLadder(Mechanism):
         aims = Aims.at(share, totals, 0)
         times = self.unit // share.denominator
         rest = (aims.rest * times)[:, None]
-        roots = np.array([self.root(share, total) for total in totals.tolist()] if self.beta else [0], dtype=np.int64)
-        whole, part = (one[:, None] for one in np.divmod(roots, self.unit))
+        # in parts of a rank they need not fit 64 bits
+        roots = [divmod(self.root(share, total), self.unit) for total in (totals.tolist() if self.beta else [0])]
+        whole, part = (np.array(one, dtype=np.int64)[:, None] for one in zip(*roots, strict=True))
         lower = self._held(aims.whole[:, None] - below - whole) + rest - part
         upper = self._held((totals - aims.whole)[:, None] - beyond - whole) - rest - part
         return lower, upper

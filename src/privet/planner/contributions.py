@@ -27,6 +27,7 @@ from privet.query.join import joins_of
 from privet.query.resolve import linear_in, meanings
 from privet.query.shape import schema_within_limits
 
+from .bias import cut_within
 from .keys import Choice, count_cells
 from .measures import Measure, Noise, SizeMeasure, SumMeasure
 from .plan import Pass, Plan
@@ -91,8 +92,8 @@ def with_limit(one: Pass, limit: int) -> Pass:
     """Return a pass with a limit of its own on what one unit gives, whose noise grows with it.
 
     Guarantee: it costs what it cost at the limit of 1. Sensitivities are that many times those at 1: Laplace noise
-    keeps its epsilon, and a discrete law of as many times the steps is dominated by the one that was charged (see
-    `Laplace`); Gaussian noise keeps its rho and its blur, which are all that its event depends on.
+    keeps its epsilon and its grid, and a discrete law of as many times the steps is dominated by the one that was
+    charged (see `Laplace`); Gaussian noise keeps its rho and its blur, which are all that its event depends on.
     """
     norm = one.scan.bounding
     if not isinstance(norm, Norm) or not isinstance(one.measure, SumMeasure) or one.keys is not None:
@@ -105,7 +106,7 @@ def _rescaled(measure: Measure, scan: Scan) -> Measure:
     sensitivity, noise = sensitivity_of(measure.sum, scan), measure.mechanism
     made: Noise
     if isinstance(noise, Laplace):
-        made = Laplace(sensitivity=sensitivity, epsilon=noise.sensitivity / noise.scale)
+        made = Laplace(sensitivity=sensitivity, epsilon=noise.sensitivity / noise.scale, grid=noise.grid)
         same = made.event.pure() == noise.event.pure() and (made.sensitivity / noise.sensitivity).denominator == 1
     else:
         made = Gaussian(sensitivity=sensitivity, rho=noise.sensitivity_squared / (2 * noise.sigma_squared))
@@ -189,6 +190,11 @@ def check_covered(plan: Plan, rule: str) -> None:
         )
     if any(join.most is not None for join in joins_of(scan.table)):
         raise Unsupported("covers='bounding' is for joins that drop no rows, and this one keeps only some")
+    if any(cut_within(plan, [place for reading in plan.readings for place in reading.noisy])):
+        raise Unsupported(
+            "covers='bounding' is for rows of people, and what is computed within each person is clamped to the "
+            "limit, which removes more; ask about the rows themselves, or leave covers= out"
+        )
     readings = {reading.name: reading.aggregate for reading in plan.readings}
     shown = meanings(plan.query)
     for name, meaning in {**{one: ColumnRef(one) for one in readings}, **shown}.items():

@@ -69,6 +69,9 @@ FALSE = Fraction(1, 10_000)
 _LEAST_BLOCK = 256
 """The public length in which noise is drawn for keys, unless one unit can hold more."""
 
+_MOST_PEOPLE = 2**512
+"""No limit leaves more people above it than this, nor fewer than one part of it."""
+
 _SIZE = 100
 """This many values are taken to be found, where it is not known how many will be."""
 
@@ -513,6 +516,9 @@ class QuantileMeasure:
         places = self._grid(scan)
         if scan.sums:
             raise InvariantError("the measures of a plan are not the sums of its scan")
+        for column, slot in enumerate(self.slots):
+            if isinstance(slot.draw, QuantileLadder) and max(map(self.column_of, slot.draw.shares)) > column:
+                raise InvariantError("a half-width is chosen around a value that is drawn before it")
         for draw in self.draws:
             match draw:
                 case QuantileChoice():
@@ -894,8 +900,8 @@ class SizeMeasure:
     def __post_init__(self) -> None:
         check_fields(self)
         _check_noise(self.mechanism)
-        if self.people is not None and self.people <= 0:
-            raise InvariantError("a limit leaves a positive number of people above it")
+        if self.people is not None and not 1 <= self.people * _MOST_PEOPLE <= _MOST_PEOPLE**2:
+            raise InvariantError("a limit leaves a positive number of people above it, that floats hold")
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -231,6 +231,18 @@ def test_weights_that_do_not_fit_a_float_are_counted_exactly():
     assert abs(seen[: len(expected)] - law(draw, [heavy, 0, 1, heavy], (2,))).max() < 0.05
 
 
+@pytest.mark.parametrize("heaviest", [1, 2**20, 2**48])
+def test_what_is_added_for_sampling_fits_however_many_rows_there_are(heaviest, monkeypatch):
+    # in parts of a rank it takes more than 64 bits: an error would depend on the number of rows
+    draw = ladder(Fraction(123_457, 10**6), last=3, rate=HALF, beta=TWENTIETH, heaviest=heaviest)
+    seen: list[Any] = []
+    drawn = rank_ladder.noise.choose_each
+    monkeypatch.setattr(rank_ladder.noise, "choose_each", lambda *given: (seen.append(given[1]), drawn(*given))[1])
+    draw.release([([0, 2, 3], [2**60, 1, 2**60])], [[2]])
+    expected = offs(draw, [2**60, 0, 1, 2**60], (2,))
+    assert [Fraction(gap, draw.unit) for gap in seen[0].tolist()][: len(expected)] == expected
+
+
 @pytest.mark.parametrize("last", [0, 1, 2, 120, 2**16 - 1, 2**30 - 1, 2**48])
 @pytest.mark.parametrize("several", [False, True])
 def test_no_rung_is_outweighed_and_the_last_is_the_whole_range(last, several):
@@ -369,6 +381,7 @@ def test_the_next_smaller_rung_clears_by_no_more_than_the_error_says():
         {"beta": Fraction(1)},
         {"beta": Fraction(-1, 2)},
         {"heaviest": 0},
+        {"heaviest": 2**48 + 1},
         {"digits": 41},
         {"digits": -1},
         {"rate": Fraction(1, 2**59)},

@@ -113,6 +113,8 @@ def test_several_questions_and_a_report_on_clipping_need_a_stated_limit() -> Non
         ({}, "SELECT COUNT(DISTINCT x) AS v FROM t", {}, "which 'v' is not"),
         ({}, "SELECT SUM(x) / COUNT(*) AS r FROM t", {}, "'r' is derived"),
         ({}, "SELECT name, COUNT(*) FROM t GROUP BY name", {}, "groups that are declared"),
+        ({}, "SELECT SUM(n) FROM (SELECT who, COUNT(*) AS n FROM t GROUP BY who)", {}, "within each person is clamped"),
+        ({}, "SELECT AVG(s) FROM (SELECT who, SUM(x) AS s FROM t GROUP BY who)", {}, "within each person is clamped"),
     ],
 )
 def test_what_cannot_be_covered_is_refused_by_name_and_free(options: Any, question: str, facts: Any, told: str) -> None:
@@ -210,6 +212,13 @@ def test_a_table_may_declare_that_answers_choose_their_limits() -> None:
             len(asked.ask("SELECT g, COUNT(*) AS n, COUNT(DISTINCT who) AS p FROM t GROUP BY g", epsilon=1).limits) == 2
         )
         assert asked.ask("SELECT MEDIAN(x) AS m FROM t", epsilon=1, contribution=LIMIT).limits == ()
+
+
+def test_a_table_whose_answers_choose_their_limits_is_not_described_by_another() -> None:
+    with session(contribution="auto") as asked:
+        assert asked.describe("t").contribution == "Each counts in full up to a limit that each answer chooses."
+    with session() as asked:
+        assert asked.describe("t").contribution == "Each counts in full up to 2 rows in each of 2 groups."
 
 
 def test_a_scan_that_would_not_fit_at_the_largest_limit_is_refused_before_the_charge() -> None:
