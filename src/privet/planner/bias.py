@@ -197,6 +197,8 @@ def _sign(expression: Expression, positive: Container[str]) -> int:
             return 0
         case Literal(value=int() | Fraction() as value):
             return 1 if value >= 0 else -1
+        case Call(function="negate", arguments=(one,)):
+            return -_sign(one, positive)
         case Call(function="multiply" | "divide", arguments=(left, right)):
             return _sign(left, positive) * _sign(right, positive)
     return 0
