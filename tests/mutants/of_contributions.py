@@ -34,6 +34,11 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
+        "planner.measures:SizeMeasure.largest",
+        UNITS,
+        ("scan.schema.most_rows is None", "True"),
+    ),
+    *of(
         "engines.scan_sql.statement:Writer._sized",
         LAWS,
         ("isqrt(top)", "1"),
@@ -60,8 +65,9 @@ MUTANTS: list[Mutant] = [
         ("after.scan.bounding.limit != 1", "False"),
         ("replace(after.scan, sums=()) != replace(one.scan, sizes=None)", "False"),
         ('(measure.people is None) != (sizes.of == "lost")', "False"),
-        ('plan.covers == "bounding" and not _pays(plan)', "False"),
+        ("not _pays(plan)", "False"),
     ),
+    *of("planner.contributions:verify_sizes", UNITS, ('check_covered(plan, "norm")', "None")),
     *of(
         "planner.contributions:_people",
         UNITS,

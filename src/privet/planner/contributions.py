@@ -118,9 +118,9 @@ def _rescaled(measure: Measure, scan: Scan) -> Measure:
 
 def largest_limit(one: Pass) -> int:
     """Return the largest limit that a pass may choose."""
-    if one.scan.sizes is None:
+    if one.sizes is None:
         raise InvariantError("a limit is chosen where units are counted by size")
-    return 1 << len(one.scan.sizes.edges)
+    return one.sizes.largest(one.scan)
 
 
 def verify_sizes(plan: Plan) -> None:
@@ -143,8 +143,10 @@ def verify_sizes(plan: Plan) -> None:
             for limit in (1, largest_limit(one)):
                 chosen = with_limit(after, limit)
                 chosen.measure.verify(chosen.scan)
-    if plan.covers == "bounding" and not _pays(plan):
-        raise InvariantError("intervals cover bounding where a pass pays for it")
+    if plan.covers == "bounding":
+        if not _pays(plan):
+            raise InvariantError("intervals cover bounding where a pass pays for it")
+        check_covered(plan, "norm")
 
 
 # What is refused, and what an answer that paid covers.

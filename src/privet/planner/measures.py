@@ -924,14 +924,20 @@ class SizeMeasure:
     def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
         """Return the noisy number of units in each bin, and then the limit that is chosen by them.
 
-        Guarantee: the limit is computed from the noisy numbers and the plan alone.
+        Guarantee: the limit is computed from the noisy numbers and the plan alone, and is at most `largest`.
         """
         bins = range(len(self._sizes(scan).edges) + 1)
         noisy = tuple(add_noise([opened.groups.get((place,), (0,))[0] for place in bins], self.mechanism))
         if self.people is None:
             return (noisy,)
         deviation = self.mechanism.deviation
-        return noisy, (limit_for(noisy, deviation / math.sqrt(2), float(self.people)),)
+        limit = limit_for(noisy, deviation / math.sqrt(2), float(self.people))
+        return noisy, (min(limit, self.largest(scan)),)
+
+    def largest(self, scan: Scan) -> int:
+        """Return the largest limit that can be chosen: above what a unit is declared to have it adds noise alone."""
+        top = 1 << len(self._sizes(scan).edges)
+        return top if scan.schema.most_rows is None else min(top, scan.schema.most_rows)
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
         """Return nothing: these are no columns of an answer."""
