@@ -83,6 +83,17 @@ FOR_AUTHORS = {"extending.md"}
 """Pages for authors of engines, ledgers, mechanisms and the rest; `privet.testing` checks what they add."""
 
 
+INSIDE = {
+    "Plan": {
+        "across", "at_limits", "bias", "law", "limits", "measure_at", "noise_within", "notes", "released_notes",
+        "weights", "without_rows",
+    },
+    "TableDescription": {"draw"},
+}  # fmt: skip
+"""Methods by which results and releases ask a plan about its own parts, and the command line has one drawn: no caller
+has such parts to pass."""
+
+
 def documented() -> Iterator[tuple[str, str]]:
     """Yield each module of Privet and each name that an example in the documentation imports from it."""
     for page in PAGES:
@@ -92,7 +103,8 @@ def documented() -> Iterator[tuple[str, str]]:
             if block.label != "python":
                 continue
             for node in ast.walk(ast.parse(block.text)):
-                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "privet":
+                module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+                if isinstance(node, ast.ImportFrom) and module.split(".")[0] == "privet" and "demo" not in module:
                     yield from ((node.module or "", alias.name) for alias in node.names)
 
 
@@ -171,7 +183,7 @@ def entries() -> list[Entry]:
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
     """Yield the methods of a class that callers use, as they stand in the class that defines them."""
-    for name in dir(kind):
+    for name in sorted(set(dir(kind)) - INSIDE.get(kind.__name__, set())):
         static = inspect.getattr_static(kind, name)
         function = static.__func__ if isinstance(static, (classmethod, staticmethod)) else static
         if not inspect.isfunction(function) or not (function.__module__ or "").startswith("privet"):

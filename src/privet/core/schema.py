@@ -18,7 +18,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
 from .errors import BadParameter, InvariantError, Unlimited
-from .given import check_fields, instance, path, set_fields
+from .given import check_fields, given_name, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Unit, Window, check_unit, read_day
@@ -469,11 +469,13 @@ class Table:
         key: str | None = None,
         most_rows: int | None = None,
     ) -> None:
-        unit = Person(unit) if isinstance(unit, str) else unit
-        if contribution is None and isinstance(unit, (Person, Window, Link)):
+        who: Any = unit
+        if type(unit) is str:
+            who = Person(given_name(unit, "unit", "the name of the column that identifies the person"))
+        if contribution is None and isinstance(who, (Person, Window, Link)):
             raise Unlimited
         facts = Schema(
-            unit=unit,
+            unit=who,
             columns=columns,
             neighbors=neighbors,
             contribution=Contribution(groups=1, rows=1) if contribution is None else read_contribution(contribution),
