@@ -199,7 +199,10 @@ def test_the_span_of_an_interval_is_reached_by_some_neighbours(population, neigh
     facts = schema.Schema(unit=Rows(), columns={"age": schema.integer(0, 4)}, neighbors=neighbors, units=None)
     query = parse("SELECT QUANTILE(age, 0.9) FROM t", {"t": facts})
     plan = make_plan(
-        query, {"t": facts}, spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)), population=population
+        query,
+        {"t": facts},
+        spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)),
+        covers="population" if population else "noise",
     )
     draw = plan.passes[0].measure.draws[-1]
     counts = {0: 40, 1: 30, 2: 30}

@@ -146,7 +146,8 @@ def test_intervals_of_counts_sums_and_means_hold_as_often_as_they_say(case: Case
     columns = CLOSED if isinstance(case.unit, Person) else CLOSED.replace("COUNT(DISTINCT u) AS people, ", "")
     # whole noise of a few steps leaves no interval of exactly 95%
     whole = {"n", "people"} if isinstance(case.unit, Rows) else set()
-    whole |= {"whole", "means"} if case.name == "little noise" else set()
+    # and a sum that is read from two noisy ones is widened by half a step of each
+    whole |= {"whole", "means", "total"} if case.name == "little noise" else set()
     check(coverage(case, columns, 40_000), 40_000, whole, 0.97)
 
 
@@ -162,7 +163,8 @@ def test_intervals_of_covariances_hold_as_often_as_they_say(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[5]], ids=lambda case: case.name)
 def test_intervals_of_derived_columns_hold_as_often_as_they_say(case: Case) -> None:
-    check(coverage(case, DERIVED, 7_800), 7_800, {"rounded"}, 0.97)
+    # a ratio is held over a region of both noises, which is too wide by up to a quarter where one of them decides
+    check(coverage(case, DERIVED, 7_800), 7_800, {"rounded", "ratio"}, 0.97)
 
 
 @pytest.mark.parametrize("noise", [laplace(3), gaussian(1)], ids=["laplace", "gaussian"])
