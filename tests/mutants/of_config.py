@@ -25,7 +25,7 @@ MUTANTS: list[Mutant] = [
         "unit/core/test_check_unit.py",
         ("(Person, Window, Link)", "(Person, Window)"),
         ("(Person, Window, Link)", "Person"),
-        ("contribution is None and isinstance(unit, (Person, Window, Link))", "contribution is None"),
+        ("contribution is None and isinstance(who, (Person, Window, Link))", "contribution is None"),
     ),
     *of(
         "config.tables:_facts",

@@ -109,7 +109,7 @@ def truth_of(rows: int) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("spend", [laplace(8), gaussian(4)], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("spend", [laplace(8), gaussian(1)], ids=["laplace", "gaussian"])
 def test_what_all_rounds_intervals_of_a_median_have_in_common_holds_it(spend: Spend) -> None:
     groups = 2000
     plan = plan_of(spend, Rows(), "MEDIAN(i) AS m", groups, 1)
@@ -126,4 +126,4 @@ def test_what_all_rounds_intervals_of_a_median_have_in_common_holds_it(spend: Sp
         widths.append(float(np.mean(high - low)))
     narrower = sum(one > other for one, other in pairwise(widths))
     assert np.mean(missed) <= 0.05 + FALSE_ALARMS * math.sqrt(0.05 * 0.95 / groups)
-    assert narrower >= 2
+    assert narrower >= 2, widths
