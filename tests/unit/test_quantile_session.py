@@ -401,6 +401,8 @@ def test_a_plan_whose_intervals_come_before_their_values_is_refused_and_free():
         for draws in (one.measure.draws[::-1], one.measure.draws[1:]):
             with pytest.raises(InvariantError):
                 s.run(replace(plan, passes=(replace(one, measure=replace(one.measure, draws=draws)),)))
+        with pytest.raises(InvariantError, match="population"):
+            s.run(replace(plan, covers="population"))
         assert not s.history()
 
 

@@ -61,6 +61,10 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     if hidden and not plan.discovers:
         raise InvariantError("keys that are not public are released only above a threshold")
     verify_sizes(plan)
+    chosen = [one.measure.draws for one in plan.passes if one.measure.draws]
+    sampled = chosen and all(any(getattr(draw, "beta", 0) for draw in draws) for draws in chosen)
+    if plan.covers == "population" and not sampled:
+        raise InvariantError("intervals cover a population where they are drawn for it")
     _verify_readings(plan)
 
 
