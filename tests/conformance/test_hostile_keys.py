@@ -115,7 +115,12 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         },
         "tables": {
             "visits": PEOPLE,
-            "scripts": {"source": "scripts.csv", "link": "visit -> visits.id", "columns": {"visit": "integer"}},
+            "scripts": {
+                "source": "scripts.csv",
+                "link": "visit -> visits.id",
+                "contribution": {"groups": 2, "rows": 3},
+                "columns": {"visit": "integer"},
+            },
         },
         "public": {"wards": {"source": "wards.csv", "key": "ward", "rows": 10, "columns": {"ward": "text"}}},
         "views": {"old": "SELECT patient, age FROM visits WHERE age > 60"},

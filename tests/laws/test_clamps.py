@@ -20,7 +20,7 @@ from privet.core.scan import Discovery, GroupKey, Largest, Norm, Once, Pairs, Sc
 from privet.core.schema import Schema, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB
-from privet.engines.scan_sql import expressions
+from privet.engines.scan_sql import dialect
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import counting, statement
 from privet.query import functions
@@ -133,7 +133,7 @@ def lies(monkeypatch):
     """Let facts say that every computed number lies between 0 and 1."""
     told = {name: replace(one, rule=lying(one.rule)) for name, one in FUNCTIONS.items()}
     monkeypatch.setattr(functions, "FUNCTIONS", told)
-    monkeypatch.setattr(expressions, "FUNCTIONS", told)
+    monkeypatch.setattr(dialect, "FUNCTIONS", told)
 
 
 @pytest.mark.parametrize("one", WIDE, ids=str)

@@ -32,7 +32,7 @@ from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import linked_view
 from privet.engines.scan_sql.statement import counting, statement
-from privet.mechanisms.rank_several import QuantileTree
+from privet.mechanisms.rank_choice import QuantileChoice
 from privet.planner.batch import make_batch
 from privet.planner.keys import to_be_found, with_found
 from privet.planner.make import make_plan
@@ -41,7 +41,7 @@ from privet.planner.plan import Limit, Pass, Plan, Spend, Target
 from privet.planner.rounds import make_rounds
 from privet.planner.stability import key_sensitivity, norm_of, sensitivity_of, span_of, span_of_scores
 from privet.planner.verify import verify
-from privet.query import fanout
+from privet.query import join as fanout
 from privet.query.shape import schema_of
 from privet.query.sql.parse import parse
 from privet.session import Session
@@ -158,7 +158,7 @@ def check_places(one: Pass, first: Any, other: Any) -> None:
     assert change <= norm_of(one.scan)
     last = one.scan.places.high
     for draw in one.measure.draws:
-        shares = draw.shares if isinstance(draw, QuantileTree) else (draw.share,)
+        shares = (draw.share,) if isinstance(draw, QuantileChoice) else draw.shares
         for share in shares:
             ranges = Fraction(0)
             for a, b in sides.values():
