@@ -81,8 +81,13 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "planner.contributions:_loss",
-        COVERAGE,
+        UNITS,
         ("bound(low) * (1 - share) + bound(high) * share", "0.0"),
+        ("bound(low) * (1 - share) + bound(high) * share", "bound(high)"),
+    ),
+    *of(
+        "planner.contributions:_loss",
+        COVERAGE,
         ("[0, *powers_below(most), most]", "[0, 0, *powers_below(most)]"),
     ),
     *of(

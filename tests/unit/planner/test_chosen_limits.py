@@ -20,6 +20,7 @@ from privet.core.schema import AUTO, Table, category, integer, number, text
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.clipping import propose_contribution
+from privet.planner.contributions import losses
 from privet.session import Session
 
 COLUMNS = {"who": integer(), "g": category(["a", "b"]), "x": number(-2, 8, step=1), "name": text()}
@@ -177,6 +178,16 @@ def test_the_confidence_is_shared_by_noise_and_loss() -> None:
         count = next(one for one in half if one.sum.expression is None)
         low = answer["n"].values[0] - answer["n"].low[0]
         assert low == pytest.approx(count.error(0.975), abs=1.0)
+
+
+@pytest.mark.parametrize(("limit", "lost"), [(4, 400), (5, 300), (6, 200), (7, 100)])
+def test_what_a_limit_between_two_sizes_takes_away_is_what_it_takes_of_the_larger(limit: int, lost: int) -> None:
+    """A hundred people have 5 to 8 rows, and nobody has more."""
+    with session() as asked:
+        plan = asked.plan(COUNT, epsilon=99, contribution="auto", covers="bounding")
+    released = [((0, 0, 0, 100, 0, 0, 0), (limit,)), ((0,),)]
+    (found,) = losses(plan, released, 1e-6).values()
+    assert lost <= found <= lost + 75  # the noise may hide one person with 50 rows
 
 
 def test_a_plan_shows_widths_at_several_limits_and_an_answer_its_own() -> None:
