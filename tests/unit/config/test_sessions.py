@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import privet
 from privet.config import read_config
-from privet.config.sessions import open_ledger
+from privet.config.sessions import LateEngine, open_ledger
 from privet.core.budget import Approximate, Pure
-from privet.core.errors import BudgetExceeded, LedgerError, RequestError, UnknownName
+from privet.core.errors import BudgetExceeded, EngineError, LedgerError, RequestError, UnknownName
 from privet.engines.duckdb.engine import DuckDB
 
 TABLES = """
@@ -237,3 +238,27 @@ columns = { age = { kind = "integer", low = 0, high = 110 }, kind = { kind = "ca
     question = "SELECT k.kind, COUNT(*) AS n FROM visits v JOIN kinds k ON v.age = k.age GROUP BY k.kind"
     with privet.open(declare(folder, TABLES + public)) as session:
         assert session.plan(question, epsilon=0.5).price["epsilon"] == 0.5
+
+
+def test_sources_are_opened_once_and_all_is_closed() -> None:
+    made: list[Any] = []
+
+    class Opened:
+        closed = False
+
+        def __init__(self, tables: Any) -> None:
+            made.append(self)
+
+        def public_rows(self, name: str) -> list[tuple[Any, ...]]:
+            return []
+
+        def close(self) -> None:
+            self.closed = True
+
+    engine = LateEngine({}, Opened)  # type: ignore[arg-type]
+    assert engine.public_rows("wards") == engine.public_rows("wards") == []
+    assert len(made) == 1
+    engine.close()
+    assert made[0].closed
+    with pytest.raises(EngineError):
+        engine.public_rows("wards")
