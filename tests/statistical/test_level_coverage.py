@@ -17,12 +17,14 @@ from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer
 from privet.core.unit import Person, Rows, Unit
+from privet.inference.bars import Law
+from privet.inference.levels import Noise
 from privet.planner.batch import make_batch
 from privet.planner.groupings import Levels
 from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
 from privet.release import release_all
-from privet.results.read import read_levels
+from privet.results.read import _law, read_levels
 
 FALSE_ALARMS = 5.7
 """This many standard deviations are exceeded once in 1.6e8 times on one side."""
@@ -129,3 +131,11 @@ def test_levels_that_agree_are_more_accurate_than_each_alone() -> None:
     ]
     assert max(errors) < max(alone)
     assert all(error < alone[0] for error in errors)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+def test_the_noise_of_what_agrees_has_the_variance_of_all_its_parts(family: Any) -> None:
+    noise = Noise((((0,), 0.5, 3), ((0, 1), 0.25, 12)))
+    laws = {(0,): Law(family, 4.0), (0, 1): Law(family, 8.0)}
+    made = _law(noise, laws).deviation ** 2
+    assert made == pytest.approx(noise.variance({axes: law.deviation**2 for axes, law in laws.items()}), rel=1e-6)
