@@ -6,7 +6,7 @@ import datetime
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -480,3 +480,16 @@ def test_several_quantiles_are_chosen_in_the_way_that_is_best_for_them():
         plan = make_plan(parse(f"SELECT {asked} FROM t", {"t": facts}), {"t": facts}, spend=spend)
         assert isinstance(plan.passes[0].measure.draws[0], kind)
         assert (plan.event.pure() == 1) == (spend.rho is None)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(9, 10)])
+def test_the_span_of_an_interval_for_a_population_allows_for_its_root_too(share):
+    # one row more may be on the far side of the aim, and moves what is added for sampling
+    facts = schema.Schema(unit=Rows(), columns={"age": schema.integer(0, 4)}, units=None)
+    query = parse(f"SELECT QUANTILE(age, {float(share)}) FROM t", {"t": facts})
+    spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
+    draw = make_plan(query, {"t": facts}, spend=spend, covers="population").passes[0].measure.draws[-1]
+    roots = [Fraction(draw.root(share, total), draw.unit) for total in range(300)]
+    most = max(after - before for before, after in pairwise(roots))
+    assert most > 0
+    assert 2 * (max(share, 1 - share) + most) <= draw.span
