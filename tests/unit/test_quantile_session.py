@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pyarrow
 import pytest
 
 import privet
@@ -451,3 +452,14 @@ def test_of_several_rounds_an_interval_is_what_all_have_in_common_or_else_the_la
         each = [one.measure.interval(each, one.scan, HALF, 0.01, rounds=True) for each in sums]
         assert low[0] == each[ends[0]][0][0]
         assert high[0] == each[ends[1]][1][0]
+
+
+def test_intervals_of_several_quantiles_are_drawn_around_their_own_values() -> None:
+    facts = {"unit": privet.Rows(), "columns": {"age": privet.integer(0, 100)}}
+    table = privet.Table(pyarrow.table({"age": list(range(101)) * 200}), **facts)
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=100)) as session:
+        answer = session.ask("SELECT QUANTILE(age, 0.25) AS a, QUANTILE(age, 0.75) AS b FROM t", epsilon=50)
+    for name, true in (("a", 25), ("b", 75)):
+        (low,), (high,) = answer[name].low, answer[name].high
+        assert low <= true <= high
+        assert high - low <= 4
