@@ -470,7 +470,7 @@ def _floats(values: list[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def _context(more: int = 0) -> Any:
-    """Return a context of enough digits, and so many more, within which no number is too large or too small."""
+    """Return a context of enough digits, and `more` of them, within which no number is too large or too small."""
     return localcontext(Context(prec=_DIGITS + more + 10, Emin=-(10**17), Emax=10**17, traps=[]))
 
 

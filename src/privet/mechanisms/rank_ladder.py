@@ -40,7 +40,7 @@ _MOST_PLACES = 2**48
 """The most places of a grid: their numbers, times those of the groups that are drawn for at once, fit 64 bits."""
 
 _PARTS = 64
-"""Into so many parts the unit of ranks is divided where a root is added to them."""
+"""Into this many parts the unit of ranks is divided where a root is added to them."""
 
 _BESIDE = 100
 """As many units are added to those of a group before the root is taken: one more or less then hardly moves it."""

@@ -318,12 +318,13 @@ def bounding_in_words(one: Pass) -> str:
         case Norm(order=order, limit=limit):
             amount = f"{limit}" if order == 1 else f"{limit**0.5:.4g}"
             if not one.scan.keys:
-                amount = f"{limit if order == 1 else int(limit**0.5)}"
-                return f"Each {who} counts in full up to {amount} rows; whoever gives more is scaled down to as much."
+                most = limit if order == 1 else int(limit**0.5)
+                full = "1 row" if most == 1 else f"{most} rows"
+                return f"Each {who} counts in full up to {full}; contributions above that are scaled down to it."
             norm = "sum" if order == 1 else "root of the sum of squares"
             return (
                 f"Each {who} counts in full while the {norm} of its rows in each group is at most {amount}; "
-                f"whoever gives more is scaled down as a whole."
+                f"contributions above that are scaled down as a whole."
             )
         case Truncate(groups=groups, rows=rows):
             kept = f"in each of at most {groups} groups are" if one.scan.keys else "are"

@@ -884,7 +884,7 @@ class BoundsMeasure:
 class SizeMeasure:
     """Noisy numbers of units by the size of what they give, over all groups together.
 
-    Where `people` is stated, the limit that about so many units exceed is chosen by these numbers, and the next pass
+    Where `people` is stated, the limit that about this many units exceed is chosen by these numbers, and the next pass
     of the plan is bounded by it; otherwise they tell how much the limit of the next pass takes away.
     """
 

@@ -146,7 +146,7 @@ def largest_in_words(one: Pass, largest: Largest) -> str:
     added = ", added over all groups," if one.groups else ""
     return (
         f"{who} counts in full while its rows of one value of {of}{added} are at most {largest.limit}; "
-        f"whoever gives more is scaled down as a whole."
+        f"contributions above that are scaled down as a whole."
     )
 
 

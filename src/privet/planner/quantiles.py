@@ -41,7 +41,7 @@ _ENDS = 16
 """How many bits the number of a place has: of a quantile that is chosen by itself, and of the end of an interval."""
 
 _COMMON = 4
-"""From so many quantiles on their intervals come from a common ladder too."""
+"""From this many quantiles on, their intervals come from a common ladder too."""
 
 _BLOCKS = 16
 _ALL_BLOCKS = 17
