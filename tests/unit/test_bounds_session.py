@@ -173,3 +173,11 @@ def test_a_width_cannot_be_asked_of_what_is_chosen(asked):
     )
     with privet.Session({"t": table}, budget=WIDE) as s, pytest.raises(RequestError, match="by itself"):
         s.plan(f"SELECT {asked} FROM t", within=5)
+
+
+def test_ranges_that_are_not_public_are_refused_as_such():
+    with session(privet.Person("who")) as s:
+        (one,) = s.plan("SELECT BOUNDS(pay) FROM t", epsilon=1).passes
+    for keys in ((replace(one.scan.keys[-1], values=None),), ()):
+        with pytest.raises(InvariantError, match="public values that are inside a group"):
+            one.measure.verify(replace(one.scan, keys=keys))

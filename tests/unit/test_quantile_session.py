@@ -463,3 +463,23 @@ def test_intervals_of_several_quantiles_are_drawn_around_their_own_values() -> N
         (low,), (high,) = answer[name].low, answer[name].high
         assert low <= true <= high
         assert high - low <= 4
+
+
+def test_half_widths_of_a_common_ladder_follow_the_scale_of_each_quantile() -> None:
+    shares = [Fraction(place, 5) for place in (1, 2, 3, 4)]
+    columns = {"x": privet.integer(0, 100_000)}
+    asked = ", ".join(f"QUANTILE(x, {float(share)}) AS q{place}" for place, share in enumerate(shares))
+    table = privet.Table(pyarrow.table({"x": [1]}), unit=privet.Rows(), columns=columns)
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=10)) as session:
+        (one,) = session.plan(f"SELECT {asked} FROM t", epsilon=1).passes
+    assert isinstance(one.measure, QuantileMeasure)
+    released: dict[int, tuple[int, ...]] = {}
+    for share, value in zip(shares, (10, 20, 2_000, 40_000), strict=True):
+        for column, draw in one.measure.ladders_of(share):
+            common = len(draw.shares) > 1
+            released[column] = (draw.thetas.index(2.0**-6) if common else len(draw.rungs) - 1,)
+            released[one.measure.column_of(share)] = (value << draw.digits,)
+    found = tuple(released[column] for column in range(len(released)))
+    ends = [one.measure.interval(found, one.scan, share, 0.05, rounds=False) for share in shares]
+    widths = [float(high[0] - low[0]) for low, high in ends]
+    assert widths[0] < widths[2] < widths[3]
