@@ -9,7 +9,7 @@ WORKERS ?= auto
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs notebooks outputs wheel bench mutants house soak clean
+.PHONY: help demo test lint docs notebooks outputs wheel bench corpus mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -40,6 +40,9 @@ wheel: ## build a wheel and try it in empty environments, alone and with each ex
 
 bench: $(VENV)/.for-work ## measure Privet beside its peers (installs them under .venvs)
 	@$(RUN)/python benchmarks/run.py $(BENCH)
+
+corpus: $(VENV)/.for-work ## ask the questions of tests/corpus and compare with plain DuckDB (ONLY="3 tpch", VERBOSE=1)
+	@$(RUN)/python tests/corpus/run.py $(ONLY) $(if $(VERBOSE),--verbose)
 
 mutants: $(VENV)/.for-work ## break the code on purpose and see that some test fails (ONLY="ledger planner", CHANGED=1, LIMIT=minutes)
 	@$(RUN)/python tests/mutants/run.py $(ONLY) $(if $(CHANGED),--changed) $(if $(LIMIT),--limit $(LIMIT)) $(if $(SEED),--seed $(SEED))
