@@ -21,7 +21,7 @@ from privet.mechanisms import rank_several as rank_tree
 from privet.mechanisms.quantile_several import targets
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_ladder import QuantileLadder
-from privet.mechanisms.rank_several import JointPieces, QuantileJoint, QuantileTree, RankSpread
+from privet.mechanisms.rank_several import JointPieces, QuantileJoint, QuantileTree, RankSpread, choose_spread
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
 from privet.query.sql.parse import parse
@@ -440,6 +440,19 @@ def test_a_joint_choice_has_its_law_however_coarse_the_pieces_are(edges, monkeyp
     assert set(drawn) <= set(expected)
     for key, p in expected.items():
         assert abs(drawn[key] - draws * p) <= 6 * math.sqrt(draws * p * (1 - p)) + 2
+
+
+def test_one_choice_has_its_law_however_coarse_the_pieces_are(monkeypatch):
+    # whole places as pieces leave all to the acceptance: one without weight keeps each proposal, one with weight a part
+    one = 1 << rank_tree.BITS
+    monkeypatch.setattr(RankSpread, "cuts", lambda *_: [0, one, 2 * one])
+    weight, rate, draws = 6, Fraction(1, 2), 1500
+    found = RankSpread([1], [weight])
+    drawn = sum(choose_spread(found, HALF, rate, start=0, end=2 * one) < one for _ in range(draws))
+    far = float(rate) * weight / 2
+    without, with_it = math.exp(-far), (1 - math.exp(-far)) / far
+    p = without / (without + with_it)
+    assert abs(drawn - draws * p) <= 5 * math.sqrt(draws * p * (1 - p)) + 1
 
 
 def test_a_joint_choice_keeps_proposals_often_whatever_the_data(monkeypatch):

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -40,6 +41,7 @@ from privet.planner.target import achieved
 from privet.planner.verify import verify
 from privet.query.frame import col, count, mean
 from privet.release import Released, public_cells
+from privet.results.read import averaged_sums
 from privet.session import Session
 
 PURE, BOTH, RHO = Pure(epsilon=40), Approximate(epsilon=40, delta=Fraction(1, 10**6)), Zcdp(rho=40)
@@ -471,6 +473,15 @@ def test_each_round_s_interval_has_its_part_of_what_may_be_missed(confidence: fl
         alphas = [draw.alpha for one in plan.passes for draw in one.measure.draws if isinstance(draw, QuantileLadder)]
         assert plan.rounds == rounds
         assert [float(alpha) for alpha in alphas] == [pytest.approx((1 - confidence) / rounds)] * rounds
+
+
+def test_a_quantile_is_the_one_of_the_last_round_which_has_most_of_the_price() -> None:
+    with session() as asked:
+        plan = asked.plan("SELECT MEDIAN(age) AS m FROM t", within=3, at_most=2)
+        (reading,) = plan.readings
+        rounds = plan.across(reading.places[0])
+        chosen = {place: np.array([float(number)]) for number, place in enumerate(rounds)}
+        assert averaged_sums(chosen, plan)[reading.places[0]] == [len(rounds) - 1]
 
 
 finite = st.floats(-1e6, 1e6)
