@@ -435,6 +435,8 @@ class Writer:
             asked = [*asked[: len(keys)], f"TOP_K({self.key(plain)}, {self.draw.choice([1, 2, 5])})"]
         elif chosen < 0.2:
             asked.append(f"BOUNDS({self.whole_or_not(scope, 1)})")
+        elif chosen < 0.27 and keys:
+            asked = asked[: len(keys)]
         sql = f"SELECT {', '.join(asked)} FROM {inner.sql} AS {t}{self.where(scope)}"
         if keys:
             sql += f" GROUP BY {self.groups([self.draw.choice([name, key]) for name, key in keys.items()])}"

@@ -158,4 +158,14 @@ MUTANTS: list[Mutant] = [
             "allowed_groups(keys, query.table, query.where, draft.tables)",
         ),
     ),
+    *of(
+        "query.build:by_distinct",
+        "unit/planner/test_groups_alone.py",
+        ("replace(asked, keys=keys)", "replace(asked, keys=keys[:1])"),
+    ),
+    *of(
+        "planner.explain:listed_lines",
+        "unit/planner/test_groups_alone.py",
+        ("plan.readings or plan.discovers", "plan.readings"),
+    ),
 ]

@@ -233,9 +233,10 @@ def merged_of(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[
     for query, weight in zip(questions, weights, strict=True):
         rows = rows_of(query)
         first.setdefault(rows, query)
+        asked.setdefault(rows, {})
         heaviest[rows] = max(weight, heaviest.get(rows, 0))
         for one in query.aggregates:
-            asked.setdefault(rows, {})[_same(one)] = one
+            asked[rows][_same(one)] = one
     merged = []
     for rows in sorted(first):
         several = [replace(asked[rows][text], name=f"a{place}") for place, text in enumerate(sorted(asked[rows]))]

@@ -113,6 +113,8 @@ def _scaled(plan: Plan) -> str:
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
+    if not plan.readings:
+        return tuple(listed_lines(plan)) or ("Rare groups are suppressed: a group that is missing may have rows.",)
     only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(winner_notes(plan))
@@ -213,7 +215,7 @@ def explain(plan: Plan) -> str:
     schema = first.scan.schema
     lines = [
         f"Protects {schema.unit} of {' and '.join(tables_of(first.scan.table))} ({schema.neighbors} neighbours).",
-        *boundings(plan),
+        *(listed_lines(plan) or boundings(plan)),
     ]
     lines.extend(known_lines(plan))
     for one in plan.passes:
@@ -234,6 +236,16 @@ def explain(plan: Plan) -> str:
     price = ", ".join(f"{name} {value:.4g}" for name, value in cost(plan).items())
     lines.append(f"Costs {price}.")
     return "\n".join(line for line in lines if line)
+
+
+def listed_lines(plan: Plan) -> list[str]:
+    """Return in words that groups are listed for nothing, where a question asks for public groups and nothing else."""
+    if plan.readings or plan.discovers:
+        return []
+    return [
+        "The groups are declared and public: they are listed whether or not they have rows, no row is read, and "
+        "nothing is charged."
+    ]
 
 
 def beside_lines(plan: Plan) -> list[str]:

@@ -233,6 +233,9 @@ def _group(draft: PlanDraft) -> PlanDraft:
 def _aggregate(draft: PlanDraft) -> PlanDraft:
     """Decide on the bounds and grids of what is aggregated."""
     asked = draft.query.aggregates
+    if not asked and (draft.query.other is not None or draft.covers != "noise"):
+        named = "other=" if draft.query.other is not None else f"covers={draft.covers!r}"
+        raise RequestError(f"this question lists groups and has no numbers, which {named} is about; add COUNT(*)")
     aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns) for one in asked}
     others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
     if draft.covers == "population" and others:
@@ -312,8 +315,8 @@ def _collected(draft: PlanDraft) -> PlanDraft:
         wanted = groups.setdefault(one.people, {})
         wanted.update((canonical(total), total) for total in one.sums() if total not in draft.known)
     sums = {people: tuple(wanted[text] for text in sorted(wanted)) for people, wanted in sorted(groups.items())}
-    if draft.discovers and not sums and not draft.first:
-        sums = {False: ()}  # a pass that finds the keys, and sums nothing
+    if not sums and not draft.first and (draft.discovers or not draft.aggregates):
+        sums = {False: ()}  # a pass that finds the keys, or has public ones, and sums nothing
     return draft.but(sums=sums)
 
 

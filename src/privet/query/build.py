@@ -18,7 +18,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
 from .facts import facts_of
-from .functions import typed
+from .functions import mentions, typed
 from .inside import deduplicated, named_columns
 from .join import with_cuts
 from .nodes import (
@@ -188,9 +188,11 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     if asked.having is not None:
         having = condition(over_released(asked.having), facts, "HAVING")
     order = tuple(Order(over_released(term.expression), term.descending, term.nulls_first) for term in asked.order)
-    if not found:
+    if not found and (levels or not keys):
         raise Unsupported(
-            "a query must aggregate, and this one only lists groups; add COUNT(*) to see how many rows each has"
+            "a query must aggregate, and this one does not; add COUNT(*) to see how many rows there are"
+            if not keys
+            else "GROUPING SETS, ROLLUP and CUBE go with aggregates; add COUNT(*), or list one grouping: GROUP BY a, b"
         )
     step = _step(asked, outputs, having, order)
     used = [source.where, where, *keys]
@@ -225,6 +227,19 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     query = source.query
     steps = (*query.steps, step)
     return ReleasedRows(replace(query, steps=steps), _output_facts(step, facts))
+
+
+def by_distinct(asked: Select) -> Select:
+    """Return SELECT DISTINCT without aggregates as what it means: the groups of its columns, each once.
+
+    Constants make no groups. A condition, an order and a limit stand on the groups as they would on rows.
+    """
+    keys = tuple(dict.fromkeys(one for _, one in asked.outputs if mentions(one)))
+    if not keys:
+        raise Unsupported(
+            "SELECT DISTINCT of constants asks nothing of a table; name the columns whose values you want"
+        )
+    return replace(asked, keys=keys)
 
 
 def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:

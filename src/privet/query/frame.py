@@ -211,8 +211,8 @@ class Frame:
         return replace(self._source, where=conjunction(self._source.where, self._where))
 
     def agg(self, *unnamed: str | Term, **named: str | Term) -> Result:
-        """Return what is released: the groups' columns, and aggregates under their names."""
-        if not unnamed and not named:
+        """Return what is released: the groups' columns, and aggregates under their names; without any, the groups."""
+        if not unnamed and not named and not self._keys:
             raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
         outputs = spread_out((*self._keys, *self._named(unnamed, named, "unnamed")))
         keys = tuple(expression for _, expression in self._keys)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
-from privet.query.build import aggregated, narrowed, refined
+from privet.query.build import aggregated, by_distinct, narrowed, refined
 from privet.query.inside import grouped, stays_within, with_ranks
 from privet.query.join import Columns, join, kept_by, pair, united
 from privet.query.nodes import (
@@ -318,7 +318,10 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
             raise Unsupported("window functions stand in a sub-query, within one person's rows; aggregate outside it")
         relation, asked = with_ranks(relation, asked)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
-    if asked.keys or asked.levels or asked.having is not None or any(has_aggregate(one) for one in released):
+    aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
+    if outermost and asked.distinct and not (asked.keys or aggregates):
+        return aggregated(relation, by_distinct(asked))
+    if asked.keys or asked.levels or aggregates:
         return (
             grouped(relation, asked) if not outermost and stays_within(relation, asked) else aggregated(relation, asked)
         )
