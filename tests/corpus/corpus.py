@@ -2,7 +2,7 @@
 
 A world is public facts, `worlds/NAME.toml` in the form of a privet.toml, and data, `worlds/NAME.sql` in statements of
 DuckDB. In a world a section `[tables.NAME]` or `[public.NAME]` needs no source, and there need be no `[budget]`. Views
-for `"public"."NAME"` and for a declared `schema` are made for plain DuckDB as well.
+for `"public"."NAME"` and for a declared `schema`, of all tables or of one, are made for plain DuckDB as well.
 
 A question is a block of a file in `items` or `sources`: header lines, then the SQL, which ends with a semicolon at the
 end of a line. The header lines are
@@ -17,7 +17,8 @@ end of a line. The header lines are
     -- unordered                 rows are compared as a set, although there is an ORDER BY
 
 Other lines that begin with two dashes are remarks. Rows are compared in order if the outermost SELECT has an ORDER BY,
-and as a set otherwise.
+and as a set otherwise. Where a question has OPTIONS(epsilon = ..., delta = ...), these numbers are replaced by those
+of the run before it is asked.
 """
 
 from __future__ import annotations
@@ -212,11 +213,12 @@ def open_world(name: str, worlds: Path = HERE / "worlds") -> World:
             path = Path(folder.name) / f"{number}.parquet"
             plain.execute(f"COPY (SELECT * FROM \"{table}\") TO '{path}' (FORMAT parquet)")
     for table, section in sections.items():
-        for schema in {"public", section.get("schema", "public")}:
+        for schema in {"public", section.get("schema", data.get("schema", "public")).split(".")[-1]}:
             plain.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
             plain.execute(f'CREATE OR REPLACE VIEW "{schema}"."{table}" AS SELECT * FROM main."{table}"')
     config = _config(declared, tuple(sections), sections, Path(folder.name))
-    return World(name, plain, Session(config.tables, views=config.views, budget=BUDGET), folder)
+    more = {"schema": config.schema} if hasattr(config, "schema") else {}
+    return World(name, plain, Session(config.tables, views=config.views, budget=BUDGET, **more), folder)
 
 
 def _config(declared: str, names: Sequence[str], sections: Mapping[str, Any], folder: Path) -> Config:
@@ -263,19 +265,25 @@ class Worlds:
 
 def judge(question: Question, world: World) -> Outcome:
     """Return what becomes of a question: Privet is asked, and what it answers is compared with plain DuckDB."""
-    more = {} if question.parameters is None else {"parameters": bound(question.parameters)}
+    try:
+        expected = None if question.refused is not None else plain_rows(question, world.plain)
+    except duckdb.Error as error:
+        return Outcome(question, "wrong", f"plain DuckDB cannot run it: {error}")
+    more: dict[str, Any] = {} if question.parameters is None else {"parameters": bound(question.parameters)}
     if more and "parameters" not in inspect.signature(world.session.ask).parameters:
         return _refused(question, "a session takes no parameters")
     try:
-        planning = planning_time(world.session, question.sql, more)
-        answer = world.session.ask(question.sql, epsilon=EPSILON, **more)
+        sql = with_options(question.sql)
+        more |= {"epsilon": EPSILON} if sql == question.sql else {}
+        planning = planning_time(world.session, sql, more)
+        answer = world.session.ask(sql, **more)
     except PrivetError as error:
         return _refused(question, f"{error.code}: {error}")
     except Exception as error:
         return Outcome(question, "wrong", f"crashed: {type(error).__name__}: {error}", crashed=True)
-    if question.refused is not None:
+    if expected is None:
         return Outcome(question, "wrong", "answered, and must be refused", planning)
-    difference = compare(plain_rows(question, world.plain), answer_rows(answer), question)
+    difference = compare(expected, answer_rows(answer), question)
     return Outcome(question, "answered" if difference is None else "wrong", difference or "", planning)
 
 
@@ -288,12 +296,27 @@ def _refused(question: Question, message: str) -> Outcome:
     return Outcome(question, "refused", f"refused, but without {question.refused!r}: {message}")
 
 
+_OPTION = re.compile(r"\b(epsilon|delta)(\s*=\s*)[0-9.]+(?:[eE][+-]?[0-9]+)?", re.IGNORECASE)
+
+
+def with_options(sql: str) -> str:
+    """Return a question whose OPTIONS, if it has any, state the epsilon and the delta of the run."""
+    numbers = {"epsilon": str(EPSILON), "delta": "0.5"}
+    return re.sub(
+        r"\bOPTIONS\s*\([^()]*\)",
+        lambda options: _OPTION.sub(lambda one: one[1] + one[2] + numbers[one[1].lower()], options[0]),
+        sql,
+        count=1,
+        flags=re.IGNORECASE,
+    )
+
+
 def planning_time(session: Session, sql: str, more: Mapping[str, Any]) -> float:
     """Return the seconds of processor time that planning takes: the least of three tries, if the first is long."""
     times: list[float] = []
     for _ in range(3):
         start = time.thread_time()
-        session.plan(sql, epsilon=EPSILON, **more)
+        session.plan(sql, **more)
         times.append(time.thread_time() - start)
         if times[0] < 0.005:
             break

@@ -74,22 +74,31 @@ def update(outcomes: Sequence[Outcome]) -> None:
     ANSWERED.write_text(json.dumps(sorted(kept), indent=1) + "\n", encoding="utf-8")
 
 
+def told(outcome: Outcome, brief: bool) -> str:
+    """Return what became of a question and why, in one line or with the question."""
+    first = f"{outcome.verdict:8} {outcome.question.key}"
+    if brief:
+        return f"{first}: {' '.join(outcome.message.split())[:150]}"
+    return f"{first}\n{outcome.question.sql}\n  -> {outcome.message}\n"
+
+
 def main() -> int:
     """Run the corpus, or a part of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="files, numbers of items or names of sources; all if left out")
     parser.add_argument("--only", help="only questions with this in their names")
     parser.add_argument("--verbose", "-v", action="store_true", help="print what is refused or wrong, and why")
+    parser.add_argument("--brief", action="store_true", help="print what is refused or wrong, one line each")
     parser.add_argument("--share", action="store_true", help="print only the share that is answered")
     parser.add_argument("--update", action="store_true", help="add what is answered to answered.json")
     given = parser.parse_args()
     questions = [one for one in read_questions(chosen(given.files)) if not given.only or given.only in one.name]
     with Worlds() as worlds:
         outcomes = [judge(question, worlds[question.world]) for question in questions]
-    if given.verbose:
+    if given.verbose or given.brief:
         for outcome in outcomes:
             if outcome.verdict in ("refused", "wrong"):
-                print(f"{outcome.verdict}  {outcome.question.key}\n{outcome.question.sql}\n  -> {outcome.message}\n")
+                print(told(outcome, given.brief))
     if given.share:
         print(f"{share(outcomes):.3f}")
     else:
