@@ -47,7 +47,7 @@ from privet.core.errors import PrivetError
 from privet.session import Session
 
 HERE = Path(__file__).resolve().parent
-EPSILON = 10**12
+EPSILON = 10**20
 """What each question costs: so much that noise is negligible beside what is compared."""
 
 BUDGET = Approximate(epsilon=EPSILON * 10**6, delta=Fraction(1, 2))
