@@ -94,12 +94,12 @@ def ledger_verify(charges: int, costs: int) -> Callable[[], Any]:
 
 def ledger_history(charges: int, costs: int) -> Callable[[], Any]:
     ledger = make(charges, costs)
-    return ledger.history  # type: ignore[no-any-return]
+    return lambda: len(ledger.history())
 
 
 def ledger_page(charges: int, costs: int) -> Callable[[], Any]:
     ledger = make(charges, costs)
-    return lambda: ledger.history(after=charges, limit=10)
+    return lambda: len(ledger.history(after=charges, limit=10))
 
 
 LEDGER: dict[str, Task] = {
