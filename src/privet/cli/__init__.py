@@ -151,7 +151,12 @@ class CommandGroup(click.Group):
 
             print_problems(str(error).splitlines()[0], problems)
             return
-        click.echo(json.dumps({"error": error.to_dict()}, default=str) if as_json else f"Error: {error}", err=True)
+        if as_json:
+            click.echo(json.dumps({"error": error.to_dict()}, default=str), err=True)
+            return
+        from .screen import print_error
+
+        print_error(str(error))
 
 
 @click.command(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})

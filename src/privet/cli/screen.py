@@ -6,6 +6,8 @@ Colour and movement only on a terminal. Nothing here knows how many rows there a
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -211,6 +213,15 @@ def note_facts(answer: Answer) -> list[tuple[str, str]]:
     notes = list(answer.notes)
     width = [] if answer.accuracy is None else [("width", notes.pop(0))]
     return [*width, *(("" if index else "notes", note) for index, note in enumerate(notes))]
+
+
+def print_error(message: str) -> None:
+    """Print an error on standard error, wrapped where that is a terminal; a line above a caret stays as it is."""
+    lines = f"Error: {message}".splitlines()
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        keep = after.strip().startswith("^") or not sys.stderr.isatty()
+        for shown in [line] if keep else wrap(line, max(shutil.get_terminal_size().columns, 40)) or [""]:
+            click.echo(shown, err=True)
 
 
 def print_problems(title: str, problems: Sequence[Mapping[str, Any]]) -> None:

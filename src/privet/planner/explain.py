@@ -89,7 +89,13 @@ _RULES = "2"
 """Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet ledger review`."""
 
 
-_TOO_LOW = "so totals may be too low; intervals do not cover this."
+def _uncovered(plan: Plan) -> str:
+    """Return what follows from rows that are dropped or scaled down, after the words that say so."""
+    sides = " or ".join(told for side, told in _SIDES.items() if marked(plan)[side])
+    return f"{sides and f', so totals may be {sides}'}; intervals do not cover this."
+
+
+_SIDES = {"may_be_low": "too low", "may_be_high": "too high"}
 
 
 def _covered(confidence: float, plan: Plan) -> str:
@@ -103,12 +109,12 @@ def _covered(confidence: float, plan: Plan) -> str:
 
 def _scaled(plan: Plan) -> str:
     """Return what becomes of people above the limit, which is declared or was chosen."""
-    low = "so totals are too low by what intervals cover" if plan.covers == "bounding" else _TOO_LOW.rstrip(".")
+    low = ", so totals are too low by what intervals cover." if plan.covers == "bounding" else _uncovered(plan)
     if not plan.choosing:
-        return f"Contributions above the declared limit are scaled down, {low}."
+        return f"Contributions above the declared limit are scaled down{low}"
     limits = {_limit(plan.passes[place + 1].scan.bounding, "person", grouped=False) for place in plan.choosing}
     told = " and ".join(sorted(one.rpartition("at most ")[2] for one in limits if one))
-    return f"Contributions above {told}, a limit that this answer chose privately, are scaled down, {low}."
+    return f"Contributions above {told}, a limit that this answer chose privately, are scaled down{low}"
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
@@ -123,17 +129,17 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         notes.append(_scaled(plan))
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
-        notes.append(f"Contributions above the stated groups and rows are dropped, {_TOO_LOW}")
+        notes.append(f"Contributions above the stated groups and rows are dropped{_uncovered(plan)}")
     if any(_cut(one) and loses(one) for one in plan.passes):
         notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
     places = [place for reading in plan.readings for place in reading.places if not isinstance(place, Known)]
     if any(cut_within(plan, places)):
-        notes.append(f"Counts and sums within one person are clamped to the declared limit, {_TOO_LOW}")
+        notes.append(f"Counts and sums within one person are clamped to the declared limit{_uncovered(plan)}")
     most = _most_joined(plan.passes[0])
     if most is not None:
         notes.append(
             f"Joined rows of one {person_column(plan.passes[0].scan.schema.unit)} above {most:,} are "
-            f"dropped, {_TOO_LOW}"
+            f"dropped{_uncovered(plan)}"
         )
     notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from privet import cli
-from privet.cli.screen import json_option
+from privet.cli.screen import json_option, print_error
 from privet.core.errors import BadParameter, InvariantError, PrivetError
 
 
@@ -193,3 +193,17 @@ def test_a_command_that_two_packages_register_is_refused(folder: Path) -> None:
 def test_names_that_could_move_a_cursor_are_not_listed(folder: Path) -> None:
     install(folder, "above", {"ser\x1bve": "above_module:serve", "Serve It": "above_module:serve"}, SERVE)
     assert cli.registered() == {}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_errors_are_wrapped_on_a_terminal_alone_and_places_marked_by_a_caret_never(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setenv("COLUMNS", "50")
+    question = "SELECT " + ", ".join(f"column_{number}" for number in range(12))
+    print_error(f"there is no column 'column_0'; {'known are many others ' * 4}\n{question}\n       ^")
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[-2:] == [question, "       ^"]
+    assert all(len(line) <= 50 for line in shown[:-2]) is terminal
+    assert " ".join(shown[:-2]).startswith("Error: there is no column")

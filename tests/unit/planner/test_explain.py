@@ -14,6 +14,7 @@ from privet.planner.make import make_plan
 from privet.planner.measures import KeyRule
 from privet.planner.plan import Plan, Spend
 from privet.query.sql.parse import parse
+from worlds import visits_session
 
 COLUMNS = {
     "who": integer(),
@@ -84,3 +85,22 @@ def test_the_delta_of_a_rule_for_keys_is_told_beside_its_noise_and_not_within_it
     assert rule.event.slack() > 0
     assert rule.noise.slack() == 0
     assert rule.noise.pure() == rule.event.pure() == 1
+
+
+def test_totals_that_may_be_too_low_or_too_high_are_named_only_where_the_answer_shows_some() -> None:
+    with visits_session(unit=Person("person")) as asked:
+        told = {
+            sql: next(note for note in coverage_notes(asked.plan(sql, epsilon=1), 0.95) if "scaled down" in note)
+            for sql in (
+                "SELECT AVG(age) AS a FROM t",
+                "SELECT COUNT(*) AS n FROM t",
+                "SELECT SUM(-age) AS s FROM t",
+                "SELECT SUM(age) AS s, SUM(-age) AS o FROM t",
+            )
+        }
+    assert [one.partition("scaled down")[2] for one in told.values()] == [
+        "; intervals do not cover this.",
+        ", so totals may be too low; intervals do not cover this.",
+        ", so totals may be too high; intervals do not cover this.",
+        ", so totals may be too low or too high; intervals do not cover this.",
+    ]
