@@ -10,7 +10,7 @@ from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, PrivetError, UnknownName, raise_alone
 from .core.estimate import COVERS, Covers
-from .core.given import choice, function, given_name, is_a, listed
+from .core.given import check_cases, choice, function, given_name, is_a, listed
 from .core.links import followed
 from .core.numbers import Number
 from .core.ports import Engine, Ledger, LedgerAdmin, Left
@@ -49,6 +49,7 @@ from .planner.target import CONFIDENCE
 from .planner.verify import verify
 from .query.frame import Frame
 from .query.frame import table as frame
+from .query.sql.names import find_table, read_schema
 from .query.terms import Width
 
 
@@ -70,6 +71,8 @@ class Session:
         about: the tables that may be asked about; all of them if left out. Views of others are left out.
         time_step: seconds. An answer that is read from the data, or its failure, is returned at the next multiple of
             it since the question was asked, so that the time taken reveals little about the data.
+        schema: the schema that SQL may write before a table's name, such as "clinic" or "warehouse.clinic"; "public"
+            if left out.
 
     Raises:
         RequestError: if the tables, the budget or the ledger do not fit together.
@@ -91,12 +94,14 @@ class Session:
         engine: Engine | None = None,
         about: Collection[str] | None = None,
         time_step: Number | None = None,
+        schema: str | None = None,
     ) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables, with at least one")
         for name, table in tables.items():
             if not isinstance(name, str) or not name or not isinstance(table, Table):
                 raise BadParameter("tables", name, "a mapping of names to Tables, such as {'visits': Table(...)}")
+        check_cases(tables, "tables")
         if (budget is not None or ledger is None) and not isinstance(budget, (Pure, Approximate, Zcdp)):
             raise BadParameter("budget", budget, "Pure(...), Approximate(...) or Zcdp(...)")
         if ledger is not None and not is_a(ledger, Ledger):
@@ -111,14 +116,14 @@ class Session:
         # a table that may not be asked about can still say who owns the rows of one that links to it
         asked = owned if about is None else _names(about, owned)
         schemas = {name: schema for name, schema in owned.items() if name in asked}
-        known_views = read_views({} if views is None else views, owned, schemas)
+        known_views = read_views({} if views is None else views, owned, schemas, read_schema(schema))
         if engine is not None and not is_a(engine, Engine):
             raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
         reads = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()
         if engine is None:
             self._closing.callback(reads.close)
-        self._catalog = Catalog(with_contents(schemas, reads), known_views, own)
+        self._catalog = Catalog(with_contents(schemas, reads), known_views, own, read_schema(schema))
         self._executor = Executor(self._catalog.schemas, reads, book, account, pace=pace)
 
     @property
@@ -170,7 +175,10 @@ class Session:
         if not isinstance(name, str):
             raise BadParameter("name", type(name).__name__, "the name of a table or a view")
         if name not in schemas and name not in views:
-            raise UnknownName("table", name, (*schemas, *views))
+            if "." not in name:
+                raise UnknownName("table", name, (*schemas, *views))
+            path = [(word, False) for word in name.split(".")]
+            name = find_table(path, (*schemas, *views), self._catalog.schema)
         if name in views:
             return Frame(views[name])
         return frame(name, schemas[name], schemas)

@@ -125,17 +125,17 @@ MUTANTS: list[Mutant] = [
         "config.sessions:session_of",
         "unit/config/test_sessions.py",
         (
-            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
-            "account=account, engine=engine, about=about, time_step=config.engine.time_step)",
-            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
-            "account=account, engine=engine, time_step=config.engine.time_step)",
+            "Session(tables, views=views_about(config.views, config.tables, about, config.schema), ledger=ledger, "
+            "account=account, engine=engine, about=about, time_step=config.engine.time_step, schema=config.schema)",
+            "Session(tables, views=views_about(config.views, config.tables, about, config.schema), ledger=ledger, "
+            "account=account, engine=engine, time_step=config.engine.time_step, schema=config.schema)",
         ),
         (
-            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
-            "account=account, engine=engine, about=about, time_step=config.engine.time_step)",
-            "Session(tables, views=views_about(config.views, config.tables, about), ledger=ledger, "
+            "Session(tables, views=views_about(config.views, config.tables, about, config.schema), ledger=ledger, "
+            "account=account, engine=engine, about=about, time_step=config.engine.time_step, schema=config.schema)",
+            "Session(tables, views=views_about(config.views, config.tables, about, config.schema), ledger=ledger, "
             "account=sorted(config.analysts or [account])[-1], engine=engine, about=about, "
-            "time_step=config.engine.time_step)",
+            "time_step=config.engine.time_step, schema=config.schema)",
         ),
     ),
     *of(

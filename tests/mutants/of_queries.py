@@ -6,6 +6,27 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "query.sql.names:find_table",
+        "unit/query/test_names.py",
+        ("len(before) <= len(words) and all(map(_means, before, words[len(words) - len(before) :]))", "True"),
+        ("[schema] if schema is not None else [PUBLIC, exact[0]]", "[schema or PUBLIC, PUBLIC, exact[0]]"),
+    ),
+    *of(
+        "query.sql.names:_means",
+        "unit/query/test_names.py",
+        ("word == name if quoted else word.casefold() == name.casefold()", "word.casefold() == name.casefold()"),
+    ),
+    *of(
+        "query.sql.select:_named",
+        "unit/query/test_names.py",
+        ("None if identifier.args.get(DECLARED) else find(places.ctes, identifier)", "find(places.ctes, identifier)"),
+    ),
+    *of(
+        "core.given:check_cases",
+        "unit/query/test_names.py",
+        ("other != name", "False"),
+    ),
+    *of(
         "engines.dialects.duckdb:_concat",
         "adversarial/test_exhaustion.py",
         (
@@ -182,7 +203,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.parse:_read_tree",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
-        ("check_tree(tree, NAMES)", ""),
+        ("check_nodes(nodes, NAMES)", ""),
     ),
     *of(
         "query.sql.parse:_tree",
@@ -190,7 +211,7 @@ MUTANTS: list[Mutant] = [
         ("_check_arguments(tokens)", ""),
     ),
     *of(
-        "query.sql.clauses:check_tree",
+        "query.sql.clauses:check_nodes",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ('value and name.rstrip("_") not in understood', "False"),
     ),

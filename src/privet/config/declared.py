@@ -195,6 +195,7 @@ class Config:
     """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it.
 
     `tables` holds private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
+    `schema` is the word that questions may write before a table's name; `public` where it is None.
 
     Example:
         >>> from dataclasses import fields
@@ -210,6 +211,7 @@ class Config:
     engine: EngineLimits = field(default_factory=EngineLimits)
     key_file: Path | None = None
     views: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
 
     def __post_init__(self) -> None:
         read_fields(self)

@@ -19,6 +19,7 @@ from privet.core.numbers import positive, read_seconds, whole
 from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
+from privet.query.sql.names import read_schema
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in
 from .problems import BadConfig, Problem, Problems, Section, locate, nearest
@@ -171,7 +172,8 @@ def parse_config(text: str, file: Path, *, name: str) -> Config:
 def _config(root: Section, file: Path) -> Config | None:
     folder = file.parent
     tables = read_tables(root, folder)
-    views = read_views(root, tables)
+    schema = root.read("schema", read_schema, None)
+    views = read_views(root, tables, schema)
     rules = read_rules(root)
     declared = root.data["tables"] if isinstance(root.data.get("tables"), dict) else {}
     analysts = read_analysts(root, declared, None if rules is None else rules.budget)
@@ -194,6 +196,7 @@ def _config(root: Section, file: Path) -> Config | None:
         engine=engine,
         ledger=ledger,
         key_file=key_file,
+        schema=schema,
     )
 
 

@@ -166,12 +166,13 @@ def session_of(config: Config, analyst: str | None, ledger_of: Callable[[Config]
         engine = LateEngine(tables, lambda some: open_engine(config, some))
         session = Session(
             tables,
-            views=views_about(config.views, config.tables, about),
+            views=views_about(config.views, config.tables, about, config.schema),
             ledger=ledger,
             account=account,
             engine=engine,
             about=about,
             time_step=config.engine.time_step,
+            schema=config.schema,
         )
         session.closing(engine.close).closing(ledger.close)
         opened.pop_all()
@@ -430,9 +431,11 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
         files = write_rows(Path(folder), tables)
         made = {name: _with_rows(table, files[name]) for name, table in tables.items()}
         ledger = memory_ledger(config)
-        views = views_about(config.views, config.tables, about)
+        views = views_about(config.views, config.tables, about, config.schema)
         engine = open_engine(config, made)
-        session = Session(made, views=views, ledger=ledger, account=account, engine=engine, about=about)
+        session = Session(
+            made, views=views, ledger=ledger, account=account, engine=engine, about=about, schema=config.schema
+        )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -278,7 +278,7 @@ def _check_names(owners: dict[str, Section], others: dict[str, Section]) -> None
 # Views as privet.toml writes them: names for SELECTs over the tables whose rows still belong to people.
 
 
-def read_views(root: Section, tables: Mapping[str, Table]) -> dict[str, str]:
+def read_views(root: Section, tables: Mapping[str, Table], schema: str | None = None) -> dict[str, str]:
     """Return the views that are declared well, in their order; each may use those before it."""
     section = root.section("views", '[views] with adults = "SELECT * FROM visits WHERE age >= 18"')
     if section is None:
@@ -296,16 +296,18 @@ def read_views(root: Section, tables: Mapping[str, Table]) -> dict[str, str]:
             continue
         taken.add(name.casefold())
         try:
-            read[name] = parse_view(sql, schemas, read)
+            read[name] = parse_view(sql, schemas, read, schema=schema)
         except RequestError as error:
             section.problem(name, str(error))
     return found
 
 
-def views_about(views: Mapping[str, str], tables: Mapping[str, Table], about: Collection[str]) -> dict[str, str]:
+def views_about(
+    views: Mapping[str, str], tables: Mapping[str, Table], about: Collection[str], schema: str | None = None
+) -> dict[str, str]:
     """Return the views of those tables that may be asked about."""
     schemas = followed({name: table.schema for name, table in tables.items()})
     read: dict[str, PrivateRows] = {}
     for name, sql in views.items():
-        read[name] = parse_view(sql, schemas, read)
+        read[name] = parse_view(sql, schemas, read, schema=schema)
     return {name: views[name] for name, one in read.items() if set(tables_of(one.table)) <= set(about)}

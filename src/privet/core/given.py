@@ -187,6 +187,15 @@ def given_name(value: object, parameter: str, allowed: str = "a name") -> str:
     return value
 
 
+def check_cases(names: Iterable[str], what: str) -> None:
+    """Refuse names that differ in case only: a name without quotes would mean either."""
+    folded: dict[str, str] = {}
+    for name in names:
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            raise BadParameter(what, name, f"names that differ in more than case; there is {other!r} as well")
+
+
 def plain_text(
     value: object, parameter: str, allowed: str = "a text", *, least: int = 0, most: int = 1_000_000, nul: bool = False
 ) -> str:

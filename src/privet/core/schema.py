@@ -18,7 +18,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
 from .errors import BadParameter, InvariantError, Unlimited
-from .given import check_fields, given_name, instance, path, set_fields
+from .given import check_cases, check_fields, given_name, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
 from .sensitivity import Neighbors, read_neighbors
 from .unit import Link, Nobody, Person, Unit, Window, check_unit, read_day
@@ -381,6 +381,7 @@ class Schema:
                 raise BadParameter(
                     "columns", name, "a mapping of column names to what they hold, such as integer(0, 120)"
                 )
+        check_cases(self.columns, "columns")
         check_unit(self.unit, {name: column.kind for name, column in self.columns.items()})
         named = isinstance(self.key, str) and self.key in self.columns
         if self.key is not None and (self.unit.rowwise or not named):

@@ -79,11 +79,15 @@ class AskOptions:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What questions may be about, and the budget of the account that pays: all that planning needs."""
+    """What questions may be about, and the budget of the account that pays: all that planning needs.
+
+    `schema` is the word that may stand before a table's name in SQL; `public` where there is none.
+    """
 
     schemas: Mapping[str, Schema]
     views: Mapping[str, PrivateRows]
     budget: Budget
+    schema: str | None = None
 
     @property
     def delta(self) -> Fraction:
@@ -188,7 +192,7 @@ def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish, Sc
     tables = catalog.schemas
     match question:
         case str():
-            query, wish = parse_asked(question, tables, catalog.views)
+            query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema)
         case Result():
             query, wish = question.query(), question.wish
         case Query():
@@ -239,7 +243,7 @@ def spend_of(budget: Budget, options: AskOptions) -> Spend:
 
 
 def read_views(
-    views: Mapping[str, str], tables: Mapping[str, Schema], asked: Mapping[str, Schema]
+    views: Mapping[str, str], tables: Mapping[str, Schema], asked: Mapping[str, Schema], schema: str | None = None
 ) -> dict[str, PrivateRows]:
     """Return the relations that views name, in the order in which they are given; each may use those before it."""
     if not isinstance(views, Mapping):
@@ -252,6 +256,6 @@ def read_views(
         if not isinstance(name, str) or not name or name.casefold() in taken:
             raise BadParameter("views", name, "names that no table and no other view has")
         taken.add(name.casefold())
-        found[name] = parse_view(sql, tables, found)
+        found[name] = parse_view(sql, tables, found, schema=schema)
         check_view(found[name], tables)
     return {name: view for name, view in found.items() if set(tables_of(view.table)) <= set(asked)}

@@ -5,7 +5,7 @@ Reads the parser's tree by the names of its nodes; changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from privet.aggregates.registry import NamedAggregate, in_sql, sql_names
@@ -42,7 +42,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "cte": ("this", "alias"),
         "subquery": ("this", "alias"),
         "from": ("this",),
-        "table": ("this", "alias"),
+        "table": ("this", "alias", "db", "catalog"),
         "tablealias": ("this",),
         "where": ("this",),
         "group": ("expressions",),
@@ -63,7 +63,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "withingroup": _PAIR,
         # names and constants
         "identifier": ("this", "quoted"),
-        "column": ("this", "table"),
+        "column": ("this", "table", "db", "catalog"),
         "star": (),
         "literal": ("this", "is_string"),
         "null": (),
@@ -182,8 +182,6 @@ CLAUSES: dict[str, str] = {
     "all": "GROUP BY ALL is not supported; list the grouping columns",
     "on": "DISTINCT ON is not supported: it shows single rows; use GROUP BY with aggregates",
     "columns": "a list of column names after an alias is not supported; name columns with AS in the SELECT list",
-    "db": "a table is named without schema or catalogue here; write its name alone",
-    "catalog": "a table is named without schema or catalogue here; write its name alone",
     "version": "time travel is not supported; a table is what it is now",
     "when": "time travel is not supported; a table is what it is now",
     "into": "SELECT INTO is not supported: a query writes nothing",
@@ -261,9 +259,11 @@ EXACT = frozenset(
 )
 
 
-def check_tree(tree: Node, names: tuple[str, ...]) -> None:
+def check_nodes(nodes: Sequence[Node], names: tuple[str, ...]) -> None:
     """Refuse by name the first node or clause, from the top, that is not understood."""
-    for node in tree.walk():
+    for node in nodes:
+        if node.key == "table" and part(node, "this").key == "dot":
+            raise Unsupported("a table has a schema and a catalogue before its name at most: catalogue.schema.table")
         if node.key == "table" and part(node, "this").key != "identifier":
             raise Unsupported("functions and files cannot stand in FROM; name a declared table")
         understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) or named_function(node) else None)

@@ -6,13 +6,15 @@ names are looked up, constants become values, everything else is a node of ours.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar, cast
+from functools import cache
+from typing import ClassVar, TypeVar, cast
 
 from privet.core.errors import ParseError, PrivetError, UnknownName, Unsupported
 from privet.core.estimate import COVERS, Covers
@@ -22,7 +24,8 @@ from privet.core.schema import Schema
 from privet.query.nodes import PrivateRows, Query
 
 from .calls import NAMES
-from .clauses import NODES, Node, check_depth, check_tree
+from .clauses import NODES, Node, check_depth, check_nodes
+from .names import read_schema, settle_names
 from .select import read_query, read_rows
 
 # How a question wants to be answered, where its SQL says so, in words that the parser does not know.
@@ -200,6 +203,10 @@ _CALLS = 4_000
 """Calls inside each other that reading a query may take, whatever Python allows otherwise and the caller has used."""
 _DEEPER = threading.Lock()
 
+_BRACKETED = re.compile(r"[^\W\d][\w $#@.-]{0,200}")
+"""What brackets quote: a name. Lists of constants, which are refused, hold no such thing."""
+
+_VALUES = frozenset({"IDENTIFIER", "STRING", "R_PAREN", "R_BRACKET"})
 _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
@@ -215,8 +222,16 @@ _ARGUMENTS = {
 """How many arguments these take: the parser would drop any further ones without a word."""
 
 
-def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows] | None = None) -> Query:
+def parse(
+    sql: str,
+    tables: Mapping[str, Schema],
+    views: Mapping[str, PrivateRows] | None = None,
+    *,
+    schema: str | None = None,
+) -> Query:
     """Return the query that a SQL text asks of declared tables, whose links are followed, and of named relations.
+
+    `schema` is the word that may stand before a table's name, with a dot between; `public` where there is none.
 
     Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
     `RequestError` that says what is wrong and what to write instead.
@@ -226,20 +241,29 @@ def parse(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRow
     mapping(tables, "tables", "a mapping of names to Schemas", Schema)
     if views is not None:
         mapping(views, "views", "a mapping of names to relations", PrivateRows)
-    query, wish = parse_asked(sql, tables, views)
+    query, wish = parse_asked(sql, tables, views, schema=read_schema(schema))
     if wish != Wish():
         raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")
     return query
 
 
 def parse_asked(
-    sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows] | None = None
+    sql: str,
+    tables: Mapping[str, Schema],
+    views: Mapping[str, PrivateRows] | None = None,
+    *,
+    schema: str | None = None,
 ) -> tuple[Query, Wish]:
     """Return the query of a SQL text, as `parse` does, and what the text says about its answer."""
-    return _read_tree(sql, lambda tree, wish: (read_query(tree, tables, views or {}), wish))
+    known = views or {}
+
+    def read(tree: Node, wish: Wish) -> tuple[Query, Wish]:
+        return read_query(tree, tables, known), wish
+
+    return _read_tree(sql, lambda nodes: settle_names(nodes, tables, known, schema), read)
 
 
-def _read_tree(sql: str, read: Callable[[Node, Wish], T]) -> T:
+def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callable[[Node, Wish], T]) -> T:
     if not isinstance(sql, str):
         raise ParseError(f"a query is a text; got a {type(sql).__name__}")
     if len(sql) > MOST_CHARACTERS:
@@ -252,13 +276,17 @@ def _read_tree(sql: str, read: Callable[[Node, Wish], T]) -> T:
         with _deeper():
             tree, wish = _tree(sql)
             check_depth(tree, MOST_DEEP)
-            check_tree(tree, NAMES)
+            nodes = list(tree.walk())
+            check_nodes(nodes, NAMES)
+            settle(nodes)
             return read(tree, wish)
     except RecursionError:
         raise ParseError("the query is nested too deeply; split it") from None
 
 
-def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows]) -> PrivateRows:
+def parse_view(
+    sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows], *, schema: str | None = None
+) -> PrivateRows:
     """Return the rows that a named relation stands for: a SELECT that stays within people, or is of public tables."""
 
     def read(tree: Node, wish: Wish) -> PrivateRows:
@@ -266,7 +294,7 @@ def parse_view(sql: str, tables: Mapping[str, Schema], views: Mapping[str, Priva
             raise Unsupported("a view is of rows, without noise; WITHIN and OPTIONS stand in questions about it")
         return read_rows(tree, tables, views)
 
-    return _read_tree(sql, read)
+    return _read_tree(sql, lambda nodes: settle_names(nodes, tables, views, schema), read)
 
 
 @contextmanager
@@ -284,17 +312,68 @@ def _deeper() -> Iterator[None]:
             sys.setrecursionlimit(before)
 
 
+@cache
+def _dialect() -> Node:
+    """Return the parser's dialect: DuckDB's, in which names may be quoted by ` as well."""
+    from sqlglot.dialects.duckdb import DuckDB
+
+    class Quoting(DuckDB):
+        class Tokenizer(DuckDB.Tokenizer):
+            IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+
+    return Quoting()
+
+
+def quoted_names(tokens: Sequence[Node], sql: str) -> list[Node]:
+    """Return the tokens with [a name] as one quoted name, and with `a.b`, where it is no alias, as two of them."""
+    kept: list[Node] = []
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        kind, end = token.token_type.name, place
+        if kind == "L_BRACKET" and _starts_name(kept, token):
+            end = next((at for at in range(place, len(tokens)) if _name(tokens, at) == "R_BRACKET"), place)
+            written = sql[token.start + 1 : tokens[end].start]
+            if _BRACKETED.fullmatch(written):
+                kept.append(_made(token, "IDENTIFIER", written, tokens[end].end))
+                place = end + 1
+                continue
+        if (
+            kind == "IDENTIFIER"
+            and "." in token.text
+            and sql[token.start] == "`"
+            and _name(kept, len(kept) - 1) != "ALIAS"
+        ):
+            for index, word in enumerate(token.text.split(".")):
+                kept += [_made(token, "DOT", ".", token.end)] if index else []
+                kept.append(_made(token, "IDENTIFIER", word, token.end))
+        else:
+            kept.append(token)
+        place += 1
+    return kept
+
+
+def _starts_name(before: Sequence[Node], bracket: Node) -> bool:
+    """Return whether a bracket stands where a name can: what follows a value without a space is an index."""
+    touches = bool(before) and before[-1].end + 1 == bracket.start
+    return not touches or (before[-1].token_type.name not in _VALUES and not before[-1].text[-1:].isalnum())
+
+
+def _made(token: Node, kind: str, text: str, end: int) -> Node:
+    kinds = type(token.token_type)
+    return type(token)(kinds[kind], text, token.line, token.col, token.start, end)
+
+
 def _tree(sql: str) -> tuple[Node, Wish]:
-    from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import ParseError as Rejected
     from sqlglot.errors import SqlglotError
 
-    dialect = Dialect.get_or_raise("duckdb")
+    dialect = _dialect()
     try:
         tokens = dialect.tokenize(sql)
     except SqlglotError:
         raise ParseError("a string, a quoted name or a comment does not end") from None
-    tokens, wish = split_wish(_one_statement(tokens))
+    tokens, wish = split_wish(_one_statement(quoted_names(tokens, sql)))
     _check_tokens(tokens)
     _check_arguments(tokens)
     try:

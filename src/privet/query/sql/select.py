@@ -32,6 +32,7 @@ from privet.query.normal import call, conjunction
 
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
+from .names import DECLARED
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
@@ -185,7 +186,7 @@ def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standin
 
 
 def _named(identifier: Node, places: FromTables) -> tuple[Standing, str]:
-    found = find(places.ctes, identifier)
+    found = None if identifier.args.get(DECLARED) else find(places.ctes, identifier)
     if found is not None:
         places.used.add(found)
         return places.ctes[found], found
