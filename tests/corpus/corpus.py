@@ -228,7 +228,7 @@ def _config(declared: str, names: Sequence[str], sections: Mapping[str, Any], fo
         if (match := _SECTION.fullmatch(line.strip())) and "source" not in sections[match[2].strip('"')]:
             lines.append(f'source = "{names.index(match[2].strip(chr(34)))}.parquet"')
     if not any(line.strip() == "[budget]" for line in lines):
-        lines = ["[budget]", "epsilon = 1", "delta = 1e-6", "", *lines]
+        lines += ["", "[budget]", "epsilon = 1", "delta = 1e-6"]
     path = folder / "privet.toml"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     try:
