@@ -1,0 +1,164 @@
+-- Item 5: what is done with released rows is free: windows, aggregates of them, joins with public tables and with each
+-- other, released values in other expressions. A released value that would choose among private rows is refused.
+
+-- name: share_of_the_total
+-- world: clinic
+SELECT ward, n, n * 1.0 / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t;
+
+-- name: share_in_one_select
+-- world: clinic
+SELECT sex, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM patients GROUP BY sex;
+
+-- name: rank_of_groups
+-- world: clinic
+SELECT ward, RANK() OVER (ORDER BY n DESC) AS place
+FROM (SELECT ward, COUNT(*) AS n FROM visits WHERE ward <> 'E' GROUP BY ward) AS counts
+ORDER BY place;
+
+-- name: row_number_and_dense_rank
+-- world: clinic
+WITH c AS (SELECT diagnosis, COUNT(*) AS n FROM visits WHERE diagnosis IS NOT NULL GROUP BY diagnosis)
+SELECT diagnosis, ROW_NUMBER() OVER (ORDER BY n DESC, diagnosis) AS i, DENSE_RANK() OVER (ORDER BY n) AS r FROM c ORDER BY i;
+
+-- name: lag_by_year
+-- world: clinic
+WITH yearly AS (SELECT YEAR(day) AS y, COUNT(*) AS n FROM visits GROUP BY YEAR(day))
+SELECT y, n, n - LAG(n) OVER (ORDER BY y) AS growth FROM yearly ORDER BY y;
+
+-- name: lead_of_months
+-- world: clinic
+SELECT m, n, LEAD(n, 1) OVER (ORDER BY m) AS next_month
+FROM (SELECT MONTH(day) AS m, SUM(nights) AS n FROM visits GROUP BY 1) q
+ORDER BY m;
+
+-- name: running_total
+-- world: clinic
+SELECT month, n, SUM(n) OVER (ORDER BY month ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far
+FROM (SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits WHERE YEAR(day) = 2023 GROUP BY month) AS monthly
+ORDER BY month;
+
+-- name: moving_average
+-- world: clinic
+SELECT m, AVG(n) OVER (ORDER BY m ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS smooth
+FROM (SELECT MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY MONTH(day)) t
+ORDER BY m;
+
+-- name: window_by_partition
+-- world: clinic
+SELECT sex, city, n, RANK() OVER (PARTITION BY sex ORDER BY n DESC) AS place
+FROM (SELECT sex, city, COUNT(*) AS n FROM patients WHERE city IS NOT NULL GROUP BY sex, city) g
+ORDER BY sex, place;
+
+-- name: window_over_aggregates_in_one_select
+-- world: clinic
+SELECT ward, SUM(nights) AS nights, RANK() OVER (ORDER BY SUM(nights) DESC) AS place FROM visits WHERE ward <> 'E' GROUP BY ward ORDER BY place;
+
+-- name: top_of_each_by_qualify
+-- world: clinic
+SELECT sex, city, COUNT(*) AS n
+FROM patients
+WHERE city IS NOT NULL
+GROUP BY sex, city
+QUALIFY ROW_NUMBER() OVER (PARTITION BY sex ORDER BY COUNT(*) DESC) = 1
+ORDER BY sex;
+
+-- name: average_of_counts
+-- world: clinic
+SELECT AVG(n) AS mean, MAX(n) AS most, MIN(n) AS least, SUM(n) AS total
+FROM (SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis) AS by_diagnosis;
+
+-- name: average_of_counts_in_a_cte
+-- world: clinic
+WITH by_year AS (SELECT YEAR(registered) AS y, COUNT(*) AS n FROM patients GROUP BY 1) SELECT COUNT(*) AS years, AVG(n) AS a FROM by_year;
+
+-- name: grouped_again
+-- world: clinic
+SELECT sex, MAX(n) AS most FROM (SELECT sex, plan, COUNT(*) AS n FROM patients GROUP BY sex, plan) x GROUP BY sex ORDER BY sex;
+
+-- name: grouped_again_by_an_expression
+-- world: clinic
+SELECT CASE WHEN m <= 6 THEN 'first' ELSE 'second' END AS half, SUM(n) AS n
+FROM (SELECT MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY 1) GROUP BY 1 ORDER BY 1;
+
+-- name: released_joined_with_public
+-- world: clinic
+SELECT w.title, c.n, c.n * 1.0 / w.beds AS per_bed
+FROM (SELECT ward, COUNT(*) AS n FROM visits WHERE ward <> 'E' GROUP BY ward) c
+JOIN wards w ON w.ward = c.ward
+ORDER BY w.title;
+
+-- name: public_left_joined_with_released
+-- world: clinic
+-- plain: SELECT d.drug, COALESCE(c.n, 0) AS n FROM drugs d LEFT JOIN (SELECT drug_id, COUNT(*) AS n FROM prescriptions
+--   GROUP BY drug_id) c ON c.drug_id = d.drug_id ORDER BY d.drug
+SELECT d.drug, COALESCE(c.n, 0) AS n
+FROM drugs d
+LEFT JOIN (SELECT drug_id, COUNT(*) AS n FROM prescriptions GROUP BY drug_id) c ON c.drug_id = d.drug_id
+ORDER BY d.drug;
+
+-- name: released_joined_with_released
+-- world: clinic
+WITH urgent AS (SELECT ward, COUNT(*) AS n FROM visits WHERE urgent AND ward <> 'E' GROUP BY ward),
+     everything AS (SELECT ward, COUNT(*) AS n FROM visits WHERE ward <> 'E' GROUP BY ward)
+SELECT e.ward, u.n * 1.0 / e.n AS share FROM everything e JOIN urgent u ON u.ward = e.ward ORDER BY e.ward;
+
+-- name: released_joined_with_released_of_another_table
+-- world: clinic
+SELECT a.ward, a.visits, b.drugs
+FROM (SELECT ward, COUNT(*) AS visits FROM visits WHERE ward <> 'E' GROUP BY ward) a
+INNER JOIN (SELECT v.ward, COUNT(*) AS drugs FROM prescriptions r JOIN visits v ON v.visit_id = r.visit_id WHERE v.ward <> 'E' GROUP BY v.ward) b
+  ON a.ward = b.ward;
+
+-- name: cross_join_with_a_total
+-- world: clinic
+WITH total AS (SELECT COUNT(*) AS n FROM patients), by_sex AS (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex)
+SELECT by_sex.sex, 1.0 * by_sex.n / total.n AS share FROM by_sex CROSS JOIN total;
+
+-- name: scalar_in_an_expression
+-- world: clinic
+SELECT sex, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM patients) AS percent FROM patients GROUP BY sex;
+
+-- name: scalars_alone
+-- world: clinic
+SELECT (SELECT COUNT(*) FROM visits) * 1.0 / (SELECT COUNT(*) FROM patients) AS visits_each;
+
+-- name: difference_of_two_scalars
+-- world: clinic
+SELECT (SELECT AVG(weight) FROM patients WHERE sex = 'M') - (SELECT AVG(weight) FROM patients WHERE sex = 'F') AS gap;
+
+-- name: released_rows_above_a_released_value
+-- world: clinic
+WITH c AS (SELECT city, COUNT(*) AS n FROM patients WHERE city IS NOT NULL GROUP BY city)
+SELECT city, n FROM c WHERE n > (SELECT AVG(n) FROM c) ORDER BY city;
+
+-- name: having_beside_a_scalar
+-- world: clinic
+SELECT ward, AVG(nights) AS nights FROM visits WHERE ward <> 'E' GROUP BY ward HAVING AVG(nights) > (SELECT AVG(nights) FROM visits) ORDER BY ward;
+
+-- name: union_all_of_released_rows
+-- world: clinic
+SELECT 'patients' AS what, COUNT(*) AS n FROM patients UNION ALL SELECT 'visits' AS what, COUNT(*) AS n FROM visits;
+
+-- name: union_all_of_groups_and_total
+-- world: clinic
+SELECT sex AS label, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT 'all', COUNT(*) FROM patients;
+
+-- name: released_value_filters_private_rows
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM patients WHERE weight > (SELECT AVG(weight) FROM patients);
+
+-- name: released_rows_filter_private_rows
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 500);
+
+-- name: released_rows_joined_with_private_rows
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM visits v JOIN (SELECT ward, AVG(cost) AS a FROM visits GROUP BY ward) m ON m.ward = v.ward WHERE v.cost > m.a;
+
+-- name: released_value_weighs_private_rows
+-- world: clinic
+-- refused: request
+SELECT SUM(cost - (SELECT AVG(cost) FROM visits)) FROM visits;
