@@ -1,0 +1,187 @@
+-- Item 10: NOT IN, EXISTS, NOT EXISTS, links, anti-joins, windows with frames, FULL JOIN, unions, all within a person;
+-- and counts of groups across people.
+
+-- name: not_in_people
+-- world: clinic
+SELECT sex, COUNT(*) AS n FROM patients WHERE patient_id NOT IN (SELECT patient_id FROM visits WHERE urgent) GROUP BY sex;
+
+-- name: exists_of_a_person
+-- world: clinic
+SELECT COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.ward = 'D');
+
+-- name: not_exists_of_a_person
+-- world: clinic
+SELECT p.city, COUNT(*) AS n FROM patients p WHERE NOT EXISTS (SELECT * FROM visits v WHERE v.patient_id = p.patient_id AND v.cost > 700) GROUP BY p.city;
+
+-- name: exists_with_another_condition
+-- world: clinic
+SELECT COUNT(*) AS n FROM visits a WHERE EXISTS (SELECT 1 FROM visits b WHERE b.patient_id = a.patient_id AND b.day > a.day);
+
+-- name: not_exists_of_a_later_visit
+-- world: clinic
+SELECT a.ward, COUNT(*) AS last_visits
+FROM visits a
+WHERE NOT EXISTS (SELECT 1 FROM visits b WHERE a.patient_id = b.patient_id AND b.day > a.day AND b.ward = a.ward)
+GROUP BY a.ward;
+
+-- name: exists_or_a_condition
+-- world: clinic
+SELECT COUNT(*) AS n FROM patients p
+WHERE p.birth_year < 1950 OR EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.nights > 10);
+
+-- name: in_on_a_link
+-- world: clinic
+SELECT ward, COUNT(*) AS n FROM visits WHERE visit_id IN (SELECT visit_id FROM prescriptions WHERE drug_id = 4) GROUP BY ward;
+
+-- name: not_in_on_a_link
+-- world: clinic
+SELECT COUNT(*) AS without_drugs FROM visits WHERE visit_id NOT IN (SELECT visit_id FROM prescriptions);
+
+-- name: exists_on_a_link
+-- world: clinic
+SELECT AVG(cost) AS cost FROM visits v WHERE EXISTS (SELECT 1 FROM prescriptions r WHERE r.visit_id = v.visit_id AND r.days > 30);
+
+-- name: in_through_two_tables
+-- world: clinic
+SELECT sex, COUNT(*) AS n FROM patients
+WHERE patient_id IN (SELECT v.patient_id FROM visits v JOIN prescriptions r ON r.visit_id = v.visit_id JOIN drugs d ON d.drug_id = r.drug_id WHERE d.family = 'opioid')
+GROUP BY sex;
+
+-- name: in_and_not_in
+-- world: clinic
+SELECT COUNT(*) AS n FROM patients
+WHERE patient_id IN (SELECT patient_id FROM visits WHERE ward = 'A') AND patient_id NOT IN (SELECT patient_id FROM visits WHERE ward = 'B');
+
+-- name: anti_join
+-- world: clinic
+SELECT COUNT(*) AS never FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id WHERE v.patient_id IS NULL;
+
+-- name: anti_join_with_a_condition
+-- world: clinic
+SELECT p.sex, COUNT(*) AS n FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_id AND v.urgent WHERE v.visit_id IS NULL GROUP BY p.sex;
+
+-- name: anti_join_keyword
+-- world: clinic
+SELECT COUNT(*) AS n FROM patients p ANTI JOIN visits v ON v.patient_id = p.patient_id;
+
+-- name: semi_join_keyword
+-- world: clinic
+SELECT sex, COUNT(*) AS n FROM patients p SEMI JOIN visits v ON v.patient_id = p.patient_id GROUP BY sex;
+
+-- name: running_sum_within_a_person
+-- world: clinic
+SELECT COUNT(*) AS n FROM (
+  SELECT patient_id, SUM(nights) OVER (PARTITION BY patient_id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far FROM visits
+) t WHERE so_far > 15;
+
+-- name: total_within_a_person
+-- world: clinic
+SELECT ward, COUNT(*) AS n FROM (SELECT patient_id, ward, SUM(nights) OVER (PARTITION BY patient_id) AS total FROM visits) WHERE total >= 20 GROUP BY ward;
+
+-- name: count_and_max_within_a_person
+-- world: clinic
+SELECT c, COUNT(*) AS n FROM (
+  SELECT patient_id, nights, COUNT(*) OVER (PARTITION BY patient_id) AS c, MAX(nights) OVER (PARTITION BY patient_id) AS m FROM visits
+) t WHERE nights = m AND c <= 6 GROUP BY c ORDER BY c;
+
+-- name: moving_average_within_a_person
+-- world: clinic
+SELECT COUNT(*) AS n FROM (
+  SELECT patient_id, AVG(nights) OVER (PARTITION BY patient_id ORDER BY day, visit_id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS a FROM visits
+) t WHERE a > 6;
+
+-- name: days_since_the_visit_before
+-- world: clinic
+SELECT AVG(LEAST(gap, 1000)) AS gap FROM (
+  SELECT patient_id, DATE_DIFF('day', LAG(day) OVER (PARTITION BY patient_id ORDER BY day, visit_id), day) AS gap FROM visits
+) t WHERE gap IS NOT NULL;
+
+-- name: full_join_within_a_person
+-- world: clinic
+SELECT COUNT(*) AS n
+FROM (SELECT patient_id, COUNT(*) AS a FROM visits WHERE ward = 'A' GROUP BY patient_id) x
+FULL OUTER JOIN (SELECT patient_id, COUNT(*) AS b FROM visits WHERE ward = 'B' GROUP BY patient_id) y ON x.patient_id = y.patient_id
+WHERE x.a IS NULL OR y.b IS NULL;
+
+-- name: full_join_with_using
+-- world: clinic
+SELECT COALESCE(a, 0) AS a, COALESCE(b, 0) AS b, COUNT(*) AS people
+FROM (SELECT patient_id, COUNT(*) AS a FROM visits WHERE ward = 'C' GROUP BY patient_id) x
+FULL JOIN (SELECT patient_id, COUNT(*) AS b FROM visits WHERE ward = 'D' GROUP BY patient_id) y USING (patient_id)
+GROUP BY 1, 2;
+
+-- name: join_by_another_key
+-- world: clinic
+-- plain: SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.ward = b.ward AND a.visit_id < b.visit_id AND a.patient_id = b.patient_id
+SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.ward = b.ward AND a.visit_id < b.visit_id AND a.patient_id = b.patient_id;
+
+-- name: union_of_people
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id FROM visits WHERE ward = 'A' UNION SELECT patient_id FROM visits WHERE nights > 8) u;
+
+-- name: union_all_of_people
+-- world: clinic
+SELECT what, COUNT(*) AS n FROM (
+  SELECT patient_id, 'visit' AS what FROM visits UNION ALL SELECT patient_id, 'registration' AS what FROM patients
+) u GROUP BY what;
+
+-- name: intersect_of_people
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id FROM visits WHERE ward = 'A' INTERSECT SELECT patient_id FROM visits WHERE ward = 'C') u;
+
+-- name: except_of_people
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits) u;
+
+-- name: union_of_people_and_wards
+-- world: clinic
+SELECT ward, COUNT(*) AS people FROM (
+  SELECT patient_id, ward FROM visits WHERE urgent UNION SELECT patient_id, ward FROM visits WHERE cost > 500
+) u GROUP BY ward;
+
+-- name: people_in_both_by_in
+-- world: clinic
+SELECT sex, COUNT(*) AS n FROM patients
+WHERE patient_id IN (SELECT patient_id FROM visits WHERE ward = 'A' INTERSECT SELECT patient_id FROM visits WHERE ward = 'B')
+GROUP BY sex;
+
+-- name: union_all_of_rows
+-- world: sensors
+SELECT kind, COUNT(*) AS n, AVG(level) AS level
+FROM (SELECT kind, level FROM indoor UNION ALL SELECT kind, level FROM outdoor) AS both_places
+GROUP BY kind;
+
+-- name: union_all_of_rows_with_labels
+-- world: sensors
+SELECT place, COUNT(*) AS n FROM (SELECT 'in' AS place, level FROM indoor UNION ALL SELECT 'out', level FROM outdoor WHERE level > 20) t GROUP BY place;
+
+-- name: how_many_cities_have_a_visit
+-- world: clinic
+SELECT COUNT(DISTINCT p.city) AS cities FROM patients p JOIN visits v ON v.patient_id = p.patient_id;
+
+-- name: count_of_distinct_groups
+-- world: clinic
+SELECT COUNT(*) AS wards FROM (SELECT DISTINCT ward FROM visits) t;
+
+-- name: count_of_groups
+-- world: clinic
+SELECT COUNT(*) AS pairs FROM (SELECT city, plan FROM patients WHERE city IS NOT NULL GROUP BY city, plan) g;
+
+-- name: people_with_more_than_three_visits
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id FROM visits GROUP BY patient_id HAVING COUNT(*) > 3) t;
+
+-- name: exists_of_other_people
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM patients q WHERE q.birth_year = p.birth_year AND q.patient_id <> p.patient_id);
+
+-- name: not_in_other_values
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM patients WHERE city NOT IN (SELECT p.city FROM patients p WHERE p.smoker);
+
+-- name: running_total_of_everybody
+-- world: clinic
+-- refused: request
+SELECT COUNT(*) FROM (SELECT SUM(nights) OVER (ORDER BY day) AS s FROM visits) t WHERE s > 100;
