@@ -115,6 +115,18 @@ GROUP BY 1, 2;
 -- plain: SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.ward = b.ward AND a.visit_id < b.visit_id AND a.patient_id = b.patient_id
 SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.ward = b.ward AND a.visit_id < b.visit_id AND a.patient_id = b.patient_id;
 
+-- name: join_by_another_key_of_both
+-- world: clinic
+SELECT v.ward, SUM(b.amount) AS billed FROM visits v JOIN bills b ON b.visit_id = v.visit_id GROUP BY v.ward;
+
+-- name: join_by_another_key_in_where
+-- world: clinic
+SELECT b.code, COUNT(*) AS n FROM visits v, bills b WHERE v.visit_id = b.visit_id AND v.urgent GROUP BY b.code;
+
+-- name: left_join_by_another_key
+-- world: clinic
+SELECT v.ward, COUNT(*) AS unbilled FROM visits v LEFT JOIN bills b ON b.visit_id = v.visit_id WHERE b.bill_id IS NULL GROUP BY v.ward;
+
 -- name: union_of_people
 -- world: clinic
 SELECT COUNT(*) AS n FROM (SELECT patient_id FROM visits WHERE ward = 'A' UNION SELECT patient_id FROM visits WHERE nights > 8) u;

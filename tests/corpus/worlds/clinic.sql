@@ -51,3 +51,25 @@ SELECT
     CASE i % 3 WHEN 0 THEN 'antibiotic' WHEN 1 THEN 'opioid' ELSE 'statin' END AS family,
     (i * 7 % 12) * 2.5::DOUBLE AS price
 FROM generate_series(1, 12) AS s(i);
+
+-- Bills say whose they are, and which visit they are for; every third visit has none, every seventh has two.
+CREATE TABLE bills AS
+SELECT
+    row_number() OVER (ORDER BY visit_id, k) AS bill_id,
+    visit_id,
+    patient_id,
+    (visit_id * 37 + k * 11) % 500 AS amount,
+    CASE WHEN (visit_id + k) % 4 = 0 THEN 0 ELSE 1 END AS paid,
+    CAST(1 + (visit_id * k) % 3 AS VARCHAR) AS code
+FROM visits, generate_series(1, 2) AS g(k)
+WHERE visit_id % 3 <> 0 AND (k = 1 OR visit_id % 7 = 0);
+
+-- Readings have no declared bounds: most lie between -20 and 120, and some are NULL.
+CREATE TABLE readings AS
+SELECT
+    i AS patient_id,
+    CASE (i + j) % 4 WHEN 0 THEN 'iron' WHEN 1 THEN 'sodium' ELSE 'glucose' END AS test,
+    CASE WHEN (i * j) % 23 = 7 THEN NULL ELSE ((i * 31 + j * 17) % 560) / 4.0::DOUBLE - 20 END AS value,
+    CASE WHEN (i + j) % 29 = 0 THEN NULL ELSE (i * 13 + j * 29) % 150 - 25 END AS score
+FROM generate_series(1, 500) AS p(i), generate_series(1, 4) AS r(j)
+WHERE j <= 1 + i % 4;
