@@ -22,6 +22,7 @@ from .display import (
     draw_text,
     html_lines,
     html_table,
+    is_moments,
     written,
 )
 from .planner.contributions import covered_in_words
@@ -45,9 +46,11 @@ class Series:
 
     name: str
     values: tuple[Any, ...]
-    low: tuple[float, ...] | None = None
-    high: tuple[float, ...] | None = None
+    low: tuple[Any, ...] | None = None
+    """The low ends of the intervals: numbers, or dates and timestamps where the values are, None for NaN there."""
+    high: tuple[Any, ...] | None = None
     error: tuple[float, ...] | None = None
+    """The standard errors; in days where the values are dates or timestamps."""
     may_be_low: bool = False
     """Whether contribution bounding can make the numbers too low: intervals do not cover that."""
     may_be_high: bool = False
@@ -106,8 +109,8 @@ class Answer:
         return self._only().values[0]
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The interval of the one released number of a one-row answer."""
+    def interval(self) -> tuple[Any, Any]:
+        """The interval of the one released number of a one-row answer; of a date, two dates."""
         only = self._only()
         return (only.low or (math.nan,))[0], (only.high or (math.nan,))[0]
 
@@ -115,6 +118,10 @@ class Answer:
     def estimate(self) -> Estimate:
         """The one released number of a one-row answer, with its interval and what that covers."""
         only = self._only()
+        if is_moments(only):
+            raise RequestError(
+                "the answer is a date or a timestamp, and an estimate is a number; take value and interval"
+            )
         value = math.nan if only.values[0] is None else float(only.values[0])
         low, high = self.interval
         error = (only.error or (math.nan,))[0]
@@ -141,7 +148,7 @@ class Answer:
                     name = f"{series.name}_{suffix}"
                     while name in columns:  # a column of the answer may have that very name
                         name += "_"
-                    columns[name] = flat[name] = [None if math.isnan(end) else end for end in ends]
+                    columns[name] = flat[name] = [None if end != end else end for end in ends]
         return flat
 
     def to_json(self) -> str:

@@ -6,6 +6,7 @@ text has nothing in it that moves a cursor.
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -52,9 +53,9 @@ class ShownSeries(Protocol):
     @property
     def values(self) -> tuple[Any, ...]: ...
     @property
-    def low(self) -> tuple[float, ...] | None: ...
+    def low(self) -> tuple[Any, ...] | None: ...
     @property
-    def high(self) -> tuple[float, ...] | None: ...
+    def high(self) -> tuple[Any, ...] | None: ...
     @property
     def mark(self) -> str: ...
 
@@ -109,8 +110,45 @@ def shown_estimate(value: float, error: float) -> str:
     return f"{_number(value, _decimals([error] if error > 0 else [], [value]))} ± {shown_error(error)}"
 
 
+def is_moments(series: ShownSeries) -> bool:
+    """Whether the intervals of a column are of dates or timestamps."""
+    return any(isinstance(end, datetime.date) for end in (*(series.low or ()), *(series.high or ())))
+
+
+def _moments(series: ShownSeries, confidence: float) -> list[Figures]:
+    """Return a noisy column of dates or timestamps, as fine as its narrowest interval, which is shown no narrower."""
+    rows = [*zip(series.values, series.low or (), series.high or (), strict=True)]
+    wide = [top - bottom for _, bottom, top in rows if bottom is not None and top is not None]
+    narrowest = min(wide, default=_DAY)
+    step = next((one for one in (_DAY, _SECOND) if one <= narrowest), datetime.timedelta.resolution)
+    values, bars = [], []
+    for value, bottom, top in rows:
+        mark = f"{series.mark} " if series.mark and value is not None else ""
+        values.append("NULL" if value is None else f"{mark}{_moment(value, step)}")
+        known = None not in (value, bottom, top)
+        bars.append(f"[{_moment(bottom, step)}, {_moment(top, step, up=True)}]" if known else "")
+    return [
+        Figures(printable(series.name), tuple(values), right=True),
+        Figures(f"{confidence * 100:.4g}%", tuple(bars), right=True),
+    ]
+
+
+_DAY, _SECOND = datetime.timedelta(days=1), datetime.timedelta(seconds=1)
+
+
+def _moment(moment: Any, step: datetime.timedelta, *, up: bool = False) -> str:
+    """Return a date, or a timestamp cut to a step, or moved to the next one."""
+    if not isinstance(moment, datetime.datetime):
+        return str(moment)
+    over = (moment - datetime.datetime.min) % step
+    kept = moment - over + (step if up and over else datetime.timedelta(0))
+    return str(kept.date() if step == _DAY else kept)
+
+
 def figures(series: ShownSeries, confidence: float) -> list[Figures]:
     """Return a noisy column as one of values and one of error bars: plus or minus, or from and to."""
+    if is_moments(series):
+        return _moments(series, confidence)
     low, high = series.low or (), series.high or ()
     halves = [max(top - value, value - bottom) for value, bottom, top in _known(series)]
     decimals = _decimals([half for half in halves if half > 0], series.values)

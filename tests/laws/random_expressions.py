@@ -139,5 +139,7 @@ class Writer:
         when = self.column(self.draw.choice(["date", "timestamp"]))
         if self.draw.random() < 0.5:
             return self.call(self.draw.choice(["year", "month", "week", "day", "day_of_week", "day_of_year"]), when)
+        if self.draw.random() < 0.2:
+            return self.call("epoch_us", when)
         part = Literal(self.draw.choice(["day", "week", "month", "quarter", "year"]))
         return self.call("date_diff", part, when, self.column(self.draw.choice(["date", "timestamp"])))

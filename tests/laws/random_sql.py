@@ -106,6 +106,8 @@ class Writer:
                 f"BUCKET({real}, 0, {self.draw.choice(['1', '10', '0.001'])}, {self.draw.choice(['1', '7'])})",
                 f"EXTRACT({self.draw.choice(['year', 'quarter', 'week', 'day', 'isodow', 'doy'])} FROM {when})",
                 f"DATE_DIFF('{unit}', {when}, {self.value('date', scope, depth)})",
+                f"({self.value('date', scope, depth)} - {self.value('date', scope, depth)})",
+                f"EPOCH_US({when})",
                 self.any_kind("integer", scope, depth),
             ]
         )
@@ -123,6 +125,8 @@ class Writer:
                 f"LEAST(GREATEST({self.value('number', scope, depth)}, -2.5), 4)",
                 f"CAST({self.draw.choice([one, self.value('text', scope, depth)])} AS DOUBLE)",
                 f"BIN({one}, {self.draw.choice(['0.5', '0.1'])})",
+                f"({self.value('timestamp', scope, depth)} - {self.value('timestamp', scope, depth)})",
+                f"EPOCH({self.value('timestamp', scope, depth)})",
                 self.any_kind("number", scope, depth),
             ]
         )
@@ -390,6 +394,8 @@ class Writer:
             f"CORR({self.bounded(scope)}, {x})",
         ]
         several += [f"MEDIAN({x})", f"QUANTILE({x}, {self.draw.choice(['0.1', '0.9'])})", f"MAX({x})", f"MIN({x})"]
+        when = self.value(self.draw.choice(["date", "timestamp"]), scope, self.draw.choice([0, 1]))
+        several.append(f"{self.draw.choice(['MIN', 'MAX', 'AVG', 'AVG', 'MEDIAN'])}({when})")
         several += [f"MODE({self.key([item for item in scope if item[0] not in unit] or scope)})"] * 2
         if unit and isinstance(self.setting.unit, Person):
             several += [f"COUNT(DISTINCT {unit[0]})"] * 2

@@ -27,6 +27,22 @@ MUTANTS: list[Mutant] = [
         ("other != name", "False"),
     ),
     *of(
+        "query.rules:epoch_us",
+        "laws/test_engine_facts.py",
+        ("Fraction(dates.microseconds(end))", "Fraction(dates.microseconds(end) // 2)"),
+    ),
+    *of(
+        "query.resolve:_fit_durations",
+        "unit/test_date_answers.py",
+        ('call("date_diff", Literal("day"), y, x)', 'call("date_diff", Literal("day"), x, y)'),
+        ("return days.arguments[0]", "return days"),
+    ),
+    *of(
+        "results.row_intervals:_moments",
+        "unit/test_date_answers.py",
+        ("math.ceil(held * size) if up else math.floor(held * size)", "math.floor(held * size)"),
+    ),
+    *of(
         "engines.dialects.duckdb:_concat",
         "adversarial/test_exhaustion.py",
         (

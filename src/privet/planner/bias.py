@@ -180,6 +180,8 @@ def _turned(bias: Bias, sign: int) -> Bias:
 _COMBINED: Mapping[str, _Combined] = {
     **dict.fromkeys(("add", "to_integer", "to_number", "round", "round_to", "floor", "ceil", "sqrt"), _rising),
     **dict.fromkeys(("coalesce", "nullif", "least", "greatest"), _rising),
+    **dict.fromkeys(("as_date", "as_timestamp", "epoch_us", "add_days", "add_months", "add_seconds"), _rising),
+    "date_diff": lambda sides, signs: _rising([_turned(sides[1], -1), sides[2]], signs),
     "subtract": lambda sides, signs: _rising([sides[0], _turned(sides[1], -1)], signs),
     "negate": lambda sides, signs: _turned(sides[0], -1),
     "multiply": _product,

@@ -6,6 +6,7 @@ before. How wide other columns are, and how wide all are beside their values, de
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from privet.core.errors import BadParameter, InvariantError, RequestError, Unkno
 from privet.core.numbers import Number, open_probability, positive, read_rational, written_decimal
 from privet.core.records import Receipt
 from privet.query.functions import mentions
+from privet.query.normal import MICROSECONDS, microseconds
 from privet.query.resolve import linear_in, meanings
 from privet.query.terms import Width
 
@@ -92,6 +94,10 @@ def limited(plan: Plan, target: Target) -> dict[str, Limit]:
     for name, meaning in named.items():
         limit = target.of(name)
         if limit is not None and mentions(meaning) & readings:
+            if limit.relative and meaning.function in {"as_date", "as_timestamp"}:
+                raise Unsupported(
+                    f"{name!r} is a date, of which there are no parts; say within how many days: within=7"
+                )
             found[name] = limit
     if not found:
         raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
@@ -245,14 +251,21 @@ def achieved(column: str, limit: Limit, values: Sequence[Any], low: Sequence[flo
     truth, the value is off by no more than that part of the truth, whatever that is.
     """
     widest, met, rows = 0.0, 0, 0
-    for value, bottom, top in zip(values, low, high, strict=True):
-        if value is None and math.isnan(bottom) and math.isnan(top):
+    for value, bottom, top in zip(*map(_in_days, (values, low, high)), strict=True):
+        if value is None and (bottom is None or (math.isnan(bottom) and math.isnan(top))):
             continue  # NULL whatever the noise
         rows += 1
         width = _width(value, bottom, top, limit)
         widest = max(widest, width)
         met += width <= float(limit.amount) * (1 + 1e-12)
     return Achieved(column, limit, widest, met, rows)
+
+
+def _in_days(values: Sequence[Any]) -> list[Any]:
+    """Return dates and timestamps as days since 1970, and NaN for the ends that a NULL has; numbers as they are."""
+    if not any(isinstance(one, datetime.date) for one in values):
+        return [*values]
+    return [microseconds(one) / MICROSECONDS if isinstance(one, datetime.date) else one for one in values]
 
 
 def _width(value: Any, bottom: float, top: float, limit: Limit) -> float:

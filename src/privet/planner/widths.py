@@ -61,7 +61,8 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         return _by_limit(plan)
     readings = {reading.name: reading for reading in plan.readings}
     found = []
-    for name, meaning in meanings(plan.query).items():
+    for name, told in meanings(plan.query).items():
+        meaning = told.arguments[0] if told.function in ("as_date", "as_timestamp") else told  # in days
         if isinstance(meaning, ColumnRef) and meaning.name in readings:
             found.append(_of_reading(name, readings[meaning.name], plan))
         elif not mentions(meaning) & set(readings):

@@ -12,7 +12,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.core.errors import RequestError
-from privet.display import ShownSeries, shown_estimate
+from privet.display import ShownSeries, is_moments, shown_estimate
 
 from .canvas import COLOURS, Path, Theme, finish, panels, read_theme
 
@@ -53,11 +53,11 @@ def plot_answer(
     `bins` are the widths of keys whose values are the low ends of bins.
     """
     chosen = read_theme(theme)
-    noisy = [series for series in columns if series.low is not None]
+    noisy = [series for series in columns if series.low is not None and not is_moments(series)]
     keys = _binned([series for series in columns if series.low is None], bins or {})
     rows = len(noisy[0].values) if noisy else 0
     if not rows:
-        raise RequestError("there is nothing to draw: the answer has no noisy numbers")
+        raise RequestError("there is nothing to draw: the answer has no noisy numbers, or only dates")
     grid = _grid(keys)
     heat = grid is not None and len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])
     names = [series.name for series in noisy]

@@ -22,6 +22,7 @@ from .functions import mentions, typed
 from .inside import deduplicated, named_columns
 from .join import with_cuts
 from .nodes import (
+    DISCRETE,
     EXTREMES,
     GROUPING,
     MARK,
@@ -45,7 +46,9 @@ from .nodes import (
 )
 from .normal import call, conjunction, text
 from .resolve import (
+    OF_MOMENTS,
     as_facts,
+    as_moment,
     check_argument,
     check_key,
     check_range,
@@ -178,7 +181,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
             chosen = entry_of(one.function).aggregate.chosen
             values = typed(one.argument, columns) if chosen and one.argument is not None else None
             facts[name] = released_facts(one.function, values)
-        return ColumnRef(found[marked].name)
+        return _shown(expression, found[marked].name, source)
 
     def over_released(expression: Expression) -> Expression:
         return checked(substitute(fitted(expression, columns), released), facts)
@@ -261,7 +264,7 @@ def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
     kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
     if function in EXTREMES:  # across people, the least and the greatest are quantiles
-        marked = quantile(argument, Literal(EXTREMES[function]), where)
+        marked = quantile(argument, Literal(EXTREMES[function]), where, discrete=True)
         function = "quantile"
     if function == "histogram":
         raise Unsupported("HISTOGRAM stands alone in its column, beside grouping columns only")
@@ -285,8 +288,24 @@ def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
             "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source)
         )
     if function == "quantile":
-        return AggregateCall("", function, checked_one, kept, (("share", str(read_quantile(marked.arguments[2]))),))
+        share = read_quantile(marked.arguments[2])
+        return AggregateCall("", function, checked_one, kept, (("share", str(share)),))
     return AggregateCall("", function, checked_one, kept)
+
+
+def _shown(marked: Expression, name: str, source: PrivateRows) -> Expression:
+    """Return what is shown of a released aggregate: itself, or the moment that its number of days stands for."""
+    function, released = name_of(marked), ColumnRef(name)
+    if function not in OF_MOMENTS and function not in EXTREMES:
+        return released
+    kind = typed(checked(marked.arguments[0], source.schema.columns), source.schema.columns).kind
+    if kind not in ("date", "timestamp"):
+        return released
+    discrete = function in EXTREMES or DISCRETE in marked.arguments[3:] or marked.arguments[2:3] in (_LEAST, _MOST)
+    return as_moment(released, kind, dates=discrete)
+
+
+_LEAST, _MOST = (Literal(0),), (Literal(1),)
 
 
 def _marked(one: AggregateCall) -> Call:

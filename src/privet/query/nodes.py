@@ -234,9 +234,15 @@ def histogram(argument: Expression, bins: Expression, where: Expression | None =
     return Call(MARK + "histogram", (argument, where or Literal(True), bins))
 
 
-def quantile(argument: Expression, share: Expression, where: Expression | None = None) -> Call:
+DISCRETE = Literal("discrete")
+"""Marks a quantile that is one of the values, which is a date where they are; others of dates are points in time."""
+
+
+def quantile(
+    argument: Expression, share: Expression, where: Expression | None = None, *, discrete: bool = False
+) -> Call:
     """Return a marked quantile: the value below which a share of the values lies."""
-    return Call(MARK + "quantile", (argument, where or Literal(True), share))
+    return Call(MARK + "quantile", (argument, where or Literal(True), share, *([DISCRETE] if discrete else [])))
 
 
 def mode(argument: Expression, where: Expression | None = None, *, k: int = 1, rank: int = 1) -> Call:

@@ -59,6 +59,40 @@ def difference(part: str, start: Moment, end: Moment) -> int:
     return ordinal(end, part) - ordinal(start, part)
 
 
+MICROSECONDS = 86_400_000_000
+"""The microseconds of a day."""
+
+EPOCH = datetime.date(1970, 1, 1)
+"""The day from which moments are counted where they are summed or ranked."""
+
+
+def microseconds(moment: Moment) -> int:
+    """Return how many microseconds lie between the start of 1970 and a moment."""
+    at = moment.time() if isinstance(moment, datetime.datetime) else datetime.time()
+    days = datetime.date(moment.year, moment.month, moment.day).toordinal() - EPOCH.toordinal()
+    return ((days * 24 + at.hour) * 60 + at.minute) * 60_000_000 + at.second * 1_000_000 + at.microsecond
+
+
+FIRST_DAY = datetime.date.min.toordinal() - EPOCH.toordinal()
+LAST_DAY = datetime.date.max.toordinal() - EPOCH.toordinal()
+"""The days of the calendar, counted from the start of 1970."""
+
+
+def date_at(days: float | Fraction) -> datetime.date | None:
+    """Return the date that is nearest to a number of days after the start of 1970; None outside the calendar."""
+    if not FIRST_DAY <= days <= LAST_DAY:
+        return None
+    return datetime.date.fromordinal(floor(float(days) + 0.5) + EPOCH.toordinal())
+
+
+def timestamp_at(days: float | Fraction) -> datetime.datetime | None:
+    """Return the microsecond that is nearest to a number of days after the start of 1970; None outside the calendar."""
+    if not FIRST_DAY <= days <= LAST_DAY:
+        return None
+    whole = floor(float(days) * MICROSECONDS + 0.5)
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=whole)
+
+
 def shift(moment: Moment, part: str, amount: int) -> Moment | None:
     """Return a moment a number of days, months or seconds later; None outside the years 1 to 9999.
 

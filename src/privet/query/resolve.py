@@ -13,13 +13,13 @@ from fractions import Fraction
 
 from privet.aggregates import entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
 from .functions import mentions, typed
 from .nodes import MARK, PrivateRows, Query, has_aggregate
-from .normal import MIRROR, call, text
+from .normal import EPOCH, MICROSECONDS, MIRROR, call, text
 from .typed import LONGEST, Typed
 
 MOST_PARTS = 10_000
@@ -108,7 +108,47 @@ def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     arguments = [_fitted(argument, columns) for argument in expression.arguments]
     if expression.function in MIRROR or expression.function == "in":
         arguments = _fit_dates(arguments, columns)
-    return call(expression.function, *arguments)
+    return _fit_durations(expression.function, arguments, columns) or call(expression.function, *arguments)
+
+
+def _fit_durations(function: str, arguments: list[Expression], columns: Mapping[str, Facts]) -> Expression | None:
+    """Return what stands for a difference of moments, or a date and a number of days; None for anything else.
+
+    A difference is a number of days: a whole one between dates, and with its fraction where there is a time of day. Its
+    EPOCH is in seconds, and its DAY is whole.
+    """
+    if function in {"epoch_us", "day"} and _is_duration(arguments[0]):
+        days = arguments[0]
+        if function == "epoch_us":
+            return days.arguments[0]
+        return call("multiply", call("sign", days), call("floor", call("abs", days)))
+    if function not in {"add", "subtract"} or len(arguments) != 2 or any(map(_is_marked, arguments)):
+        return None
+    x, y = arguments
+    kinds = [typed(one, columns).kind for one in arguments]
+    if function == "subtract" and {*kinds} <= {"date", "timestamp"}:
+        if kinds == ["date", "date"]:
+            return call("date_diff", Literal("day"), y, x)
+        passed = call("subtract", call("epoch_us", x), call("epoch_us", y))
+        return call("divide", passed, Literal(MICROSECONDS))
+    if function == "add" and kinds == ["integer", "date"]:
+        x, y, kinds = y, x, ["date", "integer"]
+    if kinds == ["date", "integer"] and type(y.constant) is int:
+        return call("add_days", x, Literal(y.constant if function == "add" else -y.constant))
+    return None
+
+
+def _is_duration(expression: Expression) -> bool:
+    """Return whether an expression is the difference of two moments, in days."""
+    if expression.function != "divide" or expression.arguments[1] != Literal(MICROSECONDS):
+        return False
+    passed = expression.arguments[0]
+    return passed.function == "subtract" and all(one.function == "epoch_us" for one in passed.arguments)
+
+
+def _is_marked(expression: Expression) -> bool:
+    """Return whether an expression holds what has no kind of its own yet: an aggregate, a window, a grouping."""
+    return any(":" in one.function for one in parts_of(expression))
 
 
 def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
@@ -154,7 +194,9 @@ def check_argument(function: str, expression: Expression, source: PrivateRows) -
     if not entry_of(function).aggregate.bounded:
         return one
     name = function.upper()
-    if facts.kind not in {"integer", "number"}:
+    if facts.kind in {"date", "timestamp"} and function in OF_MOMENTS:
+        one = counted(one, facts.kind)
+    elif facts.kind not in {"integer", "number"}:
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     person = person_column(source.schema.unit)
     if one == ColumnRef(person or ""):
@@ -162,6 +204,32 @@ def check_argument(function: str, expression: Expression, source: PrivateRows) -
     if not typed(one, source.limited).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
+
+
+OF_MOMENTS = frozenset({"avg", "quantile"})
+"""Aggregates that dates and timestamps have, as positions in time: they are numbers there, and dates again at the end.
+
+Sums, spreads and covariances of positions have no meaning, or none that is a date.
+"""
+
+
+def counted(moment: Expression, kind: str) -> Expression:
+    """Return a moment as a whole number: days since the start of 1970, or microseconds."""
+    return call("date_diff", Literal("day"), Literal(EPOCH), moment) if kind == "date" else call("epoch_us", moment)
+
+
+def as_moment(number: Expression, kind: str, *, dates: bool) -> Expression:
+    """Return the moment that a released number stands for; that of days is a date where `dates` says so."""
+    if kind == "date":
+        return Call("as_date" if dates else "as_timestamp", (number,))
+    return Call("as_timestamp", (Call("divide", (number, Literal(MICROSECONDS))),))
+
+
+def in_days(expression: Expression) -> Expression:
+    """Return the number of days since the start of 1970 behind an expression that is a date or a timestamp."""
+    if expression.function in {"as_date", "as_timestamp"}:
+        return expression.arguments[0]
+    return Call("divide", (Call("epoch_us", (expression,)), Literal(MICROSECONDS)))
 
 
 def check_values(expression: Expression, source: PrivateRows) -> Expression:
@@ -201,18 +269,22 @@ def read_quantile(share: Expression) -> Fraction:
     return Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
 
 
+_SOME_END: Mapping[str, datetime.date] = {"date": EPOCH, "timestamp": datetime.datetime(1970, 1, 1)}
+
+
 def _unbounded_column(expression: Expression, source: PrivateRows) -> str | None:
     """Return a column whose bounds, if they were declared, would bound the expression."""
     columns = dict(source.schema.columns)
     person = person_column(source.schema.unit)
     found = [name for name in sorted(mentions(expression)) if name != person and _lacks_bounds(columns[name])]
     for name in found:
-        columns[name] = replace(columns[name], low=Fraction(1), high=Fraction(2))
+        end = _SOME_END.get(columns[name].kind, Fraction(1))
+        columns[name] = replace(columns[name], low=end, high=end)
     return found[0] if found and typed(expression, columns).bounded else None
 
 
 def _lacks_bounds(column: Facts) -> bool:
-    return column.kind in {"integer", "number"} and column.low is None and column.values is None
+    return column.kind not in {"text", "boolean"} and column.low is None and column.values is None
 
 
 def released_facts(function: str, values: Typed | None = None) -> Facts:
@@ -301,6 +373,7 @@ _LINEAR: Mapping[str, Callable[..., _Pair | None]] = {
     "multiply": _times,
     "divide": _over,
     "negate": lambda x: (-x[0], -x[1]),
+    **dict.fromkeys(("as_date", "as_timestamp"), lambda x: x),
 }
 
 

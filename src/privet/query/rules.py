@@ -384,6 +384,23 @@ def date_diff(name: str, arguments: Arguments) -> Typed:
     return Typed(kind="integer", nullable=start.nullable or end.nullable, low=low, high=high)
 
 
+def epoch_us(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the microseconds from the start of 1970 to a moment."""
+    x = take(name, arguments[0], *MOMENTS)
+    ends = (Fraction(dates.microseconds(end)) if isinstance(end, datetime.date) else None for end in (x.low, x.high))
+    return whole(*ends, nullable=x.nullable)
+
+
+def moment_of(kind: Kind) -> Rule:
+    """Return the rule of a moment that lies a number of days after the start of 1970; NULL outside the calendar."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        take(name, arguments[0], *NUMBERS)
+        return Typed(kind=kind, nullable=True)
+
+    return apply
+
+
 def shift(unit: str, *kinds: Kind) -> Rule:
     """Return the rule of adding a constant number of days, months or seconds; NULL outside the years 1 to 9999."""
 

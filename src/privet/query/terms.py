@@ -525,7 +525,7 @@ def quantile(of: str | Term, share: Number, *, where: Term | None = None) -> Ter
         >>> session.plan(question, epsilon=0.5).price["epsilon"]
         0.5
     """
-    return Term(marked_quantile(read(of), constant(_share(share), "share"), kept(where)))
+    return Term(marked_quantile(read(of), constant(_share(share), "share"), kept(where), discrete=True))
 
 
 def _share(share: Number) -> Number:
@@ -545,7 +545,7 @@ def median(of: str | Term, *, where: Term | None = None) -> Term:
         >>> session.plan(question, epsilon=0.5).price["epsilon"]
         0.5
     """
-    return quantile(of, Fraction(1, 2), where=where)
+    return Term(marked_quantile(read(of), Literal(Fraction(1, 2)), kept(where)))
 
 
 def mode(of: str | Term, *, where: Term | None = None) -> Term:

@@ -11,7 +11,7 @@ from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.display import printable, without_brackets
 
-from .nodes import GROUPING, MARK, Level, Order, PrivateRows, Query, ReleasedRows, Select
+from .nodes import DISCRETE, GROUPING, MARK, Level, Order, PrivateRows, Query, ReleasedRows, Select
 from .normal import quote_name, text
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -112,7 +112,10 @@ def _aggregate(call: Expression, owner: str | None) -> str:
             written = f"COUNT(DISTINCT {inner})"
         case "quantile":
             named = _NAMED_SHARES.get(more[0].constant)  # type: ignore[arg-type]
-            written = f"{named}({inner})" if named else f"QUANTILE({inner}, {_plain(more[0], owner)})"
+            discrete = DISCRETE in more
+            function = "QUANTILE" if discrete else "QUANTILE_CONT"
+            plain = named and (named != "MEDIAN" or not discrete)
+            written = f"{named}({inner})" if plain else f"{function}({inner}, {_plain(more[0], owner)})"
         case "mode" | "top_k":
             several = more[0].constant if more else 1
             written = f"MODE({inner})" if several == 1 else f"TOP_K({inner}, {several})"

@@ -12,7 +12,7 @@ from privet.answer import Answer, Series
 from privet.core.expression import ColumnRef
 from privet.core.records import Receipt
 from privet.core.schema import Kind
-from privet.display import legend
+from privet.display import is_moments, legend
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.contributions import losses
@@ -113,7 +113,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     ends = quantile_intervals(released, plan, tail)
     bars = RowBars(plan, sums, base, chosen, tail / 2 if lost else tail, ends, lost=lost)
     meaning = meanings(plan.query)
-    series = tuple(bars.series(name, values, meaning[name]) for name, values in rows.items())
+    series = tuple(bars.series(name, values, meaning[name], kinds[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*legend_in(plan.notes(confidence), series), *found)
     return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(kept,))
@@ -256,7 +256,7 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
     series = []
     for name, values in rows.items():
         parts = [
-            bars[place].series(name, _at(values, chosen, ends[place], ends[place + 1]), meaning[name])
+            bars[place].series(name, _at(values, chosen, ends[place], ends[place + 1]), meaning[name], held[name])
             for place in range(len(bars))
         ]
         series.append(_joined(name, parts, chosen, ends))
@@ -356,6 +356,7 @@ def _at(values: Sequence[Any], chosen: Sequence[int], first: int, end: int) -> l
 def _joined(name: str, parts: Sequence[Series], chosen: Sequence[int], ends: Sequence[int]) -> Series:
     """Return the rows of all levels in the order in which they are shown."""
     noisy = any(part.noisy and part.values for part in parts) or all(part.noisy for part in parts)
+    moments = any(map(is_moments, parts))
     columns: list[list[Any]] = [[], [], [], []]
     next_of = [0] * len(parts)
     for row in chosen:
@@ -364,7 +365,7 @@ def _joined(name: str, parts: Sequence[Series], chosen: Sequence[int], ends: Seq
         next_of[level] += 1
         columns[0].append(part.values[at])
         for column, ends_of in zip(columns[1:], (part.low, part.high, part.error), strict=True):
-            column.append(math.nan if ends_of is None else ends_of[at])
+            column.append((None if moments else math.nan) if ends_of is None else ends_of[at])
     if not noisy:
         return Series(name, tuple(columns[0]))
     sides = (any(part.may_be_low for part in parts), any(part.may_be_high for part in parts))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +16,8 @@ from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.query.functions import mentions
-from privet.query.resolve import linear_in
+from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS, date_at, microseconds, timestamp_at
+from privet.query.resolve import in_days, linear_in
 
 from .postprocess import evaluate
 
@@ -45,8 +49,19 @@ class RowBars:
         self.intervals = intervals
         self.readings = {reading.name: reading for reading in plan.readings}
 
-    def series(self, name: str, values: Sequence[Any], meaning: Expression) -> Series:
+    def series(self, name: str, values: Sequence[Any], meaning: Expression, kind: Kind) -> Series:
+        """Return a column with its intervals; those of dates and timestamps are computed in days since 1970."""
         plain = _tidied(values)
+        if kind in ("date", "timestamp") and not any(
+            reading.aggregate.chosen for reading in self.plan.readings if reading.name in mentions(meaning)
+        ):
+            days = tuple([None if one is None else microseconds(one) / MICROSECONDS for one in plain])
+            found = self._numbers(name, days, in_days(meaning))
+            low, high = (_moments(ends, kind, up=up) for ends, up in ((found.low, False), (found.high, True)))
+            return replace(found, values=plain, low=low, high=high)
+        return self._numbers(name, plain, meaning)
+
+    def _numbers(self, name: str, plain: tuple[Any, ...], meaning: Expression) -> Series:
         used = [reading for reading in self.plan.readings if reading.name in mentions(meaning)]
         numeric = not {int, float}.isdisjoint(map(type, plain)) or any(reading.has_presence for reading in used)
         if not used or (plain and not numeric) or any(reading.aggregate.chosen for reading in used):
@@ -193,6 +208,22 @@ class RowBars:
             table[name] = [self.base[name][row] for row in chosen for _ in range(points)]
         values = np.asarray(evaluate(meaning, table, self.kinds), dtype=np.float64).reshape(len(chosen), points)
         return derived_bars(values, depths(laws, drawn), tail=self.tail)
+
+
+def _moments(days: Sequence[float] | None, kind: Kind, *, up: bool) -> tuple[Any, ...] | None:
+    """Return ends of intervals as dates or timestamps, rounded outwards and held to the calendar; None for NaN."""
+    if days is None:
+        return None
+    size = 1 if kind == "date" else MICROSECONDS
+    found: list[Any] = []
+    for one in days:
+        if one != one:
+            found.append(None)
+            continue
+        held = min(max(one, FIRST_DAY), LAST_DAY)
+        whole = Fraction(math.ceil(held * size) if up else math.floor(held * size), size)
+        found.append(date_at(whole) if kind == "date" else timestamp_at(whole))
+    return tuple(found)
 
 
 def _floats(ends: Floats) -> tuple[float, ...]:

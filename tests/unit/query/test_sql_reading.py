@@ -84,7 +84,7 @@ CORPUS = [
     "SELECT COUNT(*) FROM visits WHERE EXTRACT(year FROM day) = 2024 AND YEAR(day) = 1 AND QUARTER(day) = 1 "
     "AND MONTH(day) = 1 AND WEEK(day) = 1 AND WEEKOFYEAR(day) = 1 AND DAY(day) = 1 AND DAYOFMONTH(day) = 1 "
     "AND DAYOFWEEK(day) = 1 AND ISODOW(day) = 1 AND DAYOFYEAR(day) = 1 AND HOUR(at) = 1 AND MINUTE(at) = 1 "
-    "AND SECOND(at) = 1 AND DATE_PART('dow', day) = 1",
+    "AND SECOND(at) = 1 AND DATE_PART('dow', day) = 1 AND EPOCH(at) > 1",
     "SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', day) = DATE '2024-01-01' "
     "AND DATE_TRUNC('day', day::DATE) = '2024-01-01' AND DATE_DIFF('day', day, day + INTERVAL 1 WEEK) = 7",
 ]
@@ -225,7 +225,9 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
         ("SELECT COUNT(*) FROM visits WHERE age", WrongKind, "WHERE takes a condition"),
         ("SELECT COUNT(*) FROM visits WHERE day > 'soon'", RequestError, "'soon' is not a date"),
         ("SELECT COUNT(*) FROM visits WHERE day > '2024-02-30'", RequestError, "is not a date"),
-        ("SELECT COUNT(*) FROM visits WHERE day - day > 3", WrongKind, "DATE_DIFF"),
+        ("SELECT COUNT(*) FROM visits WHERE day * 2 > 3", WrongKind, "integer or number"),
+        ("SELECT SUM(day) FROM visits", WrongKind, "numbers"),
+        ("SELECT STDDEV(day) FROM visits", WrongKind, "numbers"),
         ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", Unsupported, "BIN"),
         ("SELECT hospital, age, COUNT(*) FROM visits GROUP BY hospital", Unsupported, "'age' is neither grouped"),
         ("SELECT hospital FROM visits GROUP BY hospital", Unsupported, "add COUNT"),

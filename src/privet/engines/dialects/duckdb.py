@@ -14,6 +14,7 @@ from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.schema import Kind
 from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
 from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, quoted, shift_range, unified
+from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS
 from privet.query.typed import INT64, LONGEST
 
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
@@ -312,6 +313,22 @@ def _shift(part: str) -> Form:
     return method
 
 
+def _epoch_us(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"epoch_us({_as_moment(several[0].sql, several[0].kind)})"
+
+
+def _moment_of(form: str, size: int) -> Form:
+    """Return the form of a moment that lies a number of days after the start of 1970, in whole parts of a day."""
+
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        (days,) = numbers(several)
+        low, high = double(FIRST_DAY), double(LAST_DAY)
+        made = form.format(f"floor({{x}} * {double(size)} + 0.5e0)")
+        return bind(days, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {made.format(x=x)} END")
+
+    return method
+
+
 def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     sql, kind = several[0].sql, several[0].kind
     if kind == "text":
@@ -377,6 +394,9 @@ FORMS: dict[str, Form] = {
     "add_seconds": _shift("second"),
     "to_date": _to_date,
     "to_timestamp": _to_timestamp,
+    "epoch_us": _epoch_us,
+    "as_date": _moment_of("(DATE '1970-01-01' + CAST({} AS INTEGER))", 1),
+    "as_timestamp": _moment_of("make_timestamp(CAST({} AS BIGINT))", MICROSECONDS),
 }
 """Every function that DuckDB has, by its name in the closed list."""
 

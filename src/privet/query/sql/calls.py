@@ -268,6 +268,8 @@ def part_of_date(name: str, moment: Expression) -> Expression:
     """Return a part of a date or time by its name in SQL."""
     if name in {"dow", "dayofweek", "weekday"}:
         return _sunday(moment)
+    if name == "epoch":
+        return call("divide", call("epoch_us", moment), Literal(1_000_000))
     if name not in _PARTS:
         raise Unsupported(f"{name[:20]!r} is not a part of a date here; take one of dow, {', '.join(sorted(_PARTS))}")
     return call(_PARTS[name], moment)
@@ -321,6 +323,7 @@ TRANSLATIONS: Mapping[str, Translation] = {
     "concat": _concat,
     "extract": _extract,
     "dayofweek": lambda node, read: _sunday(read(part(node, "this"))),
+    "timetounix": lambda node, read: part_of_date("epoch", read(part(node, "this"))),
     "timestamptrunc": _trunc,
     "datetrunc": _trunc,
     "datediff": _date_diff,

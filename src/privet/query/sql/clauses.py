@@ -140,6 +140,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "hour": ("this",),
         "minute": ("this",),
         "second": ("this",),
+        "timetounix": ("this",),
         "timestamptrunc": ("this", "unit"),
         "datetrunc": ("this", "unit"),
         "datediff": ("this", "expression", "unit", "date_part_boundary"),

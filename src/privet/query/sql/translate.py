@@ -186,6 +186,8 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
         raise WrongKind(name.upper(), f"two arguments: {example}", (f"{len(arguments)} arguments",))
     if name in {"date_part", "datepart"} and len(arguments) == 2 and isinstance(arguments[0], Literal):
         return part_of_date(str(arguments[0].value).lower(), arguments[1])
+    if name == "age" and len(arguments) == 2:
+        return call("subtract", *arguments)
     if name == "bucket" and len(arguments) == 4:
         return call("bucket", *arguments)
     function = named_function(node)
@@ -243,7 +245,7 @@ def _quantile(node: Node, scope: Scope) -> Expression:
             f"{node.sql_name()} needs a column and a share: QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP "
             f"(ORDER BY x)"
         )
-    return quantile(translate(argument, scope), translate(share, scope))
+    return quantile(translate(argument, scope), translate(share, scope), discrete=node.key != "percentilecont")
 
 
 def _mode(node: Node, scope: Scope) -> Expression:
@@ -266,7 +268,7 @@ def _within_group(node: Node, scope: Scope) -> Expression:
     share = translate(part(inner, "this"), scope)
     if part(order[0], "desc"):
         raise Unsupported("WITHIN GROUP (ORDER BY x) is ascending here; write 1 minus the share instead of DESC")
-    return quantile(translate(part(order[0], "this"), scope), share)
+    return quantile(translate(part(order[0], "this"), scope), share, discrete=inner.key == "percentiledisc")
 
 
 def _filter(node: Node, scope: Scope) -> Expression:
