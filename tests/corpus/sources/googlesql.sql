@@ -142,6 +142,34 @@ FROM purchases
 GROUP BY hour
 ORDER BY hour;
 
+-- name: sum_in_wide_bounds_of_two_measures
+-- world: stationery
+-- plain: SELECT shop, SUM(amount) AS total, COUNT(*) AS n FROM purchases GROUP BY shop ORDER BY shop
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1e20, delta = .01, max_groups_contributed = 3, privacy_unit_column = user_id)
+  shop, SUM(amount, contribution_bounds_per_group => (-5000, 5000)) AS total, COUNT(*, contribution_bounds_per_group => (0, 100)) AS n
+FROM dataset.purchases
+GROUP BY shop
+ORDER BY shop;
+
+-- name: variance_of_items
+-- world: stationery
+-- plain: SELECT item, VAR_POP(quantity) AS spread FROM professors GROUP BY item ORDER BY item
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1e20, delta = .01, max_groups_contributed = 5, privacy_unit_column = id)
+  item, VAR_POP(quantity, contribution_bounds_per_row => (0, 100)) AS spread
+FROM professors
+GROUP BY item
+ORDER BY item;
+
+-- name: wanted_in_cte
+-- world: stationery
+-- plain: SELECT item, COUNT(*) AS n FROM (SELECT item FROM students WHERE quantity > 5) GROUP BY item ORDER BY item
+WITH wanted AS (SELECT id, item, quantity FROM students WHERE quantity > 5)
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1e20, delta = .01, privacy_unit_column = id)
+  item, COUNT(*) AS n
+FROM wanted
+GROUP BY item
+ORDER BY item;
+
 -- name: raw_values
 -- world: stationery
 -- refused: single rows

@@ -46,6 +46,55 @@ FROM (
 GROUP BY drug_concept_id
 ORDER BY drug_concept_id;
 
+-- name: age_at_first_observation_by_gender
+-- world: omop
+-- plain: SELECT gender_concept_id, AVG(age) AS mean_age, QUANTILE_DISC(age, 0.25) AS q25, QUANTILE_DISC(age, 0.5) AS median_age, QUANTILE_DISC(age, 0.75) AS q75
+--   FROM (SELECT p.gender_concept_id, YEAR(op.observation_period_start_date) - p.year_of_birth AS age FROM cdm.observation_period op JOIN cdm.person p ON op.person_id = p.person_id)
+--   GROUP BY gender_concept_id ORDER BY gender_concept_id
+-- close: 0.05
+WITH ages AS (
+  SELECT p.person_id, p.gender_concept_id, YEAR(MIN(op.observation_period_start_date)) - p.year_of_birth AS age
+  FROM cdm.observation_period op JOIN cdm.person p ON op.person_id = p.person_id
+  GROUP BY p.person_id, p.gender_concept_id, p.year_of_birth
+), ranked AS (
+  SELECT gender_concept_id, age, ROW_NUMBER() OVER (PARTITION BY gender_concept_id ORDER BY age) AS order_nr, COUNT(*) OVER (PARTITION BY gender_concept_id) AS population_size
+  FROM ages
+)
+SELECT gender_concept_id, AVG(age) AS mean_age,
+  MIN(CASE WHEN order_nr >= .25 * population_size THEN age END) AS q25,
+  MIN(CASE WHEN order_nr >= .50 * population_size THEN age END) AS median_age,
+  MIN(CASE WHEN order_nr >= .75 * population_size THEN age END) AS q75
+FROM ranked
+GROUP BY gender_concept_id
+ORDER BY gender_concept_id;
+
+-- name: refill_percentiles
+-- world: omop
+-- close: 0.2
+SELECT AVG(refills) AS mean_refills, PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY refills) AS q25, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY refills) AS median_refills,
+  PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY refills) AS q75
+FROM cdm.drug_exposure WHERE drug_concept_id IN (1503297, 1539403);
+
+-- name: conditions_per_person_distribution
+-- world: omop
+-- plain: SELECT COUNT(*) AS num_persons, AVG(n) AS mean_n, QUANTILE_DISC(n, 0.5) AS median_n FROM (SELECT person_id, COUNT(*) AS n FROM cdm.condition_occurrence GROUP BY person_id)
+-- close: 0.05
+SELECT COUNT(*) AS num_persons, AVG(n) AS mean_n, MIN(CASE WHEN order_nr < .50 * population_size THEN 9999 ELSE n END) AS median_n
+FROM (
+  SELECT n, ROW_NUMBER() OVER (ORDER BY n) AS order_nr, COUNT(*) OVER () AS population_size
+  FROM (SELECT person_id, COUNT(*) AS n FROM cdm.condition_occurrence GROUP BY person_id) AS counted
+) AS ordered_data;
+
+-- name: median_supply_by_row_number_in_the_middle
+-- world: omop
+-- plain: SELECT MEDIAN(days_supply) AS median_days FROM cdm.drug_exposure WHERE days_supply IS NOT NULL
+-- close: 0.05
+SELECT AVG(days_supply) AS median_days
+FROM (
+  SELECT days_supply, ROW_NUMBER() OVER (ORDER BY days_supply) AS rn, COUNT(*) OVER () AS cnt FROM cdm.drug_exposure WHERE days_supply IS NOT NULL
+) AS x
+WHERE rn IN (FLOOR((cnt + 1) / 2), CEIL((cnt + 1) / 2));
+
 -- name: gender_and_race
 -- world: omop
 SELECT g.concept_name AS gender, r.concept_name AS race, COUNT(*) AS num_persons
@@ -109,6 +158,18 @@ FROM (SELECT person_id, drug_concept_id, ROW_NUMBER() OVER (PARTITION BY person_
 WHERE ordinal = 1
 GROUP BY drug_concept_id
 ORDER BY drug_concept_id;
+
+-- name: drug_within_a_month_of_diagnosis
+-- world: omop
+-- plain: SELECT COUNT(DISTINCT co.person_id) AS num_persons FROM cdm.condition_occurrence co INNER JOIN cdm.drug_exposure de ON co.person_id = de.person_id
+--   WHERE co.condition_concept_id = 316866 AND de.drug_exposure_start_date BETWEEN co.condition_start_date AND co.condition_start_date + INTERVAL 30 DAY
+SELECT COUNT(DISTINCT co.person_id) AS num_persons
+FROM cdm.condition_occurrence co INNER JOIN cdm.drug_exposure de ON co.person_id = de.person_id
+WHERE co.condition_concept_id = 316866 AND de.drug_exposure_start_date BETWEEN co.condition_start_date AND DATEADD(day, 30, co.condition_start_date);
+
+-- name: missing_month_and_location
+-- world: omop
+SELECT COUNT(*) AS persons, SUM(CASE WHEN month_of_birth IS NULL THEN 1 ELSE 0 END) AS no_month, SUM(CASE WHEN location_id IS NULL THEN 1 ELSE 0 END) AS no_location FROM cdm.person;
 
 -- name: people_without_drugs
 -- world: omop

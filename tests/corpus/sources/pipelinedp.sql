@@ -59,7 +59,7 @@ SELECT day, 100.0 * n / SUM(n) OVER () AS percent FROM (SELECT day, COUNT(*) AS 
 
 -- name: visits_per_visitor
 -- world: restaurants
-SELECT n AS visits, COUNT(*) AS visitors FROM (SELECT visitor_id, COUNT(*) AS n FROM visits GROUP BY visitor_id) AS v GROUP BY n ORDER BY n;
+SELECT n AS visits, COUNT(*) AS visitors FROM (SELECT visitor_id, COUNT(*) AS n FROM visits GROUP BY visitor_id) AS v GROUP BY n HAVING COUNT(*) > 5 ORDER BY n;
 
 -- name: list_of_ratings
 -- world: restaurants

@@ -68,6 +68,23 @@ SELECT COUNT(DISTINCT pid) AS people, COUNT(*) AS n FROM PUMS.PUMS_dup;
 -- world: pums
 SELECT sex, married, COUNT(*) AS n, AVG(age) AS age FROM PUMS.PUMS_dup GROUP BY sex, married ORDER BY sex, married;
 
+-- name: bracketed_arithmetic
+-- world: pums
+SELECT SUM((age - 18) * 2.5 + 1) AS weighted, COUNT(*) AS n FROM PUMS.PUMS WHERE (sex = 1 AND educ > 8) OR (sex = 0 AND NOT married);
+
+-- name: order_by_ordinal_with_limit
+-- world: pums
+SELECT race, AVG(age) AS age FROM PUMS.PUMS GROUP BY race ORDER BY 2 DESC LIMIT 3;
+
+-- name: count_big_and_alias_without_as
+-- world: pums
+-- plain: SELECT COUNT(*) n, COUNT(DISTINCT p.educ) levels FROM PUMS.PUMS p WHERE p.age > 30
+SELECT COUNT_BIG(*) n, COUNT(DISTINCT p.educ) levels FROM PUMS.PUMS p WHERE p.age > 30;
+
+-- name: unqualified_and_other_case
+-- world: pums
+SELECT SEX, Count(*) AS N FROM pums.pums WHERE INCOME > 50000 GROUP BY Sex ORDER BY sex;
+
 -- name: quoted_names
 -- world: pums
 SELECT "sex", COUNT(*) AS "n of rows" FROM "PUMS"."PUMS" GROUP BY "sex" ORDER BY "sex";

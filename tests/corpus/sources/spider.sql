@@ -32,6 +32,7 @@ SELECT count(DISTINCT PetType) FROM Pets;
 
 -- name: students_of_each_city
 -- world: domains
+-- unordered
 -- plain: SELECT T2.city_name, count(*) FROM Student AS T1 JOIN City AS T2 ON T1.city_code = T2.city_code GROUP BY T1.city_code, T2.city_name ORDER BY count(*) DESC
 SELECT T2.city_name, count(*) FROM Student AS T1 JOIN City AS T2 ON T1.city_code = T2.city_code GROUP BY T1.city_code ORDER BY count(*) DESC;
 
