@@ -287,7 +287,10 @@ class Writer:
         on = " AND ".join(f"{a}.{one} = {b}.{other}" for one, other in zip(left.unit, right.unit, strict=True))
         if self.draw.random() < 0.4:
             on += f" AND {self.value('boolean', scope, 1)}"
-        kind = self.draw.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN"])
+        kind = self.draw.choice(["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", ","])
+        if kind == ",":  # tables side by side, and what joins them in WHERE
+            unit = [f"{a}.{one}" for one in left.unit]
+            return self.selected(f"{left.sql} AS {a}, {right.sql} AS {b}", scope, unit, on)
         kept = b if kind == "RIGHT JOIN" else a
         unit = [f"{kept}.{one}" for one in (right if kept == b else left).unit]
         return self.selected(f"{left.sql} AS {a} {kind} {right.sql} AS {b} ON {on}", scope, unit)

@@ -389,6 +389,8 @@ QUERIES = {
     "first": "SELECT city, COUNT(*) FROM (SELECT city, ROW_NUMBER() OVER (PARTITION BY who ORDER BY pay) AS i "
     "FROM visits) WHERE i <= 4 GROUP BY city",
     "all": "SELECT COUNT(*), SUM(x) FROM (SELECT pay AS x FROM visits UNION ALL SELECT dose FROM drugs)",
+    "commas": "SELECT v.city, COUNT(*), SUM(dose) FROM areas a, visits v, drugs d WHERE a.city = v.city AND "
+    "d.visit = v.id GROUP BY v.city",
     "in": "SELECT sex, COUNT(*) FROM people WHERE who IN (SELECT who FROM visits WHERE pay > 5) GROUP BY sex",
 }
 SPENDS = {

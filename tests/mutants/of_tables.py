@@ -52,6 +52,17 @@ MUTANTS: list[Mutant] = [
         ("clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)", "physical(schema)[schema.key]"),
     ),
     *of(
+        "query.shape:says_owner",
+        "unit/query/test_comma_joins.py",
+        ("keyed or (one == other and one in _targets(tables))", "True"),
+        ("not is_public(tables[table])", "True"),
+    ),
+    *of(
+        "query.sql.comma_joins:_Reader.shared",
+        "unit/query/test_comma_joins.py",
+        ("all(name in other for other in listed)", "True"),
+    ),
+    *of(
         "query.shape:_Shape._join",
         "unit/query/test_several_tables.py",
         ("is_public(left) and not is_public(right)", "False"),
@@ -93,12 +104,9 @@ MUTANTS: list[Mutant] = [
         ("mine in left.columns and other in theirs", "other in theirs or mine in theirs"),
     ),
     *of(
-        "query.shape:same_owner",
+        "query.shape:says_owner",
         "unit/query/test_several_tables.py",
-        (
-            "place in targets and place == _anchor(origin(join.right, theirs), tables)",
-            "place == _anchor(origin(join.right, theirs), tables)",
-        ),
+        ("one == other and one in _targets(tables)", "one == other"),
     ),
     *of(
         "query.shape:conjuncts",

@@ -61,7 +61,7 @@ from .resolve import (
     released_facts,
     substitute,
 )
-from .shape import is_public, schema_of
+from .shape import is_of_one, is_public, schema_of
 from .typed import clamp_ends
 
 # HISTOGRAM(x, bins): equal bins over the public bounds of x, as one more key and a count.
@@ -127,12 +127,13 @@ def _bucket(argument: Expression, bins: Expression, source: PrivateRows) -> tupl
 
 MOST_OUTPUTS = 500
 TRUE = Literal(True)
+PUBLIC_ONLY = "this asks about public tables only; read them where they are, without noise"
 
 
 def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     """Return what a SELECT with aggregates releases from private rows."""
     if is_public(source.schema):
-        raise Unsupported("this asks about public tables only; read them where they are, without noise")
+        raise Unsupported(PUBLIC_ONLY)
     asked = with_bins(asked, source)
     columns = source.schema.columns
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
@@ -143,6 +144,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     keys = {}
     for expression in asked.keys:
         grouped = check_key(expression, source)
+        _check_several(grouped, source)
         if grouped not in keys:
             keys[grouped] = Key(distinct_name(label(grouped), taken), grouped)
     found: dict[Expression, AggregateCall] = {}
@@ -206,6 +208,15 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
         levels = (tuple(range(len(keys))),)
     query = replace(query, levels=levels, groupings=tuple(groupings.values()))
     return ReleasedRows(query, _output_facts(step, facts))
+
+
+def _check_several(key: Expression, source: PrivateRows) -> None:
+    """Refuse a key each of whose values belongs to one person's row, as a column says that links lead to."""
+    if key.column is not None and is_of_one(source.table, key.column, source.tables):
+        raise Unsupported(
+            f"GROUP BY {text(key)} would tell people apart, for each value of it belongs to one person; leave it out, "
+            f"or count within each person first, in a sub-query"
+        )
 
 
 def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[int, ...]:

@@ -73,12 +73,36 @@ def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:
     units = unit_columns(left.unit)
     if units and all((name, name) in pairs for name in units):
         return True
-    targets = _targets(tables)
-    for mine, theirs in pairs:
-        place = _anchor(origin(join.left, mine), tables)
-        if place in targets and place == _anchor(origin(join.right, theirs), tables):
-            return True
-    return False
+    return any(
+        says_owner(place_of(join.left, mine, tables), place_of(join.right, theirs, tables), tables)
+        for mine, theirs in pairs
+    )
+
+
+def place_of(relation: Relation, column: str, tables: Mapping[str, Schema]) -> Place | None:
+    """Return where the values of a column come from: of one end of a link, the end that it leads to."""
+    return _anchor(origin(relation, column), tables)
+
+
+def is_of_one(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
+    """Return whether each value of a column belongs to one person's row: a link leads to it, or starts there."""
+    place = place_of(relation, column, tables)
+    return (
+        place is not None
+        and (place in _targets(tables) or tables[place[0]].key == place[1])
+        and not is_public(tables[place[0]])
+    )
+
+
+def says_owner(one: Place | None, other: Place | None, tables: Mapping[str, Schema]) -> bool:
+    """Return whether an equality of two columns says that two rows have one owner.
+
+    Both are ends of one link, or one is the key of a table of people: then a value of it is of one person's row.
+    """
+    if one is None or other is None:
+        return False
+    keyed = any(tables[table].key == column and not is_public(tables[table]) for table, column in (one, other))
+    return keyed or (one == other and one in _targets(tables))
 
 
 def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:

@@ -223,7 +223,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = v.person", "same person"),
     ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person >= p.person AND v.person <= p.person", "same person"),
     ("SELECT COUNT(*) FROM visits v JOIN people p ON v.id = p.person", "same person"),
-    ("SELECT COUNT(*) FROM visits v, people p WHERE v.person = p.person", "same person"),
+    ("SELECT COUNT(*) FROM visits v, people p WHERE v.ward = p.sex", "same person"),
     ("SELECT COUNT(*) FROM visits v CROSS JOIN people p", "same person"),
     ("SELECT COUNT(*) FROM visits v LEFT JOIN people p ON v.cost > p.weight", "same person"),
     ("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit = v.id + 0", "same person"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
-from privet.query.build import aggregated, by_distinct, narrowed, refined
+from privet.core.unit import unit_columns
+from privet.query.build import PUBLIC_ONLY, aggregated, by_distinct, narrowed, refined
 from privet.query.inside import grouped, stays_within, with_ranks
 from privet.query.join import Columns, join, kept_by, pair, united
 from privet.query.nodes import (
@@ -29,9 +30,11 @@ from privet.query.nodes import (
     union_of,
 )
 from privet.query.normal import call, conjunction
+from privet.query.shape import is_public
 
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
+from .comma_joins import Item, arranged, conjuncts_of
 from .names import DECLARED
 from .translate import Scope, find, translate
 
@@ -92,65 +95,96 @@ class FromTables:
 ReadRelation = Callable[[Node, FromTables], Standing]
 
 
-def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, Scope]:
-    """Return what a SELECT stands on, and the names it may use; `read` reads a sub-query."""
+def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, Scope, frozenset[int]]:
+    """Return what a SELECT stands on, the names it may use, and the conditions of WHERE that its joins have asked.
+
+    `read` reads a sub-query. Conditions are known by their identity.
+    """
     origin = part(node, "from")
     if origin is None:
         raise Unsupported("a query reads a table: SELECT ... FROM " + (next(iter(sorted(places.tables)), "...")))
     first, name = _place(part(origin, "this"), places, read)
     joins = parts(node, "joins")
     if not joins:
-        return first, Scope.over(((name, first.columns),), first.owner)
-    standing = _private(first)
-    sides: list[tuple[str, Columns]] = [(name, standing.columns)]
-    merged: dict[str, Expression] = {}
+        return first, Scope.over(((name, first.columns),), first.owner), frozenset()
+    items = [_item(first, name, None)]
     for one in joins:
-        standing, sides, merged = _joined(one, standing, sides, merged, places, read)
-    every = {column: found for _, columns in reversed(sides) for column, found in columns.items()}
-    scope = Scope.over(tuple(sides), standing.owner, merged)
-    return _with_columns(standing, every), scope
+        _kind(one)
+        items.append(_item(*_place(part(one, "this"), places, read), one))
+    _check_different(items)
+    where = part(node, "where")
+    found = arranged(items, None if where is None else part(where, "this"))
+    (start, _), *others = found.order
+    standing = items[start].rows
+    sides: list[tuple[Item, Columns]] = [(items[start], standing.columns)]
+    merged: dict[str, Expression] = {}
+    for place, conditions in others:
+        standing, sides, merged = _joined(items[place], conditions, standing, sides, merged)
+    written = [next(side for side in sides if side[0] is item) for item in items]
+    every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
+    return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used
+
+
+def _item(standing: Standing, name: str, node: Node | None) -> Item:
+    rows = _private(standing)
+    link = rows.schema.link if isinstance(rows.table, str) else None
+    added = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
+    return Item(rows, name, node, frozenset(one.casefold() for one in added))
+
+
+def _check_different(items: list[Item]) -> None:
+    taken: set[str] = set()
+    for item in items:
+        if item.name and item.name.casefold() in taken:
+            name = item.name
+            raise RequestError(
+                f"two tables in FROM are called {name!r}; give each a name of its own: JOIN {name} AS other"
+            )
+        taken.add(item.name.casefold())
+
+
+def _scope(
+    sides: Sequence[tuple[Item, Columns]], owner: str | None, merged: Mapping[str, Expression] | None = None
+) -> Scope:
+    hidden = {item.name: item.hidden for item, _ in sides}
+    return Scope.over(tuple((item.name, columns) for item, columns in sides), owner, merged, hidden)
 
 
 def _joined(
-    node: Node,
+    item: Item,
+    conditions: tuple[Node, ...],
     left: PrivateRows,
-    sides: list[tuple[str, Columns]],
+    sides: list[tuple[Item, Columns]],
     merged: dict[str, Expression],
-    places: FromTables,
-    read: ReadRelation,
-) -> tuple[PrivateRows, list[tuple[str, Columns]], dict[str, Expression]]:
-    kind = _kind(node)
-    made, name = _place(part(node, "this"), places, read)
-    right = _private(made)
-    if name and any(known.casefold() == name.casefold() for known, _ in sides):
-        raise RequestError(f"two tables in FROM are called {name!r}; give each a name of its own: JOIN {name} AS other")
+) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
+    kind = "inner" if item.join is None else _kind(item.join)
     # what is known so far stands in one mapping, so that the join can rename it as a whole
     flat = {f"{place} {column}": one for place, (_, columns) in enumerate(sides) for column, one in columns.items()}
     flat |= {f"using {column}": one for column, one in merged.items()}
-    both = pair(_with_columns(left, flat), right, kind)
+    both = pair(_with_columns(left, flat), item.rows, kind)
     mine, theirs = both.sides
     old = _unflat(mine, sides)
-    scope = Scope.over((*old, (name, theirs)), None, _using(mine))
-    on = None if part(node, "on") is None else translate(part(node, "on"), scope)
+    scope = _scope((*old, (item, theirs)), None, _using(mine))
+    on = conjunction(*(translate(one, scope) for one in conditions))
+    using = [] if item.join is None else parts(item.join, "using")
     shared: dict[str, tuple[Expression, Expression]] = {}
-    for identifier in parts(node, "using"):
-        before = Scope.over(tuple(old), None, _using(mine)).named(identifier)
-        after = Scope.over(((name, theirs),), None).named(identifier)
+    for identifier in using:
+        before = _scope(old, None, _using(mine)).named(identifier)
+        after = _scope([(item, theirs)], None).named(identifier)
         shared[identifier.name] = (before, after)
     on = conjunction(on, *(call("equal", *two) for two in shared.values()))
     standing, mine, theirs = join(both, on)
-    found = [*_unflat(mine, sides), (name, theirs)]
+    found = [*_unflat(mine, sides), (item, theirs)]
     kept = _using(mine)
-    for identifier in parts(node, "using"):
-        which = theirs if kind == "right" else None
-        scope = Scope.over((found[-1],) if which is not None else tuple(found[:-1]), None, {} if which else kept)
+    for identifier in using:
+        scope = _scope(found[-1:], None) if kind == "right" else _scope(found[:-1], None, kept)
         kept[identifier.name] = scope.named(identifier)
     return standing, found, kept
 
 
-def _unflat(flat: Columns, sides: list[tuple[str, Columns]]) -> list[tuple[str, Columns]]:
+def _unflat(flat: Columns, sides: list[tuple[Item, Columns]]) -> list[tuple[Item, Columns]]:
     return [
-        (name, {column: flat[f"{place} {column}"] for column in columns}) for place, (name, columns) in enumerate(sides)
+        (item, {column: flat[f"{place} {column}"] for column in columns}) for place, (item, columns) in enumerate(sides)
     ]
 
 
@@ -226,10 +260,30 @@ def read_query(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Sta
     """Return the query that a whole statement asks."""
     while tree.key == "subquery" and part(tree, "alias") is None:
         tree = part(tree, "this")
+    _check_private(tree, tables, views)
     relation = _relation(tree, FromTables(tables, views, set(views)), outermost=True)
     if not isinstance(relation, ReleasedRows):
         raise InvariantError("rows that were not released reached the end of a query")
     return relation.query
+
+
+def _check_private(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> None:
+    """Refuse a question that reads public tables alone, whatever it asks of them."""
+    ctes = {part(part(node, "alias"), "this").name.casefold() for node in tree.walk() if node.key == "cte"}
+    read: list[Schema] = []
+    for node in tree.walk():
+        if node.key != "table" or part(node, "this").key != "identifier" or part(node, "this").name.casefold() in ctes:
+            continue
+        view, table = find(views, part(node, "this")), find(tables, part(node, "this"))
+        standing = None if view is None else views[view]
+        if isinstance(standing, PrivateRows):
+            read.append(standing.schema)
+        elif table is None:
+            return
+        else:
+            read.append(tables[table])
+    if read and all(map(is_public, read)):
+        raise Unsupported(PUBLIC_ONLY)
 
 
 def read_rows(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> PrivateRows:
@@ -292,8 +346,8 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
 
 
 def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
-    relation, scope = read_from(node, places, _relation)
-    where, members = _where(node, scope)
+    relation, scope, asked_by_joins = read_from(node, places, _relation)
+    where, members = _where(node, scope, asked_by_joins)
     for person, query in members:
         relation = _kept(relation, person, _relation(query, places))
     outputs = _outputs(node, scope)
@@ -400,19 +454,15 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
     return tuple(terms)
 
 
-def _where(node: Node, scope: Scope) -> tuple[Expression | None, list[tuple[Expression, Node]]]:
-    """Return the condition on rows, and apart from it each x IN (SELECT ...) that must hold."""
+def _where(node: Node, scope: Scope, used: frozenset[int]) -> tuple[Expression | None, list[tuple[Expression, Node]]]:
+    """Return the condition on rows without what joins have asked, and apart from it each x IN (SELECT ...) of it."""
     found = part(node, "where")
-    waiting = [] if found is None else [part(found, "this")]
     conditions: list[Expression] = []
     members: list[tuple[Expression, Node]] = []
-    while waiting:
-        one = waiting.pop()
-        while one.key == "paren":
-            one = part(one, "this")
-        if one.key == "and":
-            waiting += [part(one, "expression"), part(one, "this")]
-        elif one.key == "in" and part(one, "query") is not None:
+    for one in conjuncts_of(None if found is None else part(found, "this")):
+        if id(one) in used:
+            continue
+        if one.key == "in" and part(one, "query") is not None:
             members.append((translate(part(one, "this"), scope), part(one, "query")))
         else:
             conditions.append(translate(one, scope))

@@ -62,21 +62,31 @@ class Scope:
         tables: tuple[tuple[str, Mapping[str, Expression]], ...],
         owner: str | None,
         merged: Mapping[str, Expression] | None = None,
+        hidden: Mapping[str, frozenset[str]] | None = None,
     ) -> Scope:
-        """Return the names of several tables that stand side by side."""
+        """Return the names of several tables that stand side by side.
+
+        Of each table, `hidden` are columns that a link added: another table's own of that name goes before them.
+        """
         if len(tables) == 1 and not merged:
             return cls(tables[0][1], tables, owner)
         columns: dict[str, Expression] = dict(merged or {})
         known = {name.casefold() for name in columns}
         several: dict[str, set[Expression]] = {}
-        for _, own in tables:
-            for name, one in own.items():
-                several.setdefault(name.casefold(), set()).add(one)
-        for _, own in tables:
-            for name, one in own.items():
-                if name.casefold() not in known and len(several[name.casefold()]) == 1:
-                    known.add(name.casefold())
-                    columns[name] = one
+        every = [(table, name, one) for table, own in tables for name, one in own.items()]
+        added = {(table, name) for table, names in (hidden or {}).items() for name in names}
+        own_names = {name.casefold() for table, name, _ in every if (table, name.casefold()) not in added}
+        seen = [
+            (name, one)
+            for table, name, one in every
+            if (table, name.casefold()) not in added or name.casefold() not in own_names
+        ]
+        for name, one in seen:
+            several.setdefault(name.casefold(), set()).add(one)
+        for name, one in seen:
+            if name.casefold() not in known and len(several[name.casefold()]) == 1:
+                known.add(name.casefold())
+                columns[name] = one
         return cls(columns, tables, owner)
 
     def column(self, node: Node) -> Expression:
