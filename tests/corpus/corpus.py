@@ -15,6 +15,7 @@ end of a line. The header lines are
     -- refused: words            the question must be refused, by this code or with these words in the message
     -- params: {"1": 30}         values for ?, $1 and :name: of ? and $1 by their place, of :name by that name
     -- unordered                 rows are compared as a set, although there is an ORDER BY
+    -- like: SELECT ...          a question whose noise this one's may not exceed; if it does, it is not answered
 
 Other lines that begin with two dashes are remarks. Rows are compared in order if the outermost SELECT has an ORDER BY,
 and as a set otherwise. Where a question has OPTIONS(epsilon = ..., delta = ...), these numbers are replaced by those
@@ -71,6 +72,7 @@ class Question:
     refused: str | None = None
     parameters: Mapping[str, Any] | None = None
     ordered: bool = False
+    like: str | None = None
 
     @property
     def key(self) -> str:
@@ -106,7 +108,7 @@ class BadQuestion(Exception):
     """A block that is not written as it must be."""
 
 
-_HEADER = re.compile(r"--\s?(name|world|plain|close|refused|params|unordered)\b\s*:?\s*(.*)")
+_HEADER = re.compile(r"--\s?(name|world|plain|close|refused|params|unordered|like)\b\s*:?\s*(.*)")
 
 
 def files() -> list[Path]:
@@ -166,6 +168,7 @@ def _question(file: str, header: Mapping[str, str], sql: str) -> Question:
         refused=header.get("refused"),
         parameters=json.loads(header["params"]) if "params" in header else None,
         ordered="unordered" not in header and has_order(sql),
+        like=header.get("like"),
     )
 
 
@@ -284,7 +287,10 @@ def judge(question: Question, world: World) -> Outcome:
     if expected is None:
         return Outcome(question, "wrong", "answered, and must be refused", planning)
     difference = compare(expected, answer_rows(answer), question)
-    return Outcome(question, "answered" if difference is None else "wrong", difference or "", planning)
+    if difference is not None:
+        return Outcome(question, "wrong", difference, planning)
+    more_noise = noisier(question, world.session)
+    return Outcome(question, "answered" if more_noise is None else "refused", more_noise or "", planning)
 
 
 def _refused(question: Question, message: str) -> Outcome:
@@ -393,6 +399,17 @@ def _kind_of_value(value: Any) -> Kind:
     return "date" if isinstance(value, datetime.date) else "other"
 
 
+def noisier(question: Question, session: Session) -> str | None:
+    """Return how much more noise a question has, at the same price, than the one that it must be like; or None."""
+    if question.like is None:
+        return None
+    own, other = (
+        max(error for series in session.ask(sql, epsilon=1).series for error in series.error or () if error == error)
+        for sql in (question.sql, question.like)
+    )
+    return f"too much noise: a standard error of {own:.4g} and not {other:.4g}" if own > other * 1.01 else None
+
+
 # Comparing
 
 
@@ -414,7 +431,8 @@ def compare(plain: Rows, answer: Rows, question: Question) -> str | None:
         if mine != theirs and not numbers and not empty:
             return f"the column {answer.names[place]!r} is of kind {mine} and not {theirs}"
     tolerance = TIGHT if question.close is None else question.close
-    rows = _without_empty_groups(plain, answer, noisy)
+    near = [kind == "date" and tolerance > TIGHT for kind in plain.kinds]
+    rows = _without_empty_groups(plain, answer, [one or other for one, other in zip(noisy, near, strict=True)])
     if question.ordered:
         return _in_order(plain.rows, rows, tolerance)
     return _as_sets(plain.rows, rows, tolerance)
@@ -453,9 +471,9 @@ def _in_order(plain: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]],
 def _as_sets(plain: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]], tolerance: float) -> str | None:
     left: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for row in rows:
-        left.setdefault(_exact_part(row), []).append(row)
+        left.setdefault(_exact_part(row, tolerance), []).append(row)
     for theirs in plain:
-        near = left.get(_exact_part(theirs), [])
+        near = left.get(_exact_part(theirs, tolerance), [])
         found = next((place for place, mine in enumerate(near) if _same(theirs, mine, tolerance)), None)
         if found is None:
             return f"no row is {theirs}; " + (f"the nearest is {near[0]}" if near else f"the rows are {rows[:3]}")
@@ -464,10 +482,10 @@ def _as_sets(plain: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]], 
     return f"{len(rows)} rows and not {len(plain)}, such as {extra[0]}" if extra else None
 
 
-def _exact_part(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _exact_part(row: tuple[Any, ...], tolerance: float) -> tuple[Any, ...]:
+    kinds = (int, float, datetime.date) if tolerance > TIGHT else (int, float)
     return tuple(
-        "a number" if isinstance(value, (int, float)) and not isinstance(value, bool) else _hashable(value)
-        for value in row
+        "near" if isinstance(value, kinds) and not isinstance(value, bool) else _hashable(value) for value in row
     )
 
 
