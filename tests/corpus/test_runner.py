@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from corpus.corpus import (
+    EPSILON,
     BadQuestion,
     Question,
     Rows,
@@ -130,7 +131,7 @@ def test_only_the_outermost_order_counts() -> None:
 
 def test_options_state_the_price_of_the_run() -> None:
     written = with_options("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=.5, Delta = 1e-7, x = 2) epsilon = 3")
-    assert "OPTIONS(epsilon=1000000000000, Delta = 0.5, x = 2) epsilon = 3" in written
+    assert f"OPTIONS(epsilon={EPSILON}, Delta = 0.5, x = 2) epsilon = 3" in written
 
 
 def test_answers_refusals_and_mistakes_are_told_apart() -> None:
