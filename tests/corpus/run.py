@@ -19,6 +19,9 @@ if __name__ == "__main__":  # as the tests do, by the name of its folder
 from corpus.corpus import HERE, Outcome, Worlds, files, judge, read_questions
 
 ANSWERED = HERE / "answered.json"
+LAST = "(end)"
+"""The last line of the list, so that git can put two lists together line by line."""
+
 VERDICTS = ("answered", "refused", "wrong", "rightly refused")
 
 
@@ -67,11 +70,16 @@ def planning(outcomes: Sequence[Outcome]) -> str:
     )
 
 
+def read_answered() -> set[str]:
+    """Return the questions that were once treated as they should be: answered, or refused where they must be."""
+    return set(json.loads(ANSWERED.read_text(encoding="utf-8"))) - {LAST}
+
+
 def update(outcomes: Sequence[Outcome]) -> None:
-    """Add what is answered now to the list of questions that must stay answered; nothing is taken out."""
-    kept = set(json.loads(ANSWERED.read_text(encoding="utf-8"))) if ANSWERED.exists() else set()
+    """Add what is treated as it should be now to the list of what must stay so; nothing is taken out."""
+    kept = read_answered() if ANSWERED.exists() else set()
     kept |= {one.question.key for one in outcomes if one.verdict in ("answered", "rightly refused")}
-    ANSWERED.write_text(json.dumps(sorted(kept), indent=1) + "\n", encoding="utf-8")
+    ANSWERED.write_text(json.dumps([*sorted(kept), LAST], indent=1) + "\n", encoding="utf-8")
 
 
 def told(outcome: Outcome, brief: bool) -> str:
