@@ -92,3 +92,45 @@ SELECT COUNT(*) FROM archive.visits;
 -- world: clinic
 -- refused: request
 SELECT COUNT(*) FROM information_schema.tables;
+
+-- name: catalogue_schema_and_table
+-- world: bikes
+-- plain: SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff
+SELECT tariff, COUNT(*) AS n FROM city.bikes.riders GROUP BY tariff;
+
+-- name: catalogue_schema_and_table_quoted
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n, SUM(t.price) AS price FROM trips AS t WHERE t.km > 5
+SELECT COUNT(*) AS n, SUM("t"."price") AS "price" FROM "city"."bikes"."trips" AS "t" WHERE "t"."km" > 5;
+
+-- name: catalogue_and_schema_in_a_join
+-- world: bikes
+-- plain: SELECT s.district, COUNT(*) AS n FROM trips t JOIN stations s ON t.from_station = s.station_id GROUP BY s.district
+SELECT s.district, COUNT(*) AS n
+FROM city.bikes.trips t JOIN city.bikes.stations s ON t.from_station = s.station_id
+GROUP BY s.district;
+
+-- name: schema_of_a_catalogue_alone
+-- world: bikes
+SELECT member, COUNT(*) AS n FROM bikes.riders GROUP BY member;
+
+-- name: back_quotes_around_catalogue_schema_and_table
+-- world: bikes
+-- plain: SELECT r.tariff, COUNT(t.trip_id) AS trips FROM riders r JOIN trips t ON t.rider_id = r.rider_id GROUP BY r.tariff
+SELECT r.tariff, COUNT(t.trip_id) AS trips
+FROM `city.bikes.riders` AS r JOIN `city`.`bikes`.`trips` AS t ON t.rider_id = r.rider_id
+GROUP BY r.tariff;
+
+-- name: columns_after_catalogue_schema_and_table
+-- world: bikes
+-- plain: SELECT riders.tariff, COUNT(*) AS n FROM riders WHERE riders.member GROUP BY riders.tariff
+SELECT city.bikes.riders.tariff, COUNT(*) AS n FROM city.bikes.riders WHERE city.bikes.riders.member GROUP BY city.bikes.riders.tariff;
+
+-- name: schema_in_one_place_and_not_in_another
+-- world: bikes
+SELECT r.member, AVG(t.km) AS km FROM bikes.trips t JOIN riders r ON r.rider_id = t.rider_id GROUP BY r.member;
+
+-- name: another_catalogue
+-- world: bikes
+-- refused: request
+SELECT COUNT(*) FROM town.bikes.riders;

@@ -240,3 +240,109 @@ SELECT MEAN(nights) AS m, COUNTIF(urgent) AS u FROM visits;
 -- world: clinic
 -- plain: SELECT UPPER(SUBSTRING(plan, 1, 1)) AS initial, COUNT(*) AS n FROM patients GROUP BY 1
 SELECT UCASE(SUBSTR(plan, 1, 1)) AS initial, COUNT(*) AS n FROM patients GROUP BY 1;
+
+-- name: variance_in_spark
+-- world: bikes
+-- plain: SELECT member, VAR_SAMP(price) AS v, STDDEV_SAMP(price) AS s FROM trips JOIN riders USING (rider_id) GROUP BY member
+SELECT member, VARIANCE(price) AS v, STDDEV(price) AS s FROM trips JOIN riders USING (rider_id) GROUP BY member;
+
+-- name: minutes_between_timestamps
+-- world: bikes
+-- plain: SELECT AVG(LEAST(DATE_DIFF('minute', started, ended), 120)) AS m FROM trips WHERE ended IS NOT NULL
+SELECT AVG(LEAST(TIMESTAMPDIFF(MINUTE, started, ended), 120)) AS m FROM trips WHERE ended IS NOT NULL;
+
+-- name: date_diff_of_googlesql
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips WHERE DATE_DIFF('minute', started, ended) > 30
+SELECT COUNT(*) AS n FROM trips WHERE TIMESTAMP_DIFF(ended, started, MINUTE) > 30;
+
+-- name: date_of_a_timestamp
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips WHERE CAST(started AS DATE) = DATE '2023-06-01'
+SELECT COUNT(*) AS n FROM trips WHERE DATE(started) = '2023-06-01';
+
+-- name: cast_to_date_with_colons
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE started::DATE BETWEEN '2023-03-01' AND '2023-03-31';
+
+-- name: date_format
+-- world: bikes
+-- plain: SELECT strftime(started, '%Y-%m') AS month, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1
+SELECT DATE_FORMAT(started, '%Y-%m') AS month, COUNT(*) AS n FROM trips GROUP BY month ORDER BY month;
+
+-- name: to_char
+-- world: bikes
+-- plain: SELECT strftime(started, '%Y-%m') AS month, SUM(price) AS price FROM trips GROUP BY 1 ORDER BY 1
+SELECT TO_CHAR(started, 'YYYY-MM') AS month, SUM(price) AS price FROM trips GROUP BY TO_CHAR(started, 'YYYY-MM') ORDER BY 1;
+
+-- name: date_sub_and_date_add
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips WHERE started >= TIMESTAMP '2023-07-01' - INTERVAL 30 DAY AND started < DATE '2023-07-01' + INTERVAL 1 MONTH
+SELECT COUNT(*) AS n FROM trips WHERE started >= DATE_SUB('2023-07-01', INTERVAL 30 DAY) AND started < DATE_ADD('2023-07-01', INTERVAL 1 MONTH);
+
+-- name: quoted_interval
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE started < DATE '2023-02-01' + INTERVAL '10' DAY AND ended > started + INTERVAL '20 minutes';
+
+-- name: day_name_of_the_week
+-- world: bikes
+-- plain: SELECT dayofweek(started) AS d, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1
+SELECT EXTRACT(DOW FROM started) AS d, COUNT(*) AS n FROM trips GROUP BY EXTRACT(DOW FROM started) ORDER BY d;
+
+-- name: hour_of_the_day
+-- world: bikes
+SELECT DATE_PART('hour', started) AS h, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1;
+
+-- name: safe_divide
+-- world: bikes
+-- plain: SELECT SUM(price) / NULLIF(SUM(km), 0) AS per_km FROM trips
+SELECT SAFE_DIVIDE(SUM(price), SUM(km)) AS per_km FROM trips;
+
+-- name: zeroifnull_and_div0
+-- world: bikes
+-- plain: SELECT SUM(COALESCE(km, 0)) AS km, COUNT(*) / 2.0 AS half FROM trips
+SELECT SUM(ZEROIFNULL(km)) AS km, DIV0(COUNT(*), 2) AS half FROM trips;
+
+-- name: count_if_variants
+-- world: bikes
+-- plain: SELECT COUNT(*) FILTER (WHERE km > 10) AS far, COUNT(*) FILTER (WHERE km <= 10) AS near FROM trips
+SELECT COUNT_IF(km > 10) AS far, SUM(IF(km <= 10, 1, 0)) AS near FROM trips;
+
+-- name: truncate_and_log
+-- world: bikes
+-- plain: SELECT CAST(TRUNC(price) AS BIGINT) AS whole, COUNT(*) AS n FROM trips GROUP BY 1 ORDER BY 1
+SELECT TRUNC(price) AS whole, COUNT(*) AS n FROM trips GROUP BY TRUNC(price) ORDER BY 1;
+
+-- name: not_equal_with_an_exclamation_mark
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders WHERE tariff != 'day' AND NOT member;
+
+-- name: like_with_an_underscore
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders WHERE rider_id LIKE 'r00_5' OR rider_id NOT LIKE '%0';
+
+-- name: decode
+-- world: bikes
+-- plain: SELECT CASE tariff WHEN 'day' THEN 'short' WHEN 'year' THEN 'long' ELSE 'middle' END AS t, COUNT(*) AS n FROM riders GROUP BY 1
+SELECT DECODE(tariff, 'day', 'short', 'year', 'long', 'middle') AS t, COUNT(*) AS n FROM riders GROUP BY 1;
+
+-- name: limit_with_a_comma
+-- world: bikes
+-- plain: SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff ORDER BY n DESC LIMIT 1 OFFSET 1
+SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff ORDER BY n DESC LIMIT 1, 1;
+
+-- name: from_first
+-- world: bikes
+FROM riders SELECT tariff, COUNT(*) AS n GROUP BY tariff;
+
+-- name: natural_join
+-- world: bikes
+SELECT member, COUNT(*) AS n FROM trips NATURAL JOIN riders GROUP BY member;
+
+-- name: comments_and_a_trailing_semicolon
+-- world: bikes
+SELECT tariff -- how they pay
+  , COUNT(*) AS n /* riders */
+FROM riders
+GROUP BY tariff
+;
