@@ -87,3 +87,31 @@ SELECT DISTINCT patient_id FROM visits;
 -- world: clinic
 -- refused: request
 SELECT patient_id, ward FROM visits GROUP BY patient_id, ward;
+
+-- name: distinct_of_a_persons_table_with_a_condition
+-- world: bikes
+SELECT DISTINCT r.tariff FROM riders r WHERE r.member ORDER BY r.tariff;
+
+-- name: distinct_days_of_the_week
+-- world: bikes
+SELECT DISTINCT ISODOW(started) AS d FROM trips ORDER BY d;
+
+-- name: group_by_place
+-- world: bikes
+SELECT tariff, member FROM riders GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: distinct_with_a_limit
+-- world: bikes
+SELECT DISTINCT tariff FROM riders ORDER BY tariff DESC LIMIT 2;
+
+-- name: distinct_names_of_public_rows
+-- world: bikes
+SELECT DISTINCT s.district FROM trips t JOIN stations s ON s.station_id = t.from_station ORDER BY 1;
+
+-- name: distinct_case
+-- world: bikes
+SELECT DISTINCT CASE WHEN km > 10 THEN 'far' WHEN km IS NULL THEN 'unknown' ELSE 'near' END AS distance FROM trips ORDER BY distance;
+
+-- name: groups_in_a_cte
+-- world: bikes
+WITH g AS (SELECT DISTINCT tariff FROM riders) SELECT tariff FROM g WHERE tariff <> 'day' ORDER BY tariff;

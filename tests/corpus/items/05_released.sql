@@ -162,3 +162,102 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT ward, AVG(cost) AS a FROM visits GROU
 -- world: clinic
 -- refused: request
 SELECT SUM(cost - (SELECT AVG(cost) FROM visits)) FROM visits;
+
+-- name: percentage_with_partition
+-- world: bikes
+SELECT tariff, member, n, ROUND(100.0 * n / SUM(n) OVER (PARTITION BY tariff), 1) AS percent
+FROM (SELECT tariff, member, COUNT(*) AS n FROM riders GROUP BY tariff, member) g
+ORDER BY tariff, member;
+
+-- name: ntile_and_percent_rank
+-- world: bikes
+SELECT from_station, n, NTILE(4) OVER (ORDER BY n DESC, from_station) AS quarter
+FROM (SELECT from_station, COUNT(*) AS n FROM trips WHERE from_station <= 11 GROUP BY from_station) c
+ORDER BY n DESC, from_station;
+
+-- name: first_and_last_value
+-- world: bikes
+SELECT m, n, FIRST_VALUE(n) OVER (ORDER BY m) AS january, n * 1.0 / FIRST_VALUE(n) OVER (ORDER BY m) AS index_number
+FROM (SELECT MONTH(started) AS m, COUNT(*) AS n FROM trips GROUP BY MONTH(started)) monthly
+ORDER BY m;
+
+-- name: growth_in_one_select
+-- world: bikes
+SELECT MONTH(started) AS m, COUNT(*) AS n, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY MONTH(started)) AS growth
+FROM trips
+GROUP BY MONTH(started)
+ORDER BY m;
+
+-- name: cumulative_share_in_one_select
+-- world: bikes
+SELECT tariff, SUM(COUNT(*)) OVER (ORDER BY tariff) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM riders GROUP BY tariff ORDER BY tariff;
+
+-- name: named_window
+-- world: bikes
+SELECT m, n, SUM(n) OVER w AS so_far, AVG(n) OVER w AS mean_so_far
+FROM (SELECT MONTH(started) AS m, COUNT(*) AS n FROM trips GROUP BY 1) t
+WINDOW w AS (ORDER BY m)
+ORDER BY m;
+
+-- name: best_of_each_group
+-- world: bikes
+WITH c AS (SELECT r.tariff, MONTH(t.started) AS m, SUM(t.price) AS income FROM trips t JOIN riders r ON r.rider_id = t.rider_id GROUP BY r.tariff, MONTH(t.started)),
+ranked AS (SELECT tariff, m, income, ROW_NUMBER() OVER (PARTITION BY tariff ORDER BY income DESC) AS place FROM c)
+SELECT tariff, m, income FROM ranked WHERE place = 1 ORDER BY tariff;
+
+-- name: two_steps_of_ctes
+-- world: bikes
+WITH daily AS (SELECT CAST(started AS DATE) AS d, COUNT(*) AS n FROM trips WHERE MONTH(started) = 5 GROUP BY 1),
+weekly AS (SELECT DATE_TRUNC('week', d) AS w, SUM(n) AS n FROM daily GROUP BY 1)
+SELECT MAX(n) AS busiest FROM weekly;
+
+-- name: released_joined_with_public_twice
+-- world: bikes
+SELECT a.name AS origin, b.name AS destination, c.n
+FROM (SELECT from_station, to_station, COUNT(*) AS n FROM trips WHERE from_station <= 2 AND to_station <= 2 GROUP BY from_station, to_station) c
+JOIN stations a ON a.station_id = c.from_station
+JOIN stations b ON b.station_id = c.to_station
+WHERE c.n > 0
+ORDER BY origin, destination;
+
+-- name: released_grouped_by_a_public_column
+-- world: bikes
+SELECT s.district, SUM(c.n) AS trips
+FROM (SELECT from_station, COUNT(*) AS n FROM trips GROUP BY from_station) c JOIN stations s ON s.station_id = c.from_station
+GROUP BY s.district
+ORDER BY s.district;
+
+-- name: left_join_of_two_released
+-- world: bikes
+SELECT a.m, a.n AS started, COALESCE(b.n, 0) AS far
+FROM (SELECT MONTH(started) AS m, COUNT(*) AS n FROM trips GROUP BY 1) a
+LEFT JOIN (SELECT MONTH(started) AS m, COUNT(*) AS n FROM trips WHERE km > 20 GROUP BY 1) b ON a.m = b.m
+ORDER BY a.m;
+
+-- name: comma_join_of_two_released_scalars
+-- world: bikes
+SELECT a.n AS riders, b.n AS trips, b.n * 1.0 / a.n AS each FROM (SELECT COUNT(*) AS n FROM riders) a, (SELECT COUNT(*) AS n FROM trips) b;
+
+-- name: ratio_to_a_scalar_of_a_cte
+-- world: bikes
+WITH t AS (SELECT SUM(price) AS total FROM trips)
+SELECT member, SUM(price) / (SELECT total FROM t) AS share FROM trips JOIN riders USING (rider_id) GROUP BY member;
+
+-- name: case_over_a_released_count
+-- world: bikes
+SELECT tariff, CASE WHEN n > 100 THEN 'many' ELSE 'few' END AS size FROM (SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff) t;
+
+-- name: order_by_a_window
+-- world: bikes
+SELECT tariff, n FROM (SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff) t ORDER BY RANK() OVER (ORDER BY n);
+
+-- name: released_value_as_a_limit
+-- world: bikes
+-- refused: request
+SELECT SUM(LEAST(km, (SELECT QUANTILE(km, 0.9) FROM trips))) FROM trips;
+
+-- name: released_groups_choose_private_rows
+-- world: bikes
+-- refused: request
+WITH busy AS (SELECT from_station, COUNT(*) AS n FROM trips GROUP BY from_station ORDER BY n DESC LIMIT 3)
+SELECT AVG(t.km) FROM trips t JOIN busy b ON b.from_station = t.from_station;

@@ -90,3 +90,56 @@ SELECT COUNT(*) FROM patients a, patients b WHERE a.birth_year < b.birth_year;
 -- world: clinic
 -- refused: request
 SELECT COUNT(*) FROM patients p, visits v WHERE p.patient_id = v.patient_id OR p.sex = 'F';
+
+-- name: one_public_table_twice
+-- world: bikes
+SELECT a.district AS origin, b.district AS destination, COUNT(*) AS n
+FROM trips t, stations a, stations b
+WHERE t.from_station = a.station_id AND t.to_station = b.station_id
+GROUP BY a.district, b.district
+ORDER BY origin, destination;
+
+-- name: person_is_a_text
+-- world: bikes
+SELECT tariff, SUM(price) AS income FROM riders, trips WHERE riders.rider_id = trips.rider_id AND started >= '2023-07-01' GROUP BY tariff;
+
+-- name: brackets_around_conditions
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders r, trips t WHERE (r.rider_id = t.rider_id) AND ((r.member) AND (t.km > 2 AND t.km < 9));
+
+-- name: two_sub_queries_with_a_comma
+-- world: bikes
+SELECT COUNT(*) AS n
+FROM (SELECT rider_id FROM riders WHERE member) m, (SELECT rider_id, SUM(price) AS spent FROM trips GROUP BY rider_id) s
+WHERE m.rider_id = s.rider_id AND s.spent > 30;
+
+-- name: cte_with_a_comma
+-- world: bikes
+WITH long_trips AS (SELECT rider_id, km FROM trips WHERE km > 15)
+SELECT r.tariff, COUNT(*) AS n, AVG(l.km) AS km FROM riders r, long_trips l WHERE l.rider_id = r.rider_id GROUP BY r.tariff;
+
+-- name: self_join_within_a_person
+-- world: bikes
+SELECT COUNT(*) AS returns
+FROM trips a, trips b
+WHERE a.rider_id = b.rider_id AND a.to_station = b.from_station AND b.started > a.started;
+
+-- name: public_tables_first
+-- world: bikes
+SELECT s.name, COUNT(*) AS n FROM stations s, riders r, trips t
+WHERE s.station_id = t.from_station AND t.rider_id = r.rider_id AND r.tariff IN ('month', 'year')
+GROUP BY s.name
+ORDER BY s.name;
+
+-- name: equality_through_another_table
+-- world: clinic
+SELECT p.sex, SUM(b.amount) AS billed
+FROM patients p, visits v, bills b
+WHERE p.patient_id = v.patient_id AND v.patient_id = b.patient_id AND v.visit_id = b.visit_id
+GROUP BY p.sex;
+
+-- name: equality_in_a_common_part_of_or
+-- world: bikes
+SELECT COUNT(*) AS n
+FROM trips t, stations s
+WHERE (t.from_station = s.station_id AND s.district = 'east' AND t.km < 5) OR (t.from_station = s.station_id AND s.district = 'west' AND t.km > 20);

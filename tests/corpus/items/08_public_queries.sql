@@ -89,3 +89,52 @@ SELECT family, COUNT(*) AS n, AVG(price) AS price FROM drugs GROUP BY family ORD
 -- name: rows_of_a_public_table
 -- world: clinic
 SELECT title, beds FROM wards WHERE floor < 3 ORDER BY title;
+
+-- name: two_public_conditions
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips
+WHERE from_station IN (SELECT station_id FROM stations WHERE district = 'east') AND to_station NOT IN (SELECT station_id FROM stations WHERE district = 'east');
+
+-- name: in_public_under_or
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE km > 20 OR from_station IN (SELECT station_id FROM stations WHERE docks > 30);
+
+-- name: in_public_inside_a_case
+-- world: bikes
+SELECT SUM(CASE WHEN from_station IN (SELECT station_id FROM stations WHERE district = 'north') THEN price ELSE 0 END) AS income FROM trips;
+
+-- name: public_scalar_date
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips t JOIN stations s ON s.station_id = t.from_station WHERE s.opened > (SELECT MIN(opened) + INTERVAL 3 YEAR FROM stations);
+
+-- name: exists_public_twice
+-- world: bikes
+SELECT r.tariff, COUNT(*) AS n
+FROM trips t JOIN riders r ON r.rider_id = t.rider_id
+WHERE EXISTS (SELECT 1 FROM stations a WHERE a.station_id = t.from_station AND a.docks >= 20)
+  AND NOT EXISTS (SELECT 1 FROM stations b WHERE b.station_id = t.to_station AND b.district = 'west')
+GROUP BY r.tariff;
+
+-- name: greater_than_all_public
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE from_station > ALL (SELECT station_id FROM stations WHERE district = 'north' AND station_id < 6);
+
+-- name: pair_in_public
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE (from_station, to_station) IN (SELECT a.station_id, b.station_id FROM stations a, stations b WHERE a.district = b.district);
+
+-- name: public_union
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE from_station IN (SELECT station_id FROM stations WHERE docks > 40 UNION SELECT station_id FROM stations WHERE district = 'west');
+
+-- name: public_left_join_then_private
+-- world: bikes
+SELECT s.district, COUNT(t.trip_id) AS n FROM stations s LEFT JOIN trips t ON t.from_station = s.station_id GROUP BY s.district ORDER BY s.district;
+
+-- name: public_top_rows
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE from_station IN (SELECT station_id FROM stations ORDER BY docks DESC NULLS LAST, station_id LIMIT 3);
+
+-- name: group_of_a_public_scalar
+-- world: bikes
+SELECT from_station <= (SELECT AVG(station_id) FROM stations) AS low, COUNT(*) AS n FROM trips GROUP BY 1;

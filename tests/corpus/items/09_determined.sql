@@ -89,3 +89,33 @@ SELECT w.title, w.ward, COUNT(*) FROM visits v JOIN wards w ON w.ward = v.ward G
 -- world: clinic
 -- refused: request
 SELECT p.city, COUNT(*) FROM visits v JOIN patients p ON p.patient_id = v.patient_id GROUP BY p.patient_id;
+
+-- name: name_by_station
+-- world: bikes
+-- plain: SELECT s.station_id, s.name, s.district, COUNT(*) AS n FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY ALL ORDER BY n DESC, s.station_id LIMIT 5
+SELECT s.station_id, s.name, s.district, COUNT(*) AS n
+FROM trips t JOIN stations s ON s.station_id = t.from_station
+GROUP BY s.station_id
+ORDER BY n DESC, s.station_id
+LIMIT 5;
+
+-- name: two_keys
+-- world: bikes
+-- plain: SELECT a.name AS origin, b.name AS destination, COUNT(*) AS n FROM trips t JOIN stations a ON a.station_id = t.from_station JOIN stations b ON b.station_id = t.to_station GROUP BY 1, 2
+SELECT a.name AS origin, b.name AS destination, COUNT(*) AS n
+FROM trips t JOIN stations a ON a.station_id = t.from_station JOIN stations b ON b.station_id = t.to_station
+GROUP BY a.station_id, b.station_id;
+
+-- name: only_the_name
+-- world: bikes
+-- plain: SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.name ORDER BY AVG(t.km) DESC LIMIT 1
+SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.station_id ORDER BY AVG(t.km) DESC LIMIT 1;
+
+-- name: determined_date
+-- world: bikes
+-- plain: SELECT s.name, s.opened, SUM(t.price) AS income FROM stations s JOIN trips t ON t.from_station = s.station_id GROUP BY ALL HAVING SUM(t.price) > 100
+SELECT s.name, s.opened, SUM(t.price) AS income FROM stations s JOIN trips t ON t.from_station = s.station_id GROUP BY s.station_id HAVING SUM(t.price) > 100;
+
+-- name: min_and_max_of_a_determined_column
+-- world: bikes
+SELECT s.station_id, MIN(s.name) AS name, COUNT(*) AS n FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.station_id;

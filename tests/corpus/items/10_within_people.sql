@@ -197,3 +197,80 @@ SELECT COUNT(*) FROM patients WHERE city NOT IN (SELECT p.city FROM patients p W
 -- world: clinic
 -- refused: request
 SELECT COUNT(*) FROM (SELECT SUM(nights) OVER (ORDER BY day) AS s FROM visits) t WHERE s > 100;
+
+-- name: riders_without_trips
+-- world: bikes
+SELECT tariff, COUNT(*) AS n FROM riders r WHERE NOT EXISTS (SELECT 1 FROM trips t WHERE t.rider_id = r.rider_id) GROUP BY tariff;
+
+-- name: in_a_grouped_sub_query
+-- world: bikes
+SELECT member, COUNT(*) AS n FROM riders WHERE rider_id IN (SELECT rider_id FROM trips GROUP BY rider_id HAVING SUM(price) > 40) GROUP BY member;
+
+-- name: not_in_a_grouped_sub_query
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE rider_id NOT IN (SELECT rider_id FROM trips WHERE km IS NOT NULL GROUP BY rider_id HAVING MAX(km) > 20);
+
+-- name: above_a_persons_own_mean
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips t WHERE t.price > (SELECT AVG(u.price) FROM trips u WHERE u.rider_id = t.rider_id);
+
+-- name: count_of_a_persons_rows_as_a_scalar
+-- world: bikes
+SELECT r.tariff, AVG((SELECT COUNT(*) FROM trips t WHERE t.rider_id = r.rider_id)) AS trips FROM riders r GROUP BY r.tariff;
+
+-- name: persons_rows_in_condition
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders r WHERE (SELECT COUNT(*) FROM trips t WHERE t.rider_id = r.rider_id AND t.km > 5) >= 3;
+
+-- name: first_and_next_trip
+-- world: bikes
+SELECT COUNT(*) AS n FROM (
+  SELECT rider_id, from_station, LAG(to_station) OVER (PARTITION BY rider_id ORDER BY started, trip_id) AS before FROM trips
+) t WHERE from_station = before;
+
+-- name: qualify_within_a_person
+-- world: bikes
+SELECT MONTH(started) AS m, COUNT(*) AS n
+FROM (SELECT rider_id, started FROM trips QUALIFY ROW_NUMBER() OVER (PARTITION BY rider_id ORDER BY started, trip_id) = 1) t
+GROUP BY 1 ORDER BY 1;
+
+-- name: share_of_a_persons_total
+-- world: bikes
+SELECT COUNT(*) AS n FROM (
+  SELECT rider_id, price, SUM(price) OVER (PARTITION BY rider_id) AS total FROM trips
+) t WHERE price > 0.5 * total;
+
+-- name: window_by_person_and_more
+-- world: bikes
+SELECT c, COUNT(*) AS n FROM (
+  SELECT rider_id, trip_id, COUNT(*) OVER (PARTITION BY rider_id, MONTH(started)) AS c FROM trips
+) t WHERE c <= 3 GROUP BY c ORDER BY c;
+
+-- name: full_join_of_people
+-- world: bikes
+SELECT COUNT(*) AS n, COUNT(t.trip_id) AS trips FROM riders r FULL OUTER JOIN trips t ON t.rider_id = r.rider_id;
+
+-- name: intersect_with_more_columns
+-- world: bikes
+SELECT station, COUNT(*) AS people FROM (
+  SELECT rider_id, from_station AS station FROM trips INTERSECT SELECT rider_id, to_station FROM trips
+) t GROUP BY station ORDER BY station;
+
+-- name: except_within_in
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders WHERE rider_id IN (SELECT rider_id FROM trips WHERE km > 10 EXCEPT SELECT rider_id FROM trips WHERE km < 1);
+
+-- name: count_of_pairs_of_groups
+-- world: bikes
+SELECT COUNT(*) AS routes FROM (SELECT DISTINCT from_station, to_station FROM trips WHERE to_station IS NOT NULL) t;
+
+-- name: count_distinct_of_an_expression
+-- world: bikes
+SELECT COUNT(DISTINCT CAST(started AS DATE)) AS days, COUNT(DISTINCT rider_id) AS riders FROM trips WHERE km > 23;
+
+-- name: people_by_number_of_trips
+-- world: bikes
+SELECT trips, COUNT(*) AS riders
+FROM (SELECT r.rider_id, COUNT(t.trip_id) AS trips FROM riders r LEFT JOIN trips t ON t.rider_id = r.rider_id GROUP BY r.rider_id) x
+GROUP BY trips
+ORDER BY trips;

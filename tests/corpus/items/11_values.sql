@@ -187,3 +187,70 @@ SELECT COUNT(*) AS n FROM visits WHERE day >= :since;
 -- world: clinic
 -- params: {"1": "A' OR '1' = '1"}
 SELECT COUNT(*) AS n FROM visits WHERE ward = $1;
+
+-- name: boolean_is_not_true
+-- world: bikes
+SELECT tariff, COUNT(*) AS n FROM riders WHERE member IS NOT TRUE GROUP BY tariff;
+
+-- name: boolean_in_texts
+-- world: bikes
+SELECT COUNT(*) AS n FROM riders WHERE member = 'false';
+
+-- name: date_between_texts_with_times
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE started BETWEEN '2023-02-01' AND '2023-02-28 23:59:59';
+
+-- name: timestamp_beside_a_date
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE started >= DATE '2023-10-01' AND CAST(started AS DATE) <> '2023-10-03';
+
+-- name: text_with_a_decimal_beside_a_number
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE km >= '7.5' AND price < '10';
+
+-- name: case_of_mixed_numbers
+-- world: bikes
+SELECT AVG(CASE WHEN km > 10 THEN 1.5 ELSE 1 END) AS w, SUM(CASE WHEN member THEN 1 ELSE 0 END) AS m FROM trips JOIN riders USING (rider_id);
+
+-- name: having_on_an_alias_of_a_mean
+-- world: bikes
+SELECT from_station AS station, AVG(price) AS mean_price FROM trips GROUP BY station HAVING mean_price > 7.4 ORDER BY station;
+
+-- name: where_on_an_alias
+-- world: bikes
+SELECT MONTH(started) AS m, COUNT(*) AS n FROM trips WHERE m > 6 GROUP BY m ORDER BY m;
+
+-- name: bounds_of_two_columns
+-- world: clinic
+SELECT SUM(value) AS v, SUM(score) AS s FROM readings WHERE value BETWEEN 0 AND 50 AND score BETWEEN 0 AND 50;
+
+-- name: bounds_of_a_column_of_a_join
+-- world: clinic
+SELECT p.sex, AVG(r.value) AS v FROM patients p JOIN readings r ON r.patient_id = p.patient_id WHERE r.value > 0 AND r.value < 100 GROUP BY p.sex;
+
+-- name: bounds_in_a_cte
+-- world: clinic
+WITH ok AS (SELECT * FROM readings WHERE score > 0 AND score < 100) SELECT test, SUM(score) AS s, COUNT(*) AS n FROM ok GROUP BY test;
+
+-- name: bounds_with_not
+-- world: clinic
+SELECT SUM(value) AS v FROM readings WHERE NOT (value < 0 OR value > 75);
+
+-- name: group_by_a_constant_alone
+-- world: bikes
+SELECT 'total' AS label, SUM(price) AS price FROM trips GROUP BY label;
+
+-- name: parameters_in_a_list
+-- world: bikes
+-- params: {"1": "day", "2": "year"}
+SELECT tariff, COUNT(*) AS n FROM riders WHERE tariff IN (?, ?) GROUP BY tariff;
+
+-- name: parameters_as_bounds
+-- world: clinic
+-- params: {"low": 0, "high": 80}
+SELECT AVG(value) AS v FROM readings WHERE value BETWEEN :low AND :high;
+
+-- name: parameter_in_the_select_list
+-- world: bikes
+-- params: {"1": 2.5}
+SELECT SUM(price * $1) AS scaled FROM trips;
