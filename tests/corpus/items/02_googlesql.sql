@@ -169,3 +169,94 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, delta = 1e-5, privacy_unit
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, delta = 1e-5, privacy_unit_column = patient_id)
   SUM(nights, contribution_bounds_per_group => (0, cost)) AS n
 FROM visits;
+
+-- name: options_in_several_lines
+-- world: bikes
+-- plain: SELECT tariff, COUNT(*) AS riders FROM riders GROUP BY tariff
+SELECT
+  WITH DIFFERENTIAL_PRIVACY
+    OPTIONS (
+      epsilon = 2.0,
+      delta = 1e-6,
+      privacy_unit_column = rider_id
+    )
+    tariff,
+    COUNT(*) AS riders
+FROM riders
+GROUP BY tariff;
+
+-- name: privacy_unit_column_with_an_alias
+-- world: bikes
+-- plain: SELECT s.district, SUM(LEAST(GREATEST(km, 0), 20)) AS km FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.district
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = t.rider_id, max_groups_contributed = 12)
+  s.district, SUM(t.km, contribution_bounds_per_row => (0, 20)) AS km
+FROM trips t JOIN stations s ON s.station_id = t.from_station
+GROUP BY s.district;
+
+-- name: several_bounded_aggregates
+-- world: bikes
+-- plain: SELECT member, SUM(LEAST(c, 4)) AS n, SUM(LEAST(p, 25)) AS price FROM (SELECT r.member, r.rider_id, COUNT(*) AS c, SUM(price) AS p
+--   FROM trips t JOIN riders r ON r.rider_id = t.rider_id GROUP BY r.member, r.rider_id) GROUP BY member
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id)
+  member,
+  COUNT(*, contribution_bounds_per_group => (0, 4)) AS n,
+  SUM(price, contribution_bounds_per_group => (0, 25)) AS price
+FROM trips JOIN riders USING (rider_id)
+GROUP BY member;
+
+-- name: bounds_below_zero
+-- world: sensors
+-- plain: SELECT kind, SUM(LEAST(GREATEST(level, -5), 15)) AS s FROM outdoor GROUP BY kind
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6)
+  kind, SUM(level, contribution_bounds_per_row => (-5, 15)) AS s
+FROM outdoor
+GROUP BY kind;
+
+-- name: bounds_of_decimals
+-- world: bikes
+-- plain: SELECT AVG(LEAST(GREATEST(price, 0.5), 9.75)) AS p FROM trips
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id)
+  AVG(price, contribution_bounds_per_row => (0.5, 9.75)) AS p
+FROM trips;
+
+-- name: percentile_by_group
+-- world: bikes
+-- plain: SELECT member, QUANTILE_CONT(price, 0.9) AS p90 FROM trips JOIN riders USING (rider_id) GROUP BY member
+-- close: 0.02
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id)
+  member, PERCENTILE_CONT(price, 0.9, contribution_bounds_per_row => (0, 30)) AS p90
+FROM trips JOIN riders USING (rider_id)
+GROUP BY member;
+
+-- name: over_released_rows
+-- world: bikes
+-- plain: SELECT tariff, n FROM (SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff) WHERE n > 80 ORDER BY n DESC
+SELECT tariff, n
+FROM (
+  SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id) tariff, COUNT(*) AS n
+  FROM riders
+  GROUP BY tariff
+)
+WHERE n > 80
+ORDER BY n DESC;
+
+-- name: anon_count_distinct_people
+-- world: bikes
+-- plain: SELECT from_station, COUNT(DISTINCT rider_id) AS riders FROM trips GROUP BY from_station
+SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, delta = 1e-6, max_groups_contributed = 12) from_station, COUNT(DISTINCT rider_id) AS riders
+FROM trips
+GROUP BY from_station;
+
+-- name: bounds_in_the_wrong_order
+-- world: bikes
+-- refused: contribution_bounds_per_row
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id)
+  SUM(price, contribution_bounds_per_row => (20, 0)) AS p
+FROM trips;
+
+-- name: both_kinds_of_bounds
+-- world: bikes
+-- refused: contribution_bounds
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, privacy_unit_column = rider_id)
+  SUM(price, contribution_bounds_per_row => (0, 20), contribution_bounds_per_group => (0, 50)) AS p
+FROM trips;

@@ -140,3 +140,82 @@ SELECT UNNEST(cost) FROM visits;
 -- world: clinic
 -- refused: request
 SELECT cost FROM (SELECT cost, ROW_NUMBER() OVER (ORDER BY cost DESC) AS rn FROM visits) t WHERE rn <= 10;
+
+-- name: median_of_a_persons_table
+-- world: bikes
+-- close: 0.02
+SELECT AVG(km) AS median FROM (
+  SELECT km, ROW_NUMBER() OVER (ORDER BY km) AS place, COUNT(*) OVER () AS total FROM trips WHERE km IS NOT NULL
+) t WHERE place BETWEEN total / 2.0 AND total / 2.0 + 1;
+
+-- name: quartiles_with_joined_count
+-- world: bikes
+-- close: 0.02
+WITH numbered AS (SELECT price, ROW_NUMBER() OVER (ORDER BY price) AS i FROM trips),
+     size AS (SELECT COUNT(*) AS n FROM trips)
+SELECT MIN(CASE WHEN i >= 0.25 * n THEN price END) AS q1, MIN(CASE WHEN i >= 0.5 * n THEN price END) AS q2, MIN(CASE WHEN i >= 0.75 * n THEN price END) AS q3
+FROM numbered, size;
+
+-- name: quartiles_by_ntile
+-- world: bikes
+-- close: 0.02
+SELECT quarter, MAX(price) AS upto FROM (SELECT price, NTILE(4) OVER (ORDER BY price) AS quarter FROM trips) t WHERE quarter <= 3 GROUP BY quarter ORDER BY quarter;
+
+-- name: quartiles_by_percent_rank
+-- world: bikes
+-- close: 0.02
+SELECT MIN(price) AS q3 FROM (SELECT price, PERCENT_RANK() OVER (ORDER BY price) AS r FROM trips) t WHERE r >= 0.75;
+
+-- name: quartiles_by_cume_dist
+-- world: bikes
+-- close: 0.02
+SELECT MIN(price) AS median FROM (SELECT price, CUME_DIST() OVER (ORDER BY price) AS d FROM trips) t WHERE d >= 0.5;
+
+-- name: quartiles_with_the_mean_and_the_spread
+-- world: bikes
+-- close: 0.02
+SELECT COUNT(*) AS n, MIN(price) AS least, MAX(price) AS most, AVG(price) AS mean, STDDEV(price) AS spread,
+  MIN(CASE WHEN order_nr < .25 * population_size THEN 9999 ELSE price END) AS q1,
+  MIN(CASE WHEN order_nr < .50 * population_size THEN 9999 ELSE price END) AS median,
+  MIN(CASE WHEN order_nr < .75 * population_size THEN 9999 ELSE price END) AS q3
+FROM (SELECT price, ROW_NUMBER() OVER (ORDER BY price) AS order_nr, COUNT(*) OVER () AS population_size FROM trips) o;
+
+-- name: quantiles_in_groups
+-- world: bikes
+-- close: 0.03
+SELECT tariff, MEDIAN(price) AS m, QUANTILE_CONT(price, 0.95) AS p95 FROM trips t JOIN riders r ON r.rider_id = t.rider_id GROUP BY tariff;
+
+-- name: array_of_quantiles
+-- world: bikes
+-- refused: QUANTILE
+SELECT QUANTILE_CONT(price, [0.25, 0.5, 0.75]) FROM trips;
+
+-- name: arg_max
+-- world: bikes
+-- refused: ARG_MAX
+SELECT ARG_MAX(rider_id, km) FROM trips;
+
+-- name: max_by
+-- world: bikes
+-- refused: MAX_BY
+SELECT MAX_BY(rider_id, km) FROM trips;
+
+-- name: json_agg
+-- world: bikes
+-- refused: request
+SELECT JSON_GROUP_ARRAY(km) FROM trips;
+
+-- name: approx_distinct
+-- world: bikes
+-- refused: APPROX_DISTINCT
+SELECT APPROX_DISTINCT(rider_id) FROM trips;
+
+-- name: approx_percentile
+-- world: bikes
+-- refused: APPROX_PERCENTILE
+SELECT APPROX_PERCENTILE(km, 0.5) FROM trips;
+
+-- name: string_to_rows
+-- world: bikes
+-- refused: REGEXP_SPLIT_TO_TABLE
+SELECT REGEXP_SPLIT_TO_TABLE(rider_id, '0') FROM trips;

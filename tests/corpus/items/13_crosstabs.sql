@@ -84,3 +84,32 @@ SELECT ward, urgent, SUM(nights) AS nights, GROUPING(urgent) AS g FROM visits WH
 -- world: clinic
 -- refused: request
 PIVOT visits ON patient_id USING COUNT(*) GROUP BY ward;
+
+-- name: pivot_statement_of_two_groups
+-- world: bikes
+PIVOT riders ON member USING COUNT(*) GROUP BY tariff ORDER BY tariff;
+
+-- name: pivot_statement_with_a_mean
+-- world: bikes
+PIVOT (SELECT r.tariff, r.member, t.price FROM trips t JOIN riders r USING (rider_id)) ON tariff IN ('day', 'month', 'year') USING AVG(price) GROUP BY member;
+
+-- name: pivot_statement_with_an_alias
+-- world: bikes
+PIVOT trips ON from_station IN (1, 2, 3) USING COUNT(*) AS n, SUM(price) AS income;
+
+-- name: pivot_in_from_of_a_month
+-- world: bikes
+SELECT * FROM (SELECT MONTH(started) AS m, member FROM trips JOIN riders USING (rider_id)) t PIVOT (COUNT(*) FOR m IN (1, 2, 3)) ORDER BY member;
+
+-- name: pivot_and_a_total
+-- world: bikes
+SELECT tariff, yes, no, yes + no AS total FROM (SELECT tariff, member FROM riders) PIVOT (COUNT(*) FOR member IN (TRUE AS yes, FALSE AS no)) ORDER BY tariff;
+
+-- name: rollup_with_a_name_for_the_total
+-- world: bikes
+SELECT COALESCE(tariff, 'all') AS tariff, COUNT(*) AS n FROM riders GROUP BY ROLLUP (tariff) ORDER BY n;
+
+-- name: with_rollup
+-- world: bikes
+-- plain: SELECT tariff, COUNT(*) AS n FROM riders GROUP BY ROLLUP (tariff)
+SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff WITH ROLLUP;

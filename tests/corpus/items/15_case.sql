@@ -68,3 +68,24 @@ SELECT COUNT(*) AS n FROM "customers";
 -- world: shop
 -- refused: COUNTRY
 SELECT "COUNTRY", COUNT(*) AS n FROM Customers GROUP BY "COUNTRY";
+
+-- name: alias_of_a_table_in_another_case
+-- world: shop
+SELECT O.Channel, SUM(o.QUANTITY) AS units FROM Orders AS o GROUP BY O.CHANNEL ORDER BY Units DESC;
+
+-- name: group_by_an_alias_in_another_case
+-- world: shop
+SELECT YEAR(OrderDate) AS OrderYear, COUNT(*) AS n FROM Orders GROUP BY orderyear ORDER BY ORDERYEAR;
+
+-- name: names_of_columns_are_the_declared_ones
+-- world: shop
+SELECT SEGMENT, country, COUNT(*) FROM customers GROUP BY COUNTRY, segment;
+
+-- name: quoted_name_in_a_sub_query
+-- world: shop
+SELECT t."Price", COUNT(*) AS n FROM (SELECT "Unit Price" > 250 AS "Price" FROM "Orders") AS t GROUP BY t."Price";
+
+-- name: quoted_alias_in_another_case
+-- world: shop
+-- refused: request
+SELECT t."price" FROM (SELECT COUNT(*) AS "Price" FROM "Orders") AS t;
