@@ -55,6 +55,9 @@ BUDGET = Approximate(epsilon=EPSILON * 10**6, delta=Fraction(1, 2))
 TIGHT = 1e-6
 """The tolerance of numbers, relative to the larger of the two and to 1, unless a question has another."""
 
+NOTHING = 0.01
+"""A count or a total of whole numbers that is nearer to 0 than this is that of an empty group."""
+
 Kind = Literal["integer", "number", "text", "date", "boolean", "other", "none"]
 Verdict = Literal["answered", "refused", "wrong", "rightly refused"]
 
@@ -453,7 +456,7 @@ def _without_empty_groups(plain: Rows, answer: Rows, noisy: Sequence[bool]) -> t
         row
         for row in answer.rows
         if tuple(map(_hashable, (row[place] for place in keys))) in there
-        or any(row[place] is not None and abs(row[place]) > TIGHT for place in counts)
+        or any(row[place] is not None and abs(row[place]) > NOTHING for place in counts)
     )
 
 

@@ -43,6 +43,7 @@ ORDER BY o_orderpriority;
 
 -- name: q05_local_supplier_volume
 -- world: tpch
+-- close: 0.00001
 SELECT n_name, SUM(l_extendedprice * (1 - l_discount)) AS revenue
 FROM customer, orders, lineitem, supplier, nation, region
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey AND s_nationkey = n_nationkey
