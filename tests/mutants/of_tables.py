@@ -22,9 +22,16 @@ MUTANTS: list[Mutant] = [
         ('f"{schema.version}; {link.to}: {target.version}" if target.version else schema.version', "schema.version"),
     ),
     *of(
-        "core.links:_new",
+        "core.links:_apart",
         "unit/core/test_links.py",
-        ("owner.casefold() in {column.casefold() for column in columns}", "False"),
+        ("column.casefold() not in {owner.casefold() for owner in theirs}", "True"),
+        ("not direct", "False"),
+    ),
+    *of(
+        "core.links:shown_columns",
+        "unit/core/test_links.py",
+        ("shown != name or name.casefold() not in own", "True"),
+        ("tables is not None and _is_person(link, tables[link.to])", "tables is not None"),
     ),
     *of(
         "core.links:_target",

@@ -22,6 +22,23 @@ def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
     return found
 
 
+def shown_columns(table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> dict[str, str]:
+    """Return the columns of a table that questions may name, each with its name in a schema that was followed.
+
+    Where a linked table has a column of its own that is called as its owner is elsewhere, questions mean its own. A
+    column that links to who owns the rows is the owner, which `tables`, all of which were followed, tell.
+    """
+    link = schema.link
+    if link is None:
+        return {name: name for name in schema.columns}
+    renamed = {name: name.removeprefix(f"{table}.") for name in schema.columns}
+    own = {shown.casefold() for name, shown in renamed.items() if shown != name}
+    found = {shown: name for name, shown in renamed.items() if shown != name or name.casefold() not in own}
+    if tables is not None and _is_person(link, tables[link.to]):
+        found[renamed[link.via]] = link.column
+    return found
+
+
 def fetched_columns(schema: Schema, tables: Mapping[str, Schema]) -> tuple[str, ...]:
     """Return the columns of a link's target that say whose row it is; none if the link itself already does.
 
@@ -43,19 +60,20 @@ def _follow(name: str, tables: Mapping[str, Schema], found: dict[str, Schema], p
         raise RequestError(f"the links of {' -> '.join((*path, name))} lead in a circle; one table must own its unit")
     schema = tables[name]
     if isinstance(schema.unit, Link):
-        schema = _owned(name, schema, schema.unit, _target(name, schema.unit, tables, found, path))
+        schema = _owned(name, schema, *_target(name, schema.unit, tables, found, path))
     found[name] = schema
     return schema
 
 
 def _target(
     name: str, link: Link, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]
-) -> Schema:
+) -> tuple[Link, Schema]:
     if link.to not in tables:
         raise UnknownName(f"table, to which {name!r} links,", link.to, tables)
     target = _follow(link.to, tables, found, (*path, name))
-    if link.column not in target.columns:
-        raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, target.columns)
+    shown = shown_columns(link.to, target)
+    if link.column not in shown:
+        raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, shown)
     if target.unit.rowwise:
         raise RequestError(
             f"table {name!r} links to {link.to!r}, where each row is protected by itself; a link leads to a table of "
@@ -63,7 +81,7 @@ def _target(
         )
     if target.unit.public:
         raise RequestError(f"table {name!r} links to {link.to!r}, which is public: nobody owns a row there")
-    return target
+    return replace(link, column=shown[link.column]), target
 
 
 def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
@@ -83,21 +101,34 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
             f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "
             f"neighbors={target.neighbors!r} for both"
         )
-    columns: dict[str, ColumnFacts] = dict(schema.columns)
     # the link says who it is, under its own name or as one more column; or the target does, in columns of its own
     theirs = {name: schema.columns[link.via] for name in unit_columns(target.unit) if name != link.via}
     if not _is_person(link, target):
         theirs = {name: target.columns[name] for name in unit_columns(target.unit)}
-    for owner, facts in theirs.items():
-        columns[_new(name, owner, columns)] = facts
-    version = f"{schema.version}; {link.to}: {target.version}" if target.version else schema.version
-    return replace(schema, unit=target.unit, columns=columns, version=version, link=link)
-
-
-def _new(name: str, owner: str, columns: Mapping[str, ColumnFacts]) -> str:
-    if owner.casefold() in {column.casefold() for column in columns}:
+    direct = _is_person(link, target) or target.link is not None
+    own = {column: _apart(name, column, theirs, direct=direct) for column in schema.columns}
+    columns: dict[str, ColumnFacts] = {own[column]: facts for column, facts in schema.columns.items()}
+    if len(columns | theirs) < len(own) + len(theirs):
         raise RequestError(
-            f"table {name!r} has a column {owner!r} of its own and a link to who owns its rows, which is called so "
-            f"too; a row has one owner: leave out the column, or say unit=Person({owner!r}) instead of the link"
+            f"table {name!r} has columns of its own under the names that its link needs, {', '.join(theirs)} and "
+            f"{', '.join(new for old, new in own.items() if new != old)}; rename one of them"
         )
-    return owner
+    version = f"{schema.version}; {link.to}: {target.version}" if target.version else schema.version
+    key, link = None if schema.key is None else own[schema.key], replace(link, via=own[link.via])
+    return replace(schema, unit=target.unit, columns=columns | theirs, version=version, link=link, key=key)
+
+
+def _apart(name: str, column: str, theirs: Mapping[str, ColumnFacts], *, direct: bool) -> str:
+    """Return the name of a table's own column beside those that say whose its rows are.
+
+    Of users(id), orders(id, user_id) and items(id, order_id), each table has an id of its own. But a patient_id beside
+    a link to visits(visit_id, patient_id) says again who it is, and might say another.
+    """
+    if column.casefold() not in {owner.casefold() for owner in theirs}:
+        return column
+    if not direct:
+        raise RequestError(
+            f"table {name!r} has a column {column!r} of its own and a link to who owns its rows, which is called so "
+            f"too; a row has one owner: leave out the column, or say unit=Person({column!r}) instead of the link"
+        )
+    return f"{name}.{column}"

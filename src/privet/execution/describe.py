@@ -6,11 +6,12 @@ Everything comes from declarations. Examples are planned before they are shown, 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, PrivetError, UnknownName
+from privet.core.links import shown_columns
 from privet.core.schema import ColumnFacts, Schema
 from privet.core.unit import person_column, unit_columns
 from privet.display import Figures, draw_grid, draw_text, html_facts, html_lines, html_table, printable, written
@@ -126,11 +127,11 @@ class TableList(Mapping[str, TableDescription]):
         return f"<div>{html_table(self._figures(), most=len(self))}</div>"
 
     def _figures(self) -> list[Figures]:
-        schemas = [(name, _schema(name, self._catalog)) for name in self]
+        found = [(name, _schema(name, self._catalog), _named(name, self._catalog)) for name in self]
         return [
-            Figures("table", tuple(printable(name) for name, _ in schemas), right=False),
-            Figures("protects", tuple(printable(str(schema.unit)) for _, schema in schemas), right=False),
-            Figures("columns", tuple(printable(", ".join(schema.columns)) for _, schema in schemas), right=False),
+            Figures("table", tuple(printable(name) for name, _, _ in found), right=False),
+            Figures("protects", tuple(printable(str(schema.unit)) for _, schema, _ in found), right=False),
+            Figures("columns", tuple(printable(", ".join(named)) for _, _, named in found), right=False),
         ]
 
 
@@ -146,14 +147,26 @@ def describe(name: str, catalog: Catalog) -> TableDescription:
     most = f"{limit.rows:,} row{'s' * (limit.rows != 1)} in each of {limit.groups:,} group"
     full = "a limit that each answer chooses" if limit.chosen else f"{most}{'s' * (limit.groups != 1)}"
     contribution = "" if rowwise else f"Each counts in full up to {full}."
-    columns = tuple(_column(one, facts, schema) for one, facts in schema.columns.items())
-    examples = () if schema.unit.public else tuple(_running(_examples(shown_name(name), schema), catalog))
+    named = _named(name, catalog)
+    owners = tuple(shown for shown, column in named.items() if column in unit_columns(schema.unit)[:1])
+    found = {shown: schema.columns[column] for shown, column in named.items()}
+    columns = tuple(_column(one, facts, owner=one in owners) for one, facts in found.items())
+    people = owners if person_column(schema.unit) is not None else ()
+    others = {one: facts for one, facts in found.items() if one not in owners}
+    examples = () if schema.unit.public else tuple(_running(_examples(shown_name(name), people, others), catalog))
     return TableDescription(name, str(schema.unit), contribution, columns, examples)
 
 
 def _schema(name: str, catalog: Catalog) -> Schema:
     view = catalog.views.get(name)
     return catalog.schemas[name] if view is None else _of_view(view)
+
+
+def _named(name: str, catalog: Catalog) -> dict[str, str]:
+    """Return the columns that questions may name, each with its name in the schema."""
+    if name in catalog.views:
+        return {column: column for column in _schema(name, catalog).columns}
+    return shown_columns(name, catalog.schemas[name], catalog.schemas)
 
 
 def _of_view(view: PrivateRows) -> Schema:
@@ -168,8 +181,7 @@ def _of_view(view: PrivateRows) -> Schema:
     return replace(view.schema, columns={**found, **unit}, key=None)
 
 
-def _column(name: str, facts: ColumnFacts, schema: Schema) -> ColumnDescription:
-    owner = name in unit_columns(schema.unit)[:1]
+def _column(name: str, facts: ColumnFacts, *, owner: bool) -> ColumnDescription:
     groups = None if owner else _groups(facts)
     if owner:
         use = "identifies who is protected: COUNT(DISTINCT)"
@@ -206,10 +218,8 @@ def _groups(facts: ColumnFacts) -> int | None:
     return None
 
 
-def _examples(table: str, schema: Schema) -> Iterator[str]:
-    """Yield questions about a table that an analyst may begin with."""
-    person = person_column(schema.unit)
-    others = {name: facts for name, facts in schema.columns.items() if name not in unit_columns(schema.unit)[:1]}
+def _examples(table: str, people: Sequence[str], others: Mapping[str, ColumnFacts]) -> Iterator[str]:
+    """Yield questions about a table that an analyst may begin with; `people` are columns that say whose a row is."""
     keys = [name for name, facts in others.items() if (_groups(facts) or 10**9) <= _MOST_GROUPS]
     listed = [name for name in keys if others[name].values is not None] or keys
     sums = [
@@ -220,7 +230,7 @@ def _examples(table: str, schema: Schema) -> Iterator[str]:
     days = [name for name, facts in others.items() if facts.kind in ("date", "timestamp") and facts.low is not None]
     found = [name for name, facts in others.items() if facts.kind == "text" and facts.values is None]
     yield f"SELECT COUNT(*) AS n FROM {table}"
-    if person is not None:
+    for person in people[:1]:
         yield f"SELECT COUNT(DISTINCT {shown_name(person)}) AS people FROM {table}"
     for key in listed[:1]:
         one = shown_name(key)

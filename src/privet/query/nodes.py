@@ -10,6 +10,7 @@ from typing import ClassVar
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.given import mapping
+from privet.core.links import shown_columns
 from privet.core.relation import Relation
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -151,7 +152,7 @@ class PrivateRows:
     @classmethod
     def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> PrivateRows:
         """Return all rows and columns of a table."""
-        columns = {name: ColumnRef(name) for name in schema.columns}
+        columns = {shown: ColumnRef(name) for shown, name in shown_columns(table, schema, tables).items()}
         return cls(table, schema, columns, None, tables or {table: schema}, schema.columns)
 
     @property

@@ -289,10 +289,17 @@ def _renamed(row: Row, schema: Schema) -> Row:
     return {name: as_kind(column.kind, value) for (name, column), value in several}
 
 
+def _apart(name: str, column: str, schema: Schema) -> str:
+    """Return a linked table's own column as its schema calls it."""
+    return f"{name}.{column}" if f"{name}.{column}" in schema.columns else column
+
+
 def with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str, Schema]) -> list[Row]:
     """Return the rows of a table, each of a linked one with the column that says whose row it is."""
     schema, rows = tables[name], stored[name]
     link = schema.link
+    if link is not None:
+        rows = [{_apart(name, column, schema): value for column, value in row.items()} for row in rows]
     if link is None or link.via in unit_columns(schema.unit):
         return rows
     fetched = fetched_columns(schema, tables)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.links import fetched_columns, followed
+from privet.core.links import fetched_columns, followed, shown_columns
 from privet.core.schema import PublicTable, Schema, integer, number, text
 from privet.core.unit import Link, Person, Rows
 from privet.core.wire import canonical
@@ -85,3 +85,41 @@ def test_a_link_and_a_key_stand_on_declared_columns() -> None:
 def test_facts_that_are_not_used_leave_the_text_of_a_plan_as_it_was() -> None:
     assert canonical(VISITS).endswith('"add-remove",["Contribution",1,1],1099511627776,null,""]')
     assert canonical(followed({"visits": VISITS, "drugs": DRUGS})["drugs"]).endswith('["Link","visit","visits","id"]]')
+
+
+USERS = Schema(unit=Person("id"), columns={"id": integer(), "age": integer(0, 120)})
+ORDERS = Schema(unit=Link("user", to="users", column="id"), columns={"id": integer(0, 9), "user": integer()}, key="id")
+ITEMS = Schema(unit=Link("order", to="orders", column="id"), columns={"order": integer(), "id": number(0, 1)})
+PARTS = Schema(unit=Link("id", to="items", column="id"), columns={"id": integer()})
+
+
+def test_a_linked_table_may_have_a_column_that_is_called_as_its_owner_is_elsewhere() -> None:
+    parts = replace(PARTS, unit=Link("id", to="orders", column="id"))
+    found = followed({"users": USERS, "orders": ORDERS, "items": ITEMS, "parts": parts})
+    assert {name: list(one.columns) for name, one in found.items()} == {
+        "users": ["id", "age"],
+        "orders": ["orders.id", "user", "id"],
+        "items": ["order", "items.id", "id"],
+        "parts": ["parts.id", "id"],
+    }
+    assert all(one.unit == Person("id") for one in found.values())
+    assert found["orders"].key == "orders.id"
+    assert found["items"].link == Link("order", to="orders", column="orders.id")
+    assert found["parts"].link == Link("parts.id", to="orders", column="orders.id")
+    assert found["items"].columns["id"] == integer()
+    assert found["items"].columns["items.id"] == number(0, 1)
+
+
+def test_questions_mean_a_tables_own_column_and_its_link_to_the_owner_is_the_owner() -> None:
+    found = followed({"users": USERS, "orders": ORDERS, "items": ITEMS})
+    assert shown_columns("users", found["users"], found) == {"id": "id", "age": "age"}
+    assert shown_columns("orders", found["orders"], found) == {"id": "orders.id", "user": "id"}
+    assert shown_columns("items", found["items"], found) == {"order": "order", "id": "items.id"}
+    drugs = followed({"visits": VISITS, "drugs": DRUGS})
+    assert shown_columns("drugs", drugs["drugs"], drugs) == {name: name for name in ("visit", "drug", "patient")}
+
+
+def test_names_that_a_link_needs_are_refused_where_a_column_has_them() -> None:
+    orders = replace(ORDERS, columns={**ORDERS.columns, "orders.id": integer()})
+    with pytest.raises(RequestError, match="rename one of them"):
+        followed({"users": USERS, "orders": orders})

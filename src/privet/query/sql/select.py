@@ -128,7 +128,8 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
 def _item(standing: Standing, name: str, node: Node | None) -> Item:
     rows = _private(standing)
     link = rows.schema.link if isinstance(rows.table, str) else None
-    added = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
+    owners = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
+    added = (one for one in owners if rows.columns.get(one) == ColumnRef(one))  # else a column of the table's own
     return Item(rows, name, node, frozenset(one.casefold() for one in added))
 
 
