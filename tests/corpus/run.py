@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 from collections import Counter
@@ -70,6 +71,16 @@ def planning(outcomes: Sequence[Outcome]) -> str:
     )
 
 
+_NAMED = re.compile(r"there is no (?:function|table|column) '([^']+)'|: ([A-Z_]{3,})(?: [A-Z_]+)* is not supported")
+
+
+def untyped(outcome: Outcome) -> str | None:
+    """Return the name that a refusal is about, if the question has no such name: one of the parser's own, say."""
+    found = _NAMED.search(outcome.message) if outcome.verdict.endswith("refused") else None
+    name = found and (found[1] or found[2])
+    return name if name and name.upper() not in outcome.question.sql.upper() else None
+
+
 def read_answered() -> set[str]:
     """Return the questions that were once treated as they should be: answered, or refused where they must be."""
     return set(json.loads(ANSWERED.read_text(encoding="utf-8"))) - {LAST}
@@ -113,6 +124,8 @@ def main() -> int:
         print(table(outcomes))
         print(f"answered, of those that can be: {share(outcomes):.1%}")
         print(planning(outcomes))
+        if names := sorted({name for one in outcomes if (name := untyped(one))}):
+            print(f"refusals name what nobody typed: {', '.join(names)}")
     if given.update:
         update(outcomes)
     return 1 if any(outcome.verdict == "wrong" for outcome in outcomes) else 0

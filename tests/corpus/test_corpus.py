@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,26 +14,37 @@ from corpus.run import read_answered
 
 KEPT = read_answered()
 
+MEDIAN, LONGEST = 0.005, 0.05
+"""Seconds of processor time that planning a question of the corpus may take: at the median, and at most."""
+
+SLOWER = 2
+"""How much slower than the machine that these are for the one that runs the tests may be."""
+
 
 @pytest.fixture(scope="module")
-def worlds() -> Iterator[Worlds]:
-    with Worlds() as opened:
-        yield opened
+def outcomes() -> Iterator[Callable[[Path], list[Outcome]]]:
+    """What becomes of the questions of a file, asked once."""
+    with Worlds() as worlds:
+        yield cache(lambda path: [judge(question, worlds[question.world]) for question in read_file(path)])
 
 
-def outcomes(path: Path, worlds: Worlds) -> list[Outcome]:
-    return [judge(question, worlds[question.world]) for question in read_file(path)]
+def told(found: list[Outcome]) -> list[str]:
+    return [f"{one.question.key}: {one.message}" for one in found]
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_question_of_the_corpus_is_wrong_and_what_was_answered_stays_answered(path: Path, worlds: Worlds) -> None:
-    found = outcomes(path, worlds)
-    wrong = [f"{one.question.key}: {one.message}" for one in found if one.verdict == "wrong"]
-    lost = [
-        f"{one.question.key}: {one.message}" for one in found if one.question.key in KEPT and one.verdict == "refused"
-    ]
-    assert not wrong
-    assert not lost
+def test_no_question_of_the_corpus_is_wrong_and_what_was_answered_stays_answered(
+    path: Path, outcomes: Callable[[Path], list[Outcome]]
+) -> None:
+    found = outcomes(path)
+    assert not told([one for one in found if one.verdict == "wrong"])
+    assert not told([one for one in found if one.verdict == "refused" and one.question.key in KEPT])
+
+
+def test_planning_takes_little_processor_time(outcomes: Callable[[Path], list[Outcome]]) -> None:
+    times = {one.question.key: one.planning for path in files() for one in outcomes(path) if one.planning is not None}
+    assert statistics.median(times.values()) <= SLOWER * MEDIAN
+    assert not {key: seconds for key, seconds in times.items() if seconds > SLOWER * LONGEST}
 
 
 def test_nothing_is_removed_from_the_corpus() -> None:
@@ -41,4 +54,5 @@ def test_nothing_is_removed_from_the_corpus() -> None:
 def test_each_item_and_each_source_has_at_least_twelve_questions() -> None:
     numbers = [path.name[:2] for path in files() if path.parent.name == "items"]
     assert numbers == [f"{number:02d}" for number in range(1, 16)]
+    assert len([path for path in files() if path.parent.name == "sources"]) >= 12
     assert not [path.stem for path in files() if len(read_file(path)) < 12]

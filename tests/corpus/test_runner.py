@@ -12,6 +12,7 @@ import pytest
 from corpus.corpus import (
     EPSILON,
     BadQuestion,
+    Outcome,
     Question,
     Rows,
     Worlds,
@@ -23,6 +24,7 @@ from corpus.corpus import (
     read_file,
     with_options,
 )
+from corpus.run import untyped
 
 ASKED = Question("items/x", "n", "clinic", "SELECT k, n FROM t", "SELECT k, n FROM t")
 ORDERED = replace(ASKED, ordered=True)
@@ -160,6 +162,19 @@ def test_what_is_no_error_of_privets_is_wrong() -> None:
     world.plain.close()
     world.folder.cleanup()
     assert (outcome.verdict, outcome.crashed) == ("wrong", True)
+
+
+def test_names_that_nobody_typed_are_found_in_refusals() -> None:
+    asked = replace(ASKED, sql="SELECT Unnest(x), STRFTIME(d, '%Y') FROM t")
+
+    def name(message: str) -> str | None:
+        return untyped(Outcome(asked, "refused", message))
+
+    assert name("request.unknown_name: there is no function 'EXPLODE'; known: ABS") == "EXPLODE"
+    assert name("request.unsupported: JOINS is not supported in TABLE; leave it out") == "JOINS"
+    assert name("request.unknown_name: there is no function 'UNNEST'; known: ABS") is None
+    assert name("request.unsupported: STRFTIME is not supported") is None
+    assert name("request.unsupported: this lists single rows") is None
 
 
 def test_too_much_noise_is_no_answer() -> None:

@@ -95,3 +95,40 @@ FROM patients p JOIN (SELECT patient_id, MAX(day) AS last FROM visits GROUP BY p
 -- name: span_of_a_persons_visits
 -- world: clinic
 SELECT AVG(LEAST(span, 1100)) AS span FROM (SELECT patient_id, MAX(day) - MIN(day) AS span FROM visits GROUP BY patient_id);
+
+-- name: oldest_and_youngest
+-- world: bikes
+-- close: 0.5
+SELECT MIN(born) AS oldest, MAX(born) AS youngest FROM riders;
+
+-- name: median_age_in_years
+-- world: bikes
+-- close: 0.03
+SELECT tariff, MEDIAN(DATE_DIFF('year', born, DATE '2023-12-31')) AS age FROM riders GROUP BY tariff;
+
+-- name: mean_age_by_a_difference_of_years
+-- world: bikes
+SELECT AVG(2023 - YEAR(born)) AS age FROM riders WHERE born IS NOT NULL;
+
+-- name: length_of_a_trip_in_minutes
+-- world: bikes
+SELECT member, AVG(LEAST(DATE_DIFF('minute', started, ended), 240)) AS minutes FROM trips JOIN riders USING (rider_id) GROUP BY member;
+
+-- name: length_of_a_trip_as_an_epoch
+-- world: bikes
+-- plain: SELECT AVG(LEAST(DATE_DIFF('second', started, ended) / 60.0, 240)) AS minutes FROM trips
+SELECT AVG(LEAST(EXTRACT(EPOCH FROM (ended - started)) / 60.0, 240)) AS minutes FROM trips;
+
+-- name: condition_on_an_interval
+-- world: bikes
+SELECT COUNT(*) AS n FROM trips WHERE ended - started > INTERVAL 45 MINUTE;
+
+-- name: last_start_by_station
+-- world: bikes
+-- close: 0.1
+SELECT s.name, MAX(t.started) AS last FROM trips t JOIN stations s ON s.station_id = t.from_station WHERE s.station_id <= 3 GROUP BY s.name ORDER BY s.name;
+
+-- name: greatest_of_two_dates
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips JOIN riders USING (rider_id) WHERE GREATEST(CAST(started AS DATE), born) = CAST(started AS DATE)
+SELECT COUNT(*) AS n FROM trips JOIN riders USING (rider_id) WHERE GREATEST(CAST(started AS DATE), born) = CAST(started AS DATE);

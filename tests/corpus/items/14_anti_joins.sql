@@ -76,3 +76,38 @@ SELECT c.Country, COUNT(*) AS n FROM Customers c LEFT JOIN Orders o ON o.Custome
 -- world: shop
 -- like: SELECT COUNT(*) AS n FROM Customers
 select count(*) as n from customers c left join orders o on o.customerid = c.customerid and o.channel = 'web' where o.orderid is null;
+
+-- name: riders_without_trips
+-- world: bikes
+-- like: SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff
+SELECT r.tariff, COUNT(*) AS n FROM riders r LEFT JOIN trips t ON t.rider_id = r.rider_id WHERE t.rider_id IS NULL GROUP BY r.tariff;
+
+-- name: riders_without_a_trip_in_summer
+-- world: bikes
+-- like: SELECT COUNT(*) AS n FROM riders
+SELECT COUNT(*) AS n
+FROM riders r LEFT JOIN trips t ON t.rider_id = r.rider_id AND t.started >= '2023-06-01' AND t.started < '2023-09-01'
+WHERE t.trip_id IS NULL AND r.member;
+
+-- name: riders_without_a_trip_by_an_anti_join
+-- world: bikes
+-- like: SELECT COUNT(*) AS n FROM riders
+SELECT COUNT(*) AS n FROM riders ANTI JOIN trips USING (rider_id);
+
+-- name: riders_without_trips_and_a_public_table
+-- world: bikes
+-- like: SELECT COUNT(*) AS n FROM riders
+SELECT COUNT(*) AS n
+FROM riders r
+LEFT JOIN (SELECT t.rider_id FROM trips t JOIN stations s ON s.station_id = t.from_station WHERE s.district = 'east') e ON e.rider_id = r.rider_id
+WHERE e.rider_id IS NULL;
+
+-- name: riders_with_a_trip
+-- world: bikes
+-- like: SELECT COUNT(*) AS n FROM riders
+SELECT COUNT(*) AS n FROM riders r WHERE EXISTS (SELECT 1 FROM trips t WHERE t.rider_id = r.rider_id AND t.km > 12);
+
+-- name: riders_in_a_list_of_people
+-- world: bikes
+-- like: SELECT member, COUNT(*) AS n FROM riders GROUP BY member
+SELECT member, COUNT(*) AS n FROM riders WHERE rider_id IN (SELECT rider_id FROM trips WHERE from_station = 3) GROUP BY member;
