@@ -19,9 +19,9 @@ if __name__ == "__main__":  # as the tests do, by the name of its folder
 
 from corpus.corpus import HERE, Outcome, Worlds, files, judge, read_questions
 
-ANSWERED = HERE / "answered.json"
+ANSWERED, ASKED = HERE / "answered.json", HERE / "asked.json"
 LAST = "(end)"
-"""The last line of the list, so that git can put two lists together line by line."""
+"""The last line of each list, so that git can put two lists together line by line."""
 
 VERDICTS = ("answered", "refused", "wrong", "rightly refused")
 
@@ -81,16 +81,16 @@ def untyped(outcome: Outcome) -> str | None:
     return name if name and name.upper() not in outcome.question.sql.upper() else None
 
 
-def read_answered() -> set[str]:
-    """Return the questions that were once treated as they should be: answered, or refused where they must be."""
-    return set(json.loads(ANSWERED.read_text(encoding="utf-8"))) - {LAST}
+def read_list(path: Path) -> set[str]:
+    """Return the names of a list: questions that are treated as they should be, or all that were ever asked."""
+    return set(json.loads(path.read_text(encoding="utf-8"))) - {LAST} if path.exists() else set()
 
 
 def update(outcomes: Sequence[Outcome]) -> None:
-    """Add what is treated as it should be now to the list of what must stay so; nothing is taken out."""
-    kept = read_answered() if ANSWERED.exists() else set()
-    kept |= {one.question.key for one in outcomes if one.verdict in ("answered", "rightly refused")}
-    ANSWERED.write_text(json.dumps([*sorted(kept), LAST], indent=1) + "\n", encoding="utf-8")
+    """Add to the lists what was asked now, and what of it is treated as it should be; nothing is taken out."""
+    right = {one.question.key for one in outcomes if one.verdict in ("answered", "rightly refused")}
+    for path, names in ((ASKED, {one.question.key for one in outcomes}), (ANSWERED, right)):
+        path.write_text(json.dumps([*sorted(read_list(path) | names), LAST], indent=1) + "\n", encoding="utf-8")
 
 
 def told(outcome: Outcome, brief: bool) -> str:
@@ -109,7 +109,7 @@ def main() -> int:
     parser.add_argument("--verbose", "-v", action="store_true", help="print what is refused or wrong, and why")
     parser.add_argument("--brief", action="store_true", help="print what is refused or wrong, one line each")
     parser.add_argument("--share", action="store_true", help="print only the share that is answered")
-    parser.add_argument("--update", action="store_true", help="add what is answered to answered.json")
+    parser.add_argument("--update", action="store_true", help="add to answered.json and asked.json")
     given = parser.parse_args()
     questions = [one for one in read_questions(chosen(given.files)) if not given.only or given.only in one.name]
     with Worlds() as worlds:

@@ -346,3 +346,8 @@ SELECT tariff -- how they pay
 FROM riders
 GROUP BY tariff
 ;
+
+-- name: time_trunc_in_a_condition
+-- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips WHERE DATE_TRUNC('hour', started) < TIMESTAMP '2023-04-01 08:00:00'
+SELECT COUNT(*) AS n FROM trips WHERE TIME_TRUNC(started, HOUR) < TIMESTAMP '2023-04-01 08:00:00';
