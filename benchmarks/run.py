@@ -1,4 +1,4 @@
-"""Measure Privet beside its peers: `python benchmarks/run.py [NAME ...]`, or `make bench BENCH='noise'`.
+"""Measure Privet beside its peers: `python benchmarks/run.py [NAME ...] [--only TEXT]`, or `make bench BENCH='noise'`.
 
 All systems are measured in one run, interleaved, so that a busy machine slows them alike; the best of several repeats
 counts. Results are printed and written to benchmarks/results/, which is not kept in the repository.
@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark import Benchmark, Case
@@ -47,6 +47,11 @@ class Timing:
 def load(name: str) -> Benchmark:
     benchmark: Benchmark = importlib.import_module(f"cases.{name}").BENCHMARK
     return benchmark
+
+
+def limited(benchmark: Benchmark, only: str) -> Benchmark:
+    """Return a benchmark with the cases alone whose title contains a text."""
+    return replace(benchmark, cases=tuple(case for case in benchmark.cases if only in case.title))
 
 
 def measure(benchmark: Benchmark, workers: dict[str, Worker], repeats: int, full: bool) -> dict[str, dict[str, Timing]]:
@@ -195,13 +200,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which benchmarks: {', '.join(names)} (default: all)")
     parser.add_argument("--without", action="append", default=[], choices=sorted(set(SYSTEMS) - {"privet"}))
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts (default: 5)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose title contains this")
     parser.add_argument("--full", action="store_true", help="let slow peers do as much work as Privet")
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
 
     console = Console(width=None if sys.stdout.isatty() else 230, highlight=False)
-    benchmarks = [load(name) for name in options.names or names]
+    benchmarks = [limited(load(name), options.only) for name in options.names or names]
+    benchmarks = [benchmark for benchmark in benchmarks if benchmark.cases]
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}
     try:

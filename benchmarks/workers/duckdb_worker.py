@@ -20,6 +20,13 @@ PLAIN = {
     "sum": "SELECT city, sum(amount) FROM visits GROUP BY city",
     "median": "SELECT median(amount) FROM visits",
     "medians": "SELECT city, median(amount) FROM visits GROUP BY city",
+    "different": "SELECT count(DISTINCT amount) FROM visits",
+    "different by age": "SELECT age, count(DISTINCT city) FROM visits GROUP BY age",
+    "correlation": "SELECT corr(amount, age) FROM visits",
+    "correlation by city": "SELECT city, corr(amount, age) FROM visits GROUP BY city",
+    "covariance": "SELECT covar_samp(amount, age) FROM visits",
+    "covariance by city": "SELECT city, covar_samp(amount, age) FROM visits GROUP BY city",
+    "covariance of whole numbers": "SELECT covar_samp(person, age) FROM visits",
 }
 BY_HAND = {
     "count": PLAIN["count"],
@@ -48,6 +55,7 @@ PEOPLE = {
     "different by age": "SELECT age, count(DISTINCT city) FROM visits GROUP BY age",
     "correlation": "SELECT corr(amount, age) FROM visits",
     "correlation by age": "SELECT age, corr(amount, age) FROM visits GROUP BY age",
+    "covariance": "SELECT covar_samp(amount, age) FROM visits",
 }
 
 

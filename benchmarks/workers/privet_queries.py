@@ -21,6 +21,13 @@ ROW_LEVEL = {
     "sum": "SELECT city, SUM(amount) AS total FROM visits GROUP BY city",
     "median": "SELECT MEDIAN(amount) AS middle FROM visits",
     "medians": "SELECT city, MEDIAN(amount) AS middle FROM visits GROUP BY city",
+    "different": "SELECT COUNT(DISTINCT amount) AS k FROM visits",
+    "different by age": "SELECT age, COUNT(DISTINCT city) AS k FROM visits GROUP BY age",
+    "correlation": "SELECT CORR(amount, age) AS r FROM visits",
+    "correlation by city": "SELECT city, CORR(amount, age) AS r FROM visits GROUP BY city",
+    "covariance": "SELECT COVAR_SAMP(amount, age) AS c FROM visits",
+    "covariance by city": "SELECT city, COVAR_SAMP(amount, age) AS c FROM visits GROUP BY city",
+    "covariance of whole numbers": "SELECT COVAR_SAMP(person, age) AS c FROM visits",
 }
 PERSON_LEVEL = "SELECT city, COUNT(*) AS n, AVG(amount) AS mean FROM visits GROUP BY city"
 
@@ -29,6 +36,7 @@ PEOPLE = {
     "different by age": "SELECT age, COUNT(DISTINCT city) AS k FROM visits GROUP BY age",
     "correlation": "SELECT CORR(amount, age) AS r FROM visits",
     "correlation by age": "SELECT age, CORR(amount, age) AS r FROM visits GROUP BY age",
+    "covariance": "SELECT COVAR_SAMP(amount, age) AS c FROM visits",
 }
 
 
@@ -40,7 +48,7 @@ def open_session(rows: int, *, people: bool) -> Any:
     from privet.session import Session
 
     columns = {
-        "person": integer(),
+        "person": integer() if people else integer(0, 10**6),
         "city": text() if people else category(cities()),
         "amount": number(0, 1000),
         "age": integer(0, 120),
