@@ -190,7 +190,12 @@ MUTANTS: list[Mutant] = [
         "inference.bars:simulated_bars",
         "unit/inference/test_bars.py",
         ("quantile_of(values, tail[rows] / 2)", "quantile_of(values, tail[rows])"),
+    ),
+    *of(
+        "inference.bars:_noisy",
+        "unit/inference/test_bars.py",
         ("noise[index][None, :]", "0 * noise[index][None, :]"),
+        ("slice(start, start + size)", "slice(0, size)"),
     ),
     *of(
         "inference.bars:ratio_bars",

@@ -18,7 +18,7 @@ from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired
-from privet.inference.bars import Bars, Law, simulated_bars
+from privet.inference.bars import Bars, Law, simulated_bars, simulated_errors
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -187,9 +187,8 @@ class Aggregate(ABC):
         size = len(released[-1])
         tails = np.full(size, tail)
         deviations = [(released[-1], np.asarray(laws[-1].deviation))]
-        for index, divisor in enumerate(self.divisors(*released)):
-            again = simulated_bars(lambda *sums, i=index: self.divisors(*sums)[i], released, laws, tail=tails)
-            deviations.append((divisor, again.error))
+        if divisors := self.divisors(*released):
+            deviations += zip(divisors, simulated_errors(self.divisors, released, laws, tail=tails), strict=True)
         known = np.ones(size)
         for divisor, error in deviations:
             part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)

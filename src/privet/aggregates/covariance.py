@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +29,18 @@ _FINEST = GRID**2
 """Declared steps are kept for products of at most this many of them, which doubles hold exactly."""
 
 _LEAST, _MOST = Fraction(1, 10**250), Fraction(10**250)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What released sums are multiplied by: those of products, the product of two, and of squares with their offsets.
+
+    Sums are simulated block by block, and this is the same for all.
+    """
+
+    product: float
+    both: float
+    spreads: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -65,32 +78,44 @@ class Covariance(Aggregate):
     def read(self, *released: Floats) -> Floats:
         import numpy as np
 
-        x, y = self._x.centred(), self._y.centred()
-        means, n = self._means(*released)
-        shared = means[2] * float(self.products().step) - means[0] * means[1] * float(x.step * y.step)
+        scale = self._scale
+        n = self._rows(released[-1])
+        means = [sums / n for sums in released[:3]]
+        shared = means[2] * scale.product - means[0] * means[1] * scale.both
         low, high = self.ends
         if self.form != "corr":
+            n = np.maximum(released[-1], self._fewest)
             sampled = shared * n / (n - 1.0) if self.form == "covar_samp" else shared
             return np.asarray(np.clip(sampled, low, high))
         spreads = [np.sqrt(np.maximum(spread, 0.0)) for spread in self.divisors(*released)]
-        scale = spreads[0] * spreads[1]
+        both = spreads[0] * spreads[1]
         # without a spread there is nothing to go together
-        return np.asarray(np.clip(np.divide(shared, scale, out=np.zeros_like(shared), where=scale > 0), low, high))
+        return np.asarray(np.clip(np.divide(shared, both, out=np.zeros_like(shared), where=both > 0), low, high))
 
     def divisors(self, *released: Floats) -> tuple[Floats, ...]:
-        means, _ = self._means(*released)
+        n = self._rows(released[-1])
+        spreads = zip(self._scale.spreads, released[:2], released[3:-1], strict=False)
         return tuple(
-            (square + squares(total).offset - mean * mean) * float(total.step) ** 2
-            for total, mean, square in zip((self._x.centred(), self._y.centred()), means, means[3:], strict=False)
+            (squared / n + offset - (total / n) ** 2) * squared_step
+            for (offset, squared_step), total, squared in spreads
         )
 
-    def _means(self, *released: Floats) -> tuple[list[Floats], Floats]:
-        """Return the sums over the number of rows, and that number; 0 where it says nothing."""
+    def _rows(self, count: Floats) -> Floats:
+        """Return the number of rows to divide sums by: without end where it says nothing, so that means are 0."""
         import numpy as np
 
-        fewest = 2.0 if self.form == "covar_samp" else 1.0
-        n = np.maximum(released[-1], fewest)
-        return [np.where(released[-1] >= fewest, sums, 0.0) / n for sums in released[:-1]], n
+        return np.where(count >= self._fewest, count, np.inf)
+
+    @property
+    def _fewest(self) -> float:
+        return 2.0 if self.form == "covar_samp" else 1.0
+
+    @cached_property
+    def _scale(self) -> _Scale:
+        x, y = self._x.centred(), self._y.centred()
+        spread = (x, y) if self.form == "corr" else ()  # the squares of others may be too large to be summed
+        spreads = tuple((squares(one).offset, float(one.step) ** 2) for one in spread)
+        return _Scale(float(self.products().step), float(x.step * y.step), spreads)
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
         """Return a rough bound for a covariance over n rows, to first order; a correlation's depends on the data.

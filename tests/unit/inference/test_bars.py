@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from privet.core.errors import InvariantError
-from privet.inference.bars import Law, averaged, half_width, noise_points, ratio_bars, simulated_bars
+from privet.inference.bars import Law, averaged, half_width, noise_points, ratio_bars, simulated_bars, simulated_errors
 
 TRIALS = 40_000
 
@@ -111,6 +111,16 @@ def test_more_doubt_makes_simulated_bars_wider():
     bars = simulated_bars(lambda a: a, [np.zeros(3)], laws, tail=np.array([0.2, 0.05, 0.01]))
     assert (np.diff(bars.high) > 0).all()
     assert bars.high == pytest.approx(3 * -ndtri([0.1, 0.025, 0.005]), rel=0.02)
+
+
+def test_simulated_errors_of_several_functions_are_those_of_their_bars_in_every_row():
+    laws, tail = [Law("gaussian", 3.0), Law("laplace", 2.0)], np.full(700, 0.05)
+    released = [np.arange(700.0), np.arange(700.0)[::-1]]
+    errors = simulated_errors(lambda a, b: (a * b, a + b), released, laws, tail=tail)
+    product = simulated_bars(lambda a, b: a * b, released, laws, tail=tail)
+    assert errors[0] == pytest.approx(product.error)
+    assert errors[1] == pytest.approx(np.full(700, np.hypot(3.0, 2.0 * np.sqrt(2))), rel=0.02)
+    assert product.low.tolist() != sorted(product.low.tolist())
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 5])
