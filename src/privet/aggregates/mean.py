@@ -21,7 +21,7 @@ class Mean(Aggregate):
     """The mean of x, within its bounds; the middle of the bounds where less than one row is left to tell."""
 
     argument: Argument
-    names = MappingProxyType({"avg": ("AVG",)})
+    names = MappingProxyType({"avg": ("AVG", "MEAN")})
     typical = "means"
     additive = True
     exactly = True

@@ -26,10 +26,10 @@ class Spread(Aggregate):
     form: Form
     names = MappingProxyType(
         {
-            "var_pop": ("VAR_POP", "VARIANCE_POP"),
-            "var_samp": ("VAR_SAMP", "VARIANCE"),
-            "stddev_pop": ("STDDEV_POP",),
-            "stddev_samp": ("STDDEV_SAMP", "STDDEV"),
+            "var_pop": ("VAR_POP", "VARIANCE_POP", "VARP"),
+            "var_samp": ("VAR_SAMP", "VARIANCE", "VAR", "VARIANCE_SAMP"),
+            "stddev_pop": ("STDDEV_POP", "STDEVP"),
+            "stddev_samp": ("STDDEV_SAMP", "STDDEV", "STDEV", "STD"),
         }
     )
     typical = "variances and deviations"

@@ -67,6 +67,21 @@ def modulo(values: Values, kinds: Kinds) -> Any:
     return finite(lambda: math.fmod(x, y))
 
 
+def divide_whole(values: Values, kinds: Kinds) -> Any:
+    x, y = values
+    if y == 0:
+        return None
+    size = abs(x) // abs(y)
+    return fit(size if (x < 0) == (y < 0) else -size)
+
+
+def make_date(values: Values, kinds: Kinds) -> Any:
+    try:
+        return datetime.date(*values)
+    except (ValueError, OverflowError):
+        return None
+
+
 def rounding(rule: Callable[[float], int | None]) -> Evaluate:
     def method(values: Values, kinds: Kinds) -> Any:
         return values[0] if kinds[0] == "integer" else rule(values[0])

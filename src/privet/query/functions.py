@@ -141,6 +141,18 @@ _TABLE: dict[str, Function] = {
             one_kind=True,
         ),
         _f(
+            "divide_whole",
+            "two integers",
+            "integer",
+            "x / y without its fraction, cut towards 0; NULL where y is 0",
+            rules.whole_quotient,
+            2,
+            value=python.divide_whole,
+            nodes=("intdiv",),
+            sql=("DIV",),
+            exact=True,
+        ),
+        _f(
             "negate",
             _ANY_NUMBER,
             "the same",
@@ -181,6 +193,15 @@ _TABLE: dict[str, Function] = {
             1,
             value=python.rounding(lambda x: python.fit(math.ceil(x)) if math.isfinite(x) else None),
             nodes=("ceil",),
+        ),
+        _f(
+            "truncate",
+            _ANY_NUMBER,
+            "integer",
+            "x without its fraction, cut towards 0",
+            rules.TRUNCATE,
+            1,
+            value=python.rounding(lambda x: python.fit(math.trunc(x)) if math.isfinite(x) else None),
         ),
         _f(
             "round",
@@ -229,6 +250,26 @@ _TABLE: dict[str, Function] = {
             1,
             value=lambda values, kinds: python.finite(lambda: math.log(float(values[0]))),
             nodes=("ln",),
+        ),
+        _f(
+            "log10",
+            _ANY_NUMBER,
+            "number",
+            "the logarithm to base 10; NULL where x <= 0",
+            rules.partial(intervals.logarithm_of(10), lambda low: low > 0),
+            1,
+            value=lambda values, kinds: python.finite(lambda: math.log10(float(values[0]))),
+            sql=("LOG10",),
+        ),
+        _f(
+            "log2",
+            _ANY_NUMBER,
+            "number",
+            "the logarithm to base 2; NULL where x <= 0",
+            rules.partial(intervals.logarithm_of(2), lambda low: low > 0),
+            1,
+            value=lambda values, kinds: python.finite(lambda: math.log2(float(values[0]))),
+            sql=("LOG2",),
         ),
         _f(
             "exp",
@@ -436,7 +477,67 @@ _TABLE: dict[str, Function] = {
             _TEXT,
             1,
             value=lambda values, kinds: values[0].strip(" "),
-            nodes=("trim",),
+        ),
+        _f(
+            "left_trim",
+            "text",
+            "text",
+            "without spaces at its start",
+            _TEXT,
+            1,
+            value=lambda values, kinds: values[0].lstrip(" "),
+        ),
+        _f(
+            "right_trim",
+            "text",
+            "text",
+            "without spaces at its end",
+            _TEXT,
+            1,
+            value=lambda values, kinds: values[0].rstrip(" "),
+        ),
+        _f(
+            "octet_length",
+            "text",
+            "integer",
+            "the number of bytes in UTF-8",
+            rules.texts(rules.counted(0, None)),
+            1,
+            value=lambda values, kinds: len(values[0].encode()),
+            sql=("OCTET_LENGTH", "BYTE_LENGTH"),
+        ),
+        _f(
+            "position",
+            "two texts",
+            "integer",
+            "the place, from 1, at which y first stands in x; 0 where it does not",
+            rules.texts(rules.counted(0, None)),
+            2,
+            value=lambda values, kinds: values[0].find(values[1]) + 1,
+            sql=("STRPOS", "INSTR"),
+            reads=2,
+        ),
+        _f(
+            "right",
+            "text, constant length",
+            "text",
+            "so many characters (code points) at the end",
+            rules.right,
+            2,
+            value=lambda values, kinds: values[0][max(0, len(values[0]) - values[1]) :],
+            sql=("RIGHT",),
+            reads=2,
+        ),
+        _f(
+            "replace",
+            f"text, constant text of at least one character, constant text of at most {rules.LONGEST_INSTEAD}",
+            "text",
+            f"x with z instead of each y, cut to its first {LONGEST:,} characters",
+            rules.replace,
+            3,
+            value=lambda values, kinds: values[0][:LONGEST].replace(values[1], values[2])[:LONGEST],
+            sql=("REPLACE",),
+            reads=2 * rules.LONGEST_INSTEAD,
         ),
         _f(
             "substring",
@@ -456,6 +557,16 @@ _TABLE: dict[str, Function] = {
             2,
             value=lambda values, kinds: values[0].startswith(values[1]),
             nodes=("startswith",),
+        ),
+        _f(
+            "ends_with",
+            "two texts",
+            "boolean",
+            "whether x ends with y",
+            _TRUTH_OF_TEXTS,
+            2,
+            value=lambda values, kinds: values[0].endswith(values[1]),
+            sql=("ENDS_WITH", "ENDSWITH", "SUFFIX"),
         ),
         _f(
             "contains",
@@ -732,6 +843,25 @@ _TABLE: dict[str, Function] = {
             sql=("AS_TIMESTAMP",),
         ),
         _f(
+            "make_date",
+            "three integers",
+            "date",
+            "the day of a year, a month and a day; NULL where there is none",
+            rules.make_date,
+            3,
+            value=python.make_date,
+            sql=("MAKE_DATE", "DATEFROMPARTS", "DATE_FROM_PARTS"),
+        ),
+        _f(
+            "format_date",
+            "date or timestamp, constant format",
+            "text",
+            "as a format says: %Y, %m, %d, %H, %M, %S, %y, %j, %b, %B, %a, %A, %u, %V, %G",
+            rules.format_date,
+            2,
+            value=lambda values, kinds: dates.formatted(values[0], values[1]),
+        ),
+        _f(
             "add_days",
             "date or timestamp, constant integer",
             "the kind of x",
@@ -782,11 +912,17 @@ _TABLE: dict[str, Function] = {
 
 
 FUNCTIONS: Mapping[str, Function] = _TABLE
+_BY_SQL = {name: function for function in _TABLE.values() for name in function.sql}
 
 
 def in_sql(name: str) -> Function | None:
     """Return the function that SQL calls by a name, of those that need no translation of their own."""
-    return next((function for function in FUNCTIONS.values() if name in function.sql), None)
+    return _BY_SQL.get(name)
+
+
+def sql_names() -> tuple[str, ...]:
+    """Return the names by which SQL calls functions that need no translation of their own."""
+    return tuple(_BY_SQL)
 
 
 def register(function: Function) -> None:
@@ -799,12 +935,15 @@ def register(function: Function) -> None:
     if function.name in _TABLE or not function.name.isidentifier() or function.name != function.name.lower():
         raise BadParameter("function", function.name, "a new name in lower case")
     _TABLE[function.name] = function
+    _BY_SQL.update(dict.fromkeys(function.sql, function))
 
 
 def unregister(function: Function) -> None:
     """Take a function that was added from outside out of the list again."""
     if _TABLE.get(function.name) is function and function.sql:
         del _TABLE[function.name]
+        for name in function.sql:
+            _BY_SQL.pop(name, None)
 
 
 def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:

@@ -10,7 +10,8 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor, isqrt
+from math import ceil, floor, isqrt, trunc
+from typing import Any
 
 from privet.core.expression import Call, Expression, Literal, Value
 
@@ -110,6 +111,51 @@ def shift(moment: Moment, part: str, amount: int) -> Moment | None:
     except (OverflowError, ValueError):
         pass
     return None
+
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "%Y": lambda moment: f"{moment.year:04d}",
+    "%m": lambda moment: f"{moment.month:02d}",
+    "%d": lambda moment: f"{moment.day:02d}",
+    "%H": lambda moment: f"{getattr(moment, 'hour', 0):02d}",
+    "%M": lambda moment: f"{getattr(moment, 'minute', 0):02d}",
+    "%S": lambda moment: f"{getattr(moment, 'second', 0):02d}",
+    "%y": lambda moment: f"{moment.year % 100:02d}",
+    "%j": lambda moment: f"{moment.timetuple().tm_yday:03d}",
+    "%b": lambda moment: _MONTHS[moment.month - 1][:3],
+    "%B": lambda moment: _MONTHS[moment.month - 1],
+    "%a": lambda moment: _DAYS[moment.weekday()][:3],
+    "%A": lambda moment: _DAYS[moment.weekday()],
+    "%u": lambda moment: str(moment.isoweekday()),
+    "%V": lambda moment: f"{moment.isocalendar()[1]:02d}",
+    "%G": lambda moment: f"{moment.isocalendar()[0]:04d}",
+    "%%": lambda moment: "%",
+}
+"""What stands for a part of a moment in a format, and its text. None depends on a language or a time zone."""
+
+_SIGN = re.compile(r"%.|[^%]", re.DOTALL)
+_TIMES = frozenset(("%H", "%M", "%S"))
+
+
+def is_format(form: str) -> bool:
+    """Return whether each % of a format stands before something that is known."""
+    signs = _SIGN.findall(form)
+    return "".join(signs) == form and all(len(sign) == 1 or sign in FORMATS for sign in signs)
+
+
+def tells_times(form: str) -> bool:
+    """Return whether a format tells apart the times of one day."""
+    return not _TIMES.isdisjoint(_SIGN.findall(form))
+
+
+def formatted(moment: Moment, form: str) -> str:
+    """Return a moment as text."""
+    return "".join(sign if len(sign) == 1 else FORMATS[sign](moment) for sign in _SIGN.findall(form))
 
 
 def starts(low: Moment, high: Moment, part: str, most: int) -> tuple[Moment, ...] | None:
@@ -223,6 +269,18 @@ def _modulo(x: Number, y: Number) -> Value:
     top, bottom = abs(Fraction(x)), abs(Fraction(y))
     size = (top - bottom * floor(top / bottom)) * (-1 if x < 0 else 1)
     return int(size) if isinstance(x, int) and isinstance(y, int) else size
+
+
+def _divide_whole(values: Sequence[Value]) -> Value:
+    x, y = values
+    return trunc(Fraction(x, y)) if type(x) is int and type(y) is int and y else None
+
+
+def _make_date(values: Sequence[Value]) -> Value:
+    try:
+        return datetime.date(*values) if all(type(value) is int for value in values) else None  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
+        return None
 
 
 def _round_to(x: Number, digits: Number) -> Value:
@@ -359,6 +417,9 @@ _FOLDS_OF: Mapping[tuple[str, int], Fold] = {
     ("round", 1): _numbers(lambda x: floor(x + Fraction(1, 2))),
     ("round_to", 2): _numbers(_round_to),
     ("sign", 1): _numbers(lambda x: (x > 0) - (x < 0)),
+    ("truncate", 1): _numbers(lambda x: trunc(x)),
+    ("divide_whole", 2): _divide_whole,
+    ("make_date", 3): _make_date,
     ("sqrt", 1): _numbers(_root),
     ("power", 2): _numbers(_power),
     ("nullif", 2): _numbers(_nullif),
@@ -399,6 +460,7 @@ _INFIX = {
     "less_equal": "<=",
     "greater": ">",
     "greater_equal": ">=",
+    "divide_whole": "//",
     "and": "AND",
     "or": "OR",
     "concat": "||",
@@ -412,7 +474,16 @@ _CASTS = {
     "to_boolean": "BOOLEAN",
 }
 _UNITS = {"add_days": "DAY", "add_months": "MONTH", "add_seconds": "SECOND"}
-_SPELLED = {"round_to": "ROUND", "day_of_week": "ISODOW", "day_of_year": "DAYOFYEAR"}
+_SPELLED = {
+    "round_to": "ROUND",
+    "day_of_week": "ISODOW",
+    "day_of_year": "DAYOFYEAR",
+    "truncate": "TRUNC",
+    "left_trim": "LTRIM",
+    "right_trim": "RTRIM",
+    "position": "STRPOS",
+    "format_date": "STRFTIME",
+}
 
 
 def call(function: str, *arguments: Expression) -> Expression:

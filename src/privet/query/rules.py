@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, trunc
 
 from privet.core.errors import WrongKind
 from privet.core.schema import Kind
@@ -22,6 +22,8 @@ from .typed import Arguments, Interval, Typed, TypedArgument, as_kind, hull, lat
 NUMBERS: tuple[Kind, ...] = ("integer", "number")
 MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
 MOST_VALUES = 10_000
+LONGEST_INSTEAD = 20
+"""Characters that REPLACE puts in the place of others, at most."""
 Rule = Callable[[str, Arguments], Typed]
 
 
@@ -86,6 +88,15 @@ def quotient(name: str, arguments: Arguments) -> Typed:
     low, high = y.doubles
     safe = low is not None and high is not None and not low <= 0 <= high
     return real(*intervals.divide(x.doubles, y.doubles), nullable=x.nullable or y.nullable or not safe)
+
+
+def whole_quotient(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x // y, cut towards 0; NULL where y is 0."""
+    advice = "write FLOOR(a / b) of other numbers"
+    x, y = (take(name, argument, "integer", advice=advice) for argument in arguments)
+    low, high = y.ends
+    safe = low is not None and high is not None and not low <= 0 <= high
+    return whole(*intervals.divide_whole(x.ends, y.ends), nullable=x.nullable or y.nullable or not safe)
 
 
 def remainder(name: str, arguments: Arguments) -> Typed:
@@ -246,6 +257,27 @@ def substring(name: str, arguments: Arguments) -> Typed:
     return text(take(name, arguments[0], "text").nullable)
 
 
+def counted(low: int, high: int | None) -> Callable[[bool], Typed]:
+    """Return the facts of a whole number that counts signs of a text."""
+    end = None if high is None else Fraction(high)
+    return lambda nullable: Typed(kind="integer", nullable=nullable, low=Fraction(low), high=end)
+
+
+def right(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the end of a text, of a constant length."""
+    constant_whole(name, arguments[1], 0, 10**6)
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def replace(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a text in which one constant stands for another; a short one, so that no text explodes."""
+    old, new = (constant_text(name, argument) for argument in arguments[1:])
+    if not old or len(new) > LONGEST_INSTEAD:
+        allowed = f"a constant text to replace, and another of at most {LONGEST_INSTEAD} characters"
+        raise WrongKind(spelled(name), allowed, ("an empty one" if not old else f"{len(new)} characters",))
+    return text(take(name, arguments[0], "text").nullable)
+
+
 def case(name: str, arguments: Arguments) -> Typed:
     """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
     if len(arguments) % 2 == 0:
@@ -301,7 +333,7 @@ def bucket(name: str, arguments: Arguments) -> Typed:
     return whole(Fraction(0), Fraction(bins - 1), nullable=x.nullable)
 
 
-FLOOR, CEIL = rounding(floor), rounding(ceil)
+FLOOR, CEIL, TRUNCATE = rounding(floor), rounding(ceil), rounding(trunc)
 SIGN = rounding(lambda x: (x > 0) - (x < 0))
 
 
@@ -399,6 +431,38 @@ def moment_of(kind: Kind) -> Rule:
         return Typed(kind=kind, nullable=True)
 
     return apply
+
+
+def make_date(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the day of a year, a month and a day; NULL where there is none."""
+    year_, *_ = [take(name, argument, "integer") for argument in arguments]
+    constants = [argument.constant for argument in arguments]
+    nullable = True
+    if all(type(one) is int for one in constants):
+        try:
+            datetime.date(*constants)  # type: ignore[arg-type]
+            nullable = False
+        except (ValueError, OverflowError):
+            pass
+    first, last = year_.ends
+    if first is None or last is None:
+        return Typed(kind="date", nullable=nullable)
+    low, high = (min(max(int(end), 1), 9999) for end in (first, last))
+    return Typed(kind="date", nullable=nullable, low=datetime.date(low, 1, 1), high=datetime.date(high, 12, 31))
+
+
+def format_date(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a moment as text; of days between public ends these are all the texts that there can be."""
+    x = take(name, arguments[0], *MOMENTS)
+    form = constant_text(name, arguments[1])
+    if not dates.is_format(form) or len(form) > 200:
+        raise WrongKind(spelled(name), f"a format of {', '.join(dates.FORMATS)} here", (repr(form[:40]),))
+    low, high, values = x.low, x.high, None
+    daily = not dates.tells_times(form)
+    if isinstance(low, datetime.date) and isinstance(high, datetime.date) and (daily or x.kind == "date"):
+        days = dates.starts(low, high, "day", MOST_VALUES)
+        values = None if days is None else tuple(dict.fromkeys(dates.formatted(day, form) for day in days))
+    return Typed(kind="text", nullable=x.nullable, values=values)
 
 
 def shift(unit: str, *kinds: Kind) -> Rule:

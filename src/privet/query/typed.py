@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, gcd, isqrt
+from math import floor, gcd, isqrt, trunc
 
 from privet.core.errors import InvariantError, WrongKind
 from privet.core.expression import ColumnRef as Name
@@ -106,6 +106,19 @@ def divide(x: Interval, y: Interval) -> Interval:
     return multiply(x, (1 / y[1], 1 / y[0]))
 
 
+def divide_whole(x: Interval, y: Interval) -> Interval:
+    """Return where x / y, of whole numbers, lies once it is cut towards 0, wherever y is not 0."""
+    if x[0] is None or x[1] is None:
+        return NOWHERE
+    low, high = y
+    if low is not None and high is not None and not low <= 0 <= high:
+        return rising(divide(x, y), trunc)
+    size = max(abs(x[0]), abs(x[1]))  # whole numbers are at least 1 apart from 0
+    if low is not None and low >= 0:
+        return min(x[0], Fraction(0)), max(x[1], Fraction(0))
+    return -size, size
+
+
 def modulo(x: Interval, y: Interval) -> Interval:
     """Return where the remainder of x / y lies: it has the sign of x and is smaller than y."""
     size = None if y[0] is None or y[1] is None else max(abs(y[0]), abs(y[1]))
@@ -160,6 +173,19 @@ def logarithm(x: Interval) -> Interval:
     if high is None or high <= 0:
         return NOWHERE if high is None else (Fraction(0), Fraction(0))
     return (None if low is None or low <= 0 else _around(math.log(low))[0]), _around(math.log(high))[1]
+
+
+def logarithm_of(base: int) -> Callable[[Interval], Interval]:
+    """Return the rule for logarithms to a base, 2 or 10."""
+    compute = math.log2 if base == 2 else math.log10
+
+    def rule(x: Interval) -> Interval:
+        low, high = outward(x)
+        if high is None or high <= 0:
+            return NOWHERE if high is None else (Fraction(0), Fraction(0))
+        return (None if low is None or low <= 0 else _around(compute(low))[0]), _around(compute(high))[1]
+
+    return rule
 
 
 def exponential(x: Interval) -> Interval:

@@ -130,12 +130,18 @@ MOMENTS = [
     "10000-01-01 00:00:00",
 ]
 STORED = {"integer": WHOLE, "number": REAL, "boolean": [True, False], "text": TEXT, "date": DATES, "timestamp": MOMENTS}
-INEXACT = {"exp", "ln", "power", "sqrt"}
+INEXACT = {"exp", "ln", "log10", "log2", "power", "sqrt"}
 
 NUMBERS = (Literal(0), Literal(3), Literal(Fraction(1, 4)))
 CONSTANTS: dict[str, list[tuple[object, ...]]] = {
     "like": [("text", Literal("a%_")), ("text", Literal("%" * 50 + "x")), ("text", Literal("a|%%"), Literal("|"))],
     "substring": [("text", Literal(at), Literal(size)) for at, size in ((1, 2), (10**6, 10**6), (2, 0))],
+    "right": [("text", Literal(size)) for size in (0, 1, 3, 10**6)],
+    "replace": [("text", Literal(old), Literal(new)) for old, new in (("a", "bb"), ("x", "y" * 20), (" ", ""), ("9", "é"))],
+    "make_date": [("integer", "integer", "integer"), ("integer", Literal(2), Literal(29)), (Literal(2024), "integer", Literal(31)),
+                  (Literal(2023), Literal(2), Literal(29)), (Literal(2024), Literal(2), Literal(29)), (Literal(None), "integer", Literal(1))],
+    "format_date": [(kind, Literal(form)) for kind in ("date", "timestamp")
+                    for form in ("%Y-%m-%d", "%H:%M:%S %%", "%y %j %b %B", "%a, %A; %u %V/%G", "it's")],
     "round_to": [(kind, Literal(d)) for kind in ("integer", "number") for d in (-15, -2, 0, 2, 15)],
     "in": [
         ("integer", Literal(0), Literal(2**63 - 1)), ("integer", Literal(1), Literal(Fraction(5, 2))),

@@ -96,6 +96,11 @@ def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return bind(y, lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} % {y} END"))
 
 
+def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    wide = f"CAST({as_kind(several[0], 'integer')} AS HUGEINT)"  # as above
+    return bind(as_kind(several[1], "integer"), lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} // {y} END"))
+
+
 def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
     x = several[0].sql
     return fit(f"(0::HUGEINT - {x})") if several[0].kind == "integer" and not safe else f"(- {x})"
@@ -197,6 +202,14 @@ def _texts(form: str) -> Form:
 
 def _substring(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"substring({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
+
+
+def _right(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"right({as_kind(several[0], 'text')}, {several[1].sql})"
+
+
+def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
 
 
 def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
@@ -329,6 +342,29 @@ def _moment_of(form: str, size: int) -> Form:
     return method
 
 
+def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    year, month, day = (as_kind(one, "integer") for one in several)
+    # a year of four digits, a month and a day of two; the cast is NULL where there is no such day
+    text = bind(
+        year,
+        lambda y: bind(
+            month,
+            lambda m: bind(
+                day,
+                lambda d: (
+                    f"CASE WHEN {y} BETWEEN 1 AND 9999 AND {m} BETWEEN 1 AND 12 AND {d} BETWEEN 1 AND 31 "
+                    f"THEN printf('%04d-%02d-%02d', {y}, {m}, {d}) END"
+                ),
+            ),
+        ),
+    )
+    return f"TRY_CAST({text} AS DATE)"
+
+
+def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"strftime({several[0].sql}, {several[1].sql})"
+
+
 def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     sql, kind = several[0].sql, several[0].kind
     if kind == "text":
@@ -350,15 +386,19 @@ FORMS: dict[str, Form] = {
     "multiply": _arithmetic("*"),
     "divide": _divide,
     "modulo": _modulo,
+    "divide_whole": _divide_whole,
     "negate": _negate,
     "abs": _abs,
     "floor": _rounding("floor({})"),
     "ceil": _rounding("ceil({})"),
+    "truncate": _rounding("trunc({})"),
     "round": _rounding("floor({} + 0.5e0)"),
     "round_to": _round_to,
     "sign": _sign,
     "sqrt": _sqrt,
     "ln": real_form("ln({})"),
+    "log10": real_form("log10({})"),
+    "log2": real_form("log2({})"),
     "exp": real_form("exp({})"),
     "power": real_form("pow({}, {})"),
     "least": _extreme("least"),
@@ -369,8 +409,15 @@ FORMS: dict[str, Form] = {
     "upper": _texts("upper({})"),
     "length": _texts("length({})"),
     "trim": _texts("trim({}, ' ')"),
+    "left_trim": _texts("ltrim({}, ' ')"),
+    "right_trim": _texts("rtrim({}, ' ')"),
+    "octet_length": _texts("strlen({})"),
+    "position": _texts("strpos({}, {})"),
+    "right": _right,
+    "replace": _replace,
     "substring": _substring,
     "starts_with": _texts("starts_with({}, {})"),
+    "ends_with": _texts("suffix({}, {})"),
     "contains": _texts("contains({}, {})"),
     "concat": _concat,
     "to_integer": _to_integer,
@@ -389,6 +436,8 @@ FORMS: dict[str, Form] = {
     "second": _part("second"),
     "date_trunc": _trunc,
     "date_diff": _diff,
+    "make_date": _make_date,
+    "format_date": _format_date,
     "add_days": _shift("day"),
     "add_months": _shift("month"),
     "add_seconds": _shift("second"),

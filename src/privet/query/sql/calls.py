@@ -5,18 +5,18 @@ Each translation reads its children through `read`, and knows nothing of names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unsupported, WrongKind
 from privet.core.expression import Expression, Literal
 from privet.core.numbers import written_decimal
-from privet.query.functions import FUNCTIONS
+from privet.query.functions import FUNCTIONS, sql_names
 from privet.query.normal import call
 from privet.query.resolve import read_date, read_timestamp
 
 from .clauses import Node, arguments_of, part, parts, refusal
+from .synonyms import SHORT_PARTS, SYNONYMS, in_pairs, is_same, shifted
 
 Read = Callable[[Node], Expression]
 Translation = Callable[[Node, Read], Expression]
@@ -33,27 +33,14 @@ _PARTS = {
     "dayofmonth": "day",
 }
 
-_UNITS = {
-    "day": ("add_days", 1),
-    "week": ("add_days", 7),
-    "month": ("add_months", 1),
-    "quarter": ("add_months", 3),
-    "year": ("add_months", 12),
-    "hour": ("add_seconds", 3600),
-    "minute": ("add_seconds", 60),
-    "second": ("add_seconds", 1),
-}
-
 _CASTS = {
-    "INT": "to_integer",
-    "BIGINT": "to_integer",
-    "DOUBLE": "to_number",
-    "VARCHAR": "to_text",
-    "TEXT": "to_text",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "to_integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINT", "UBIGINT", "INT128"), "to_integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL", "FLOAT64"), "to_number"),
+    **dict.fromkeys(("VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "TEXT"), "to_text"),
     "DATE": "to_date",
-    "TIMESTAMP": "to_timestamp",
-    "TIMESTAMPNTZ": "to_timestamp",
-    "BOOLEAN": "to_boolean",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME", "DATETIME2", "SMALLDATETIME"), "to_timestamp"),
+    **dict.fromkeys(("BOOLEAN", "BIT"), "to_boolean"),
 }
 
 NAMES = (
@@ -110,6 +97,8 @@ NAMES = (
         "STDDEV_POP",
         "STDDEV_SAMP",
     ),
+    *(name for name in SYNONYMS if name not in ("DATE_DIFF", "DATE_TRUNC", "IFNULL")),
+    *sql_names(),
     *("SUBSTRING", "SUM", "TOP_K", "TRIM", "TRY_CAST", "UPPER", "VAR_POP", "VAR_SAMP", "VARIANCE", "WEEK", "YEAR"),
 )
 """The functions that SQL may call, as it spells them."""
@@ -162,10 +151,21 @@ def _in(node: Node, read: Read) -> Expression:
             "IN (SELECT ...) stands in WHERE by itself, joined to the rest by AND, and is about people: the column "
             "that says whose row it is, IN a sub-query of that column"
         )
-    values = [*map(read, parts(node, "expressions"))]
-    if not values or any(value.constant is None for value in values):
-        raise Unsupported("IN takes a list of constants other than NULL; write x = y OR x IS NULL for anything else")
-    return call("in", read(part(node, "this")), *values)
+    if part(node, "this").key == "tuple":
+        return in_pairs(node, read)
+    tested, values = read(part(node, "this")), [*map(read, parts(node, "expressions"))]
+    if not values:
+        raise Unsupported("IN takes values in brackets: x IN (1, 2, 3)")
+    constants = [value for value in values if value.constant is not None]
+    found = [call("in", tested, *constants)] if constants else []
+    found += [call("equal", tested, value) for value in values if not isinstance(value, Literal)]
+    if any(value == Literal(None) for value in values):  # it might be the value that is not known
+        found.append(call("case", call("is_null", tested), Literal(None), Literal(None)))
+    return found[0] if len(found) == 1 else call("or", *found)
+
+
+def _same(node: Node, read: Read) -> Expression:
+    return is_same(read(part(node, "this")), read(part(node, "expression")))
 
 
 def _like(node: Node, read: Read) -> Expression:
@@ -174,13 +174,20 @@ def _like(node: Node, read: Read) -> Expression:
 
 def _escape(node: Node, read: Read) -> Expression:
     like, escape = part(node, "this"), part(node, "expression")
-    if like.key != "like":
+    if like.key not in {"like", "ilike"}:
         raise refusal(like, NAMES)
     return _matched(like, [part(like, "this"), part(like, "expression"), escape], read)
 
 
 def _matched(node: Node, arguments: list[Node], read: Read) -> Expression:
-    matches = call("like", *map(read, arguments))
+    matched, pattern, *escape = map(read, arguments)
+    if node.key == "ilike":
+        if not isinstance(pattern.constant, str):
+            raise WrongKind("ILIKE", "a constant text here, such as 'abc%'", ("something else",))
+        lower = FUNCTIONS["lower"].value
+        matched, pattern = call("lower", matched), Literal(lower([pattern.constant], ["text"]))
+        escape = [Literal(lower([one.constant], ["text"])) if isinstance(one.constant, str) else one for one in escape]
+    matches = call("like", matched, pattern, *escape)
     return call("not", matches) if part(node, "negate") else matches
 
 
@@ -189,22 +196,8 @@ def _add(node: Node, read: Read) -> Expression:
     if left.key == "interval" and node.key == "add":
         left, right = right, left
     if right.key == "interval":
-        return _shift(read(left), right, read, sign=1 if node.key == "add" else -1)
+        return shifted(read(left), right, read, sign=1 if node.key == "add" else -1)
     return call("add" if node.key == "add" else "subtract", read(left), read(right))
-
-
-def _shift(moment: Expression, interval: Node, read: Read, *, sign: int) -> Expression:
-    unit = part(interval, "unit")
-    word = "" if unit is None or unit.key != "var" else str(unit.args["this"]).lower()
-    function, size = _UNITS.get(word) or _UNITS.get(word.removesuffix("s")) or ("", 0)
-    value = None if part(interval, "this") is None else read(part(interval, "this")).constant
-    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value, re.ASCII):
-        value = int(value)
-    if not function or type(value) is not int:
-        raise Unsupported(
-            "an interval is a constant whole number and a unit, such as INTERVAL 7 DAY or INTERVAL 1 HOUR"
-        )
-    return call(function, moment, Literal(sign * value * size))
 
 
 def _case(node: Node, read: Read) -> Expression:
@@ -226,7 +219,9 @@ def _if(node: Node, read: Read) -> Expression:
 
 
 def _cast(node: Node, read: Read) -> Expression:
-    kind = getattr(part(part(node, "to"), "this"), "name", "")
+    to = part(node, "to")
+    kind = getattr(part(to, "this"), "name", "")
+    kind = str(to.args.get("kind") or "").upper() if kind == "USERDEFINED" else kind
     function, value = _CASTS.get(kind), read(part(node, "this"))
     if function is None:
         raise Unsupported(
@@ -235,6 +230,9 @@ def _cast(node: Node, read: Read) -> Expression:
     said = value.constant
     if isinstance(said, str) and function in {"to_date", "to_timestamp"}:
         return Literal(read_date(said) if function == "to_date" else read_timestamp(said))
+    if kind == "DECIMAL":
+        digits = [str(one.name) for one in parts(to, "expressions")]
+        return call("round_to", call(function, value), Literal(int(digits[1]) if len(digits) == 2 else 0))
     return call(function, value)
 
 
@@ -266,6 +264,7 @@ def _sunday(moment: Expression) -> Expression:
 
 def part_of_date(name: str, moment: Expression) -> Expression:
     """Return a part of a date or time by its name in SQL."""
+    name = SHORT_PARTS.get(name.lower(), name.lower())
     if name in {"dow", "dayofweek", "weekday"}:
         return _sunday(moment)
     if name == "epoch":
@@ -276,21 +275,19 @@ def part_of_date(name: str, moment: Expression) -> Expression:
 
 
 def _extract(node: Node, read: Read) -> Expression:
-    return part_of_date(str(part(node, "this").name).lower(), read(part(node, "expression")))
+    return part_of_date(str(part(node, "this").name), read(part(node, "expression")))
 
 
-def _unit(node: Node) -> Literal:
-    unit = part(node, "unit")
-    return Literal("day" if unit is None else str(unit.name).lower())
+def _trim(node: Node, read: Read) -> Expression:
+    side, what = str(node.args.get("position") or "BOTH").upper(), part(node, "expression")
+    if what is not None and read(what).constant != " ":
+        raise Unsupported("TRIM takes spaces away, and no other signs; use REPLACE")
+    function = {"LEADING": "left_trim", "TRAILING": "right_trim"}.get(side, "trim")
+    return call(function, read(part(node, "this")))
 
 
-def _trunc(node: Node, read: Read) -> Expression:
-    return call("date_trunc", _unit(node), read(part(node, "this")))
-
-
-def _date_diff(node: Node, read: Read) -> Expression:
-    end, start = map(read, [part(node, "this"), part(node, "expression")])
-    return call("date_diff", _unit(node), start, end)
+def _position(node: Node, read: Read) -> Expression:
+    return call("position", read(part(node, "this")), read(part(node, "substr")))
 
 
 def _plain(function: str) -> Translation:
@@ -324,8 +321,10 @@ TRANSLATIONS: Mapping[str, Translation] = {
     "extract": _extract,
     "dayofweek": lambda node, read: _sunday(read(part(node, "this"))),
     "timetounix": lambda node, read: part_of_date("epoch", read(part(node, "this"))),
-    "timestamptrunc": _trunc,
-    "datetrunc": _trunc,
-    "datediff": _date_diff,
+    "trim": _trim,
+    "strposition": _position,
+    "nullsafeeq": _same,
+    "nullsafeneq": lambda node, read: call("not", _same(node, read)),
+    "ilike": _like,
 }
 """Node by node, by the parser's name for it."""

@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -21,12 +21,14 @@ from privet.core.estimate import COVERS, Covers
 from privet.core.given import choice, mapping
 from privet.core.numbers import is_unicode, read_rational, written_decimal
 from privet.core.schema import Schema
+from privet.query.functions import sql_names
 from privet.query.nodes import PrivateRows, Query
 
 from .calls import NAMES
-from .clauses import NODES, Node, check_depth, check_nodes
+from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes
 from .names import read_schema, settle_names
 from .select import read_query, read_rows
+from .synonyms import SYNONYMS
 
 # How a question wants to be answered, where its SQL says so, in words that the parser does not know.
 #
@@ -206,6 +208,13 @@ _DEEPER = threading.Lock()
 _BRACKETED = re.compile(r"[^\W\d][\w $#@.-]{0,200}")
 """What brackets quote: a name. Lists of constants, which are refused, hold no such thing."""
 
+_SPECIAL = frozenset(
+    {"CAST", "TRY_CAST", "SAFE_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "CEIL", "FLOOR", "MIN", "MAX"}
+    | {"QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC"}
+)
+"""The functions with a syntax of their own that are read: any other is left as it is called."""
+_INSIDE = frozenset({"DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_TO_DATE_STR"})
+"""Names that the parser has for itself."""
 _VALUES = frozenset({"IDENTIFIER", "STRING", "R_PAREN", "R_BRACKET"})
 _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
@@ -215,9 +224,6 @@ _SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
 _ARGUMENTS = {
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
-    **dict.fromkeys(("DATE_TRUNC", "DATETRUNC", "TIMESTAMP_TRUNC"), 2),
-    **dict.fromkeys(("DATE_DIFF", "DATEDIFF"), 3),
-    **dict.fromkeys(("DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_TO_DATE_STR"), 1),
 }
 """How many arguments these take: the parser would drop any further ones without a word."""
 
@@ -314,10 +320,40 @@ def _deeper() -> Iterator[None]:
 
 @cache
 def _dialect() -> Node:
-    """Return the parser's dialect: DuckDB's, in which names may be quoted by ` as well."""
+    """Return the parser's dialect: DuckDB's, in which names may be quoted by ` as well.
+
+    Of functions it knows those whose nodes are understood; all others it leaves as they are called.
+    """
     from sqlglot.dialects.duckdb import DuckDB
+    from sqlglot.expressions import column
+
+    usual = DuckDB.parser_class
+    given = [column(name) for name in "abcd"]
+    ours = {*SYNONYMS, *sql_names()}
+
+    def key(build: Node) -> str:
+        made = getattr(build, "__self__", None)
+        if isinstance(made, type):
+            return str(made.key)  # type: ignore[attr-defined]
+        for length in (1, 2, 3):
+            with suppress(Exception):
+                try:
+                    return str(build(given[:length]).key)
+                except TypeError:
+                    return str(build(given[:length], dialect=DuckDB()).key)
+        return ""
 
     class Quoting(DuckDB):
+        class Parser(usual):  # type: ignore[misc, valid-type]
+            FUNCTIONS: ClassVar[dict[str, Node]] = {
+                name: build
+                for name, build in usual.FUNCTIONS.items()
+                if name not in ours and name not in _INSIDE and key(build) in UNDERSTOOD
+            }
+            FUNCTION_PARSERS: ClassVar[dict[str, Node]] = {
+                name: parse for name, parse in usual.FUNCTION_PARSERS.items() if name in _SPECIAL
+            }
+
         class Tokenizer(DuckDB.Tokenizer):
             IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 

@@ -39,6 +39,7 @@ from .clauses import (
     refusal,
     unknown_function,
 )
+from .synonyms import called
 
 reserve(NAMES)
 
@@ -178,7 +179,16 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     entry = named_aggregate(node)
     if entry is not None:
         return _registered(node, entry, scope)
-    name, arguments = str(node.args["this"]).lower(), _several(parts(node, "expressions"), scope)
+    made = called(function_name(node), parts(node, "expressions"), lambda child: translate(child, scope))
+    if made is not None:
+        return made
+    name = function_name(node).lower()
+    if name in {"date_part", "datepart"} and len(parts(node, "expressions")) == 2:
+        named, moment = parts(node, "expressions")
+        return _date_part(named, moment, scope)
+    if name in _COUNTS:
+        return _COUNTS[name](node, scope)
+    arguments = _several(parts(node, "expressions"), scope)
     if name == "bin" and len(arguments) == 2:
         return call("bin", *arguments)
     if name == "histogram" and len(arguments) == 2:
@@ -194,8 +204,6 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     if name in {"bin", "histogram"}:
         example = "BIN(age, 10)" if name == "bin" else "HISTOGRAM(age, 10)"
         raise WrongKind(name.upper(), f"two arguments: {example}", (f"{len(arguments)} arguments",))
-    if name in {"date_part", "datepart"} and len(arguments) == 2 and isinstance(arguments[0], Literal):
-        return part_of_date(str(arguments[0].value).lower(), arguments[1])
     if name == "age" and len(arguments) == 2:
         return call("subtract", *arguments)
     if name == "bucket" and len(arguments) == 4:
@@ -206,15 +214,40 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     raise unknown_function(name, NAMES)
 
 
+def _date_part(named: Node, moment: Node, scope: Scope) -> Expression:
+    """Return DATE_PART('year', x), or DATEPART(year, x) as SQL Server has it."""
+    if named.key == "column" or (named.key == "literal" and named.args.get("is_string")):
+        return part_of_date(str(named.name), translate(moment, scope))
+    raise Unsupported("DATE_PART takes a part of a date and a date: DATE_PART('year', x)")
+
+
+def _count_big(node: Node, scope: Scope) -> Expression:
+    return _counted(arguments_of(node)[0] if arguments_of(node) else None, scope)
+
+
+def _count_different(node: Node, scope: Scope) -> Expression:
+    """Return how many different values there are, which is what an approximate count of them approximates."""
+    given = arguments_of(node)
+    if len(given) != 1 or given[0].key in {"distinct", "star"}:
+        raise WrongKind(function_name(node), "one column", (f"{len(given)} arguments",))
+    return _different(_several(given, scope), scope)
+
+
 def _count(node: Node, scope: Scope) -> Expression:
-    counted = part(node, "this")
+    return _counted(part(node, "this"), scope)
+
+
+def _counted(counted: Node | None, scope: Scope) -> Expression:
     if counted is None or counted.key == "star":
         return aggregate("count_rows")
     if counted.key != "distinct":
         argument = translate(counted, scope)
         constant = argument.constant is not None
         return aggregate("count_rows") if constant else aggregate("count", argument)
-    of = _several(parts(counted, "expressions"), scope)
+    return _different(_several(parts(counted, "expressions"), scope), scope)
+
+
+def _different(of: list[Expression], scope: Scope) -> Expression:
     if scope.owner is not None and of == [ColumnRef(scope.owner)]:
         return aggregate("count_units")
     if len(of) != 1:
@@ -312,6 +345,11 @@ def _window(node: Node, scope: Scope) -> Expression:
     ]
     return window(ranks[of.key], tuple(given), tuple(_several(parts(node, "partition_by"), scope)), tuple(terms))
 
+
+_COUNTS: Mapping[str, Callable[[Node, Scope], Expression]] = {
+    "count_big": _count_big,
+    **dict.fromkeys(("approx_count_distinct", "approx_distinct", "count_distinct", "uniq"), _count_different),
+}
 
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "anonymous": _anonymous,
