@@ -168,6 +168,10 @@ CONSTANTS: dict[str, list[tuple[Expression, ...]]] = {
     ],
     "like": [(col("name"), Literal("a%_")), (col("name"), Literal("a!%"), Literal("!"))],
     "substring": [(col("name"), Literal(2), Literal(3))],
+    "right": [(col("name"), Literal(2))],
+    "replace": [(col("name"), Literal("a"), Literal("O'H"))],
+    "make_date": [(col("age"), Literal(2), col("age"))],
+    "format_date": [(col("day"), Literal("%Y-%m")), (col("at"), Literal("%H"))],
     "case": [(col("ok"), col("age"), col("pay")), (col("ok"), col("day"), Literal(None), col("at"), col("any_day"))],
     "date_trunc": [
         (Literal(part), col(name)) for part, name in product(("day", "week", "month", "year"), ("day", "at"))

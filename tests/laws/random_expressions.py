@@ -87,9 +87,11 @@ class Writer:
             return self.column("integer") if self.draw.random() < 0.6 else Literal(self.draw.choice(WHOLES))
         choice = self.draw.randrange(14)
         if choice < 5:  # where numbers become whole is where facts are tried hardest
-            return self.call(self.draw.choice(["floor", "ceil", "round", "to_integer", "sign"]), self.number(depth - 1))
+            return self.call(
+                self.draw.choice(["floor", "ceil", "truncate", "round", "to_integer", "sign"]), self.number(depth - 1)
+            )
         if choice < 8:
-            function = self.draw.choice(["add", "subtract", "multiply", "modulo", "least", "greatest"])
+            function = self.draw.choice(["add", "subtract", "multiply", "modulo", "divide_whole", "least", "greatest"])
             return self.call(function, self.integer(depth - 1), self.integer(depth - 1))
         if choice == 8:
             return self.call(self.draw.choice(["negate", "abs"]), self.integer(depth - 1))
@@ -113,7 +115,7 @@ class Writer:
             self.draw.shuffle(both)
             return self.call(function, *both)
         if choice == 5:
-            return self.call(self.draw.choice(["sqrt", "ln", "exp"]), self.numeric(depth - 1))
+            return self.call(self.draw.choice(["sqrt", "ln", "log10", "log2", "exp"]), self.numeric(depth - 1))
         if choice == 6:
             exponent = self.draw.choice([0, 1, 2, 3, -1, -2, 7, Fraction(1, 2), Fraction("0.1"), Fraction("-1.5")])
             return self.call("power", self.numeric(depth - 1), Literal(exponent))

@@ -96,11 +96,13 @@ class Writer:
         unit = self.draw.choice(["day", "week", "month", "quarter", "year"])
         return self.draw.choice(
             [
-                f"({one} {self.draw.choice(['+', '-', '*', '%'])} {other})",
+                f"({one} {self.draw.choice(['+', '-', '*', '%', '//'])} {other})",
                 f"{self.draw.choice(['ABS', 'SIGN', '-'])}({one})",
-                f"{self.draw.choice(['FLOOR', 'CEIL', 'ROUND', 'SIGN'])}({real})",
+                f"{self.draw.choice(['FLOOR', 'CEIL', 'TRUNC', 'ROUND', 'SIGN'])}({real})",
                 f"LEAST(GREATEST({one}, -3), 8)",
-                f"LENGTH({words})",
+                f"{self.draw.choice(['LENGTH', 'OCTET_LENGTH', 'LEN'])}({words})",
+                f"STRPOS({words}, {self.value('text', scope, depth)})",
+                f"DATEDIFF({unit}, {when}, {self.value('date', scope, depth)})",
                 f"CAST({self.draw.choice([real, words])} AS BIGINT)",
                 f"BIN({one}, {self.draw.choice(['1', '3', '10', '1000000'])})",
                 f"BUCKET({real}, 0, {self.draw.choice(['1', '10', '0.001'])}, {self.draw.choice(['1', '7'])})",
@@ -119,7 +121,8 @@ class Writer:
                 f"({one} {self.draw.choice(['+', '-', '*'])} {self.value('number', scope, depth)})",
                 f"({one} / {other})",
                 f"({self.value('number', scope, depth)} % {other})",
-                f"{self.draw.choice(['SQRT', 'LN', 'EXP'])}({one})",
+                f"{self.draw.choice(['SQRT', 'LN', 'LOG10', 'LOG2', 'EXP'])}({one})",
+                f"SAFE_DIVIDE({one}, {other})",
                 f"POWER({one}, {self.draw.choice(['2', '-1', '0.5', other])})",
                 f"ROUND({one}, {self.draw.choice(['-2', '0', '3'])})",
                 f"LEAST(GREATEST({self.value('number', scope, depth)}, -2.5), 4)",
@@ -136,7 +139,10 @@ class Writer:
         whole = self.value(self.draw.choice(["integer", "boolean", "date"]), scope, depth)
         return self.draw.choice(
             [
-                f"{self.draw.choice(['LOWER', 'UPPER', 'TRIM'])}({one})",
+                f"{self.draw.choice(['LOWER', 'UPPER', 'TRIM', 'LTRIM', 'RTRIM'])}({one})",
+                f"REPLACE({one}, 'u', 'vv')",
+                f"RIGHT({one}, {self.draw.choice(['0', '1', '5'])})",
+                f"STRFTIME({self.value(self.draw.choice(['date', 'timestamp']), scope, depth)}, '%Y-%m %a')",
                 f"SUBSTRING({one}, {self.draw.choice(['1', '2', '99'])}, {self.draw.choice(['0', '1', '5'])})",
                 f"LEFT({one}, {self.draw.choice(['0', '1', '2'])})",
                 f"({one} || {other})",
@@ -162,7 +168,9 @@ class Writer:
                     f"{one} {sign} {other}",
                     f"{one} IS {self.draw.choice(['', 'NOT '])}NULL",
                     f"{among} {self.draw.choice(['', 'NOT '])}IN ({listed})",
-                    f"{words} {self.draw.choice(['', 'NOT '])}LIKE {pattern}",
+                    f"{words} {self.draw.choice(['', 'NOT '])}{self.draw.choice(['LIKE', 'ILIKE'])} {pattern}",
+                    f"{one} IS {self.draw.choice(['', 'NOT '])}DISTINCT FROM {other}",
+                    f"({one}, {words}) IN (({other}, 'u'), ({one}, ''))",
                     f"{one} BETWEEN {other} AND {self.value(kind, scope, depth)}",
                     f"(({first}) {self.draw.choice(['AND', 'OR'])} ({second}))",
                     f"NOT ({first})",

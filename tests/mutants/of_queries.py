@@ -6,6 +6,32 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "query.typed:divide_whole",
+        "laws/test_engine_facts.py unit/engines/test_expression_contracts.py",
+        ("return -size, size", "return x"),
+    ),
+    *of(
+        "engines.dialects.duckdb:_divide_whole",
+        "unit/engines/test_expression_contracts.py",
+        ('f"CASE WHEN {y} <> 0 THEN {wide} // {y} END"', 'f"{wide} // {y}"'),
+    ),
+    *of(
+        "query.rules:format_date",
+        "unit/query/test_synonyms.py",
+        ('daily or x.kind == "date"', "not daily"),
+    ),
+    *of(
+        "query.sql.synonyms:is_same",
+        "unit/query/test_synonyms.py",
+        ("Literal(False) if _sure(x) or _sure(y) else nothing", "Literal(False)"),
+    ),
+    *of(
+        "query.sql.places:mark",
+        "unit/query/test_sql_reading.py",
+        ("blamed(error)", "None"),
+        ("max(0, min(column - _WIDEST // 2, len(line) - _WIDEST))", "0"),
+    ),
+    *of(
         "query.sql.names:find_table",
         "unit/query/test_names.py",
         ("len(before) <= len(words) and all(map(_means, before, words[len(words) - len(before) :]))", "True"),
@@ -227,7 +253,7 @@ MUTANTS: list[Mutant] = [
         ("_check_arguments(tokens)", ""),
     ),
     *of(
-        "query.sql.clauses:check_nodes",
+        "query.sql.clauses:_check_node",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ('value and name.rstrip("_") not in understood', "False"),
     ),
@@ -262,7 +288,7 @@ MUTANTS: list[Mutant] = [
         ("not outermost and stays_within(relation, asked)", "not outermost"),
     ),
     *of(
-        "query.sql.translate:_count",
+        "query.sql.translate:_different",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
         ("len(of) != 1", "False"),
         ("scope.owner is not None and of == [ColumnRef(scope.owner)]", "scope.owner is not None"),

@@ -298,7 +298,7 @@ def read_views(root: Section, tables: Mapping[str, Table], schema: str | None = 
         try:
             read[name] = parse_view(sql, schemas, read, schema=schema)
         except RequestError as error:
-            section.problem(name, str(error))
+            section.problem(name, str(error).split("\n")[0])
     return found
 
 

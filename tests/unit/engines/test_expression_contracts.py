@@ -137,9 +137,13 @@ CONSTANTS: dict[str, list[tuple[object, ...]]] = {
     "like": [("text", Literal("a%_")), ("text", Literal("%" * 50 + "x")), ("text", Literal("a|%%"), Literal("|"))],
     "substring": [("text", Literal(at), Literal(size)) for at, size in ((1, 2), (10**6, 10**6), (2, 0))],
     "right": [("text", Literal(size)) for size in (0, 1, 3, 10**6)],
-    "replace": [("text", Literal(old), Literal(new)) for old, new in (("a", "bb"), ("x", "y" * 20), (" ", ""), ("9", "é"))],
-    "make_date": [("integer", "integer", "integer"), ("integer", Literal(2), Literal(29)), (Literal(2024), "integer", Literal(31)),
-                  (Literal(2023), Literal(2), Literal(29)), (Literal(2024), Literal(2), Literal(29)), (Literal(None), "integer", Literal(1))],
+    "replace": [("text", Literal(old), Literal(new))
+                for old, new in (("a", "bb"), ("x", "y" * 20), (" ", ""), ("9", "é"))],
+    "make_date": [
+        ("integer", "integer", "integer"), ("integer", Literal(2), Literal(29)),
+        (Literal(2024), "integer", Literal(31)), (Literal(None), "integer", Literal(1)),
+        (Literal(2023), Literal(2), Literal(29)), (Literal(2024), Literal(2), Literal(29)),
+    ],
     "format_date": [(kind, Literal(form)) for kind in ("date", "timestamp")
                     for form in ("%Y-%m-%d", "%H:%M:%S %%", "%y %j %b %B", "%a, %A; %u %V/%G", "it's")],
     "round_to": [(kind, Literal(d)) for kind in ("integer", "number") for d in (-15, -2, 0, 2, 15)],

@@ -227,7 +227,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits v CROSS JOIN people p", "same person"),
     ("SELECT COUNT(*) FROM visits v LEFT JOIN people p ON v.cost > p.weight", "same person"),
     ("SELECT COUNT(*) FROM drugs d JOIN visits v ON d.visit = v.id + 0", "same person"),
-    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person IS NOT DISTINCT FROM p.person", "IS NOT DISTINCT FROM"),
+    ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person IS NOT DISTINCT FROM p.person", "plain equality"),
     ("SELECT COUNT(*) FROM visits v LEFT JOIN people p", "LEFT JOIN needs an ON"),
     ("SELECT COUNT(*) FROM visits v FULL JOIN people p ON v.person = p.person", "from either"),
     ("SELECT COUNT(*) FROM visits v NATURAL JOIN people p", "NATURAL"),

@@ -45,6 +45,12 @@ def ask(text: str) -> Query:
 
 
 CORPUS = [
+    "WITH a AS MATERIALIZED (SELECT * FROM visits) SELECT TOP 3 diag, COUNT(*) FROM a GROUP BY ALL ORDER BY ALL",
+    "SELECT t.h, COUNT(*) AS n FROM (SELECT hospital, age FROM visits) AS t(h, a) WHERE a // 10 = 3 GROUP BY t.h "
+    "ORDER BY n FETCH FIRST 2 ROWS ONLY",
+    "SELECT COUNT(*) FROM (visits v JOIN visits w ON v.user_id = w.user_id) WHERE v.diag ILIKE 'a%' AND v.diag NOT "
+    "ILIKE 'b%' AND v.diag IS DISTINCT FROM 'x' AND w.diag IS NOT DISTINCT FROM 'y' AND POSITION('a' IN v.diag) = 1 "
+    "AND TRIM(LEADING ' ' FROM v.diag) = 'a' AND CAST(v.age AS DECIMAL(4, 1)) = 3 AND CAST(v.age AS FLOAT64) = 3",
     "SELECT AVG(warehouse.clinic.events.age) FROM Warehouse.clinic.events",
     "WITH t AS (SELECT user_id, MIN(age) AS a, MAX(cost) AS b FROM visits GROUP BY user_id) SELECT COUNT(*) FROM "
     "visits LEFT OUTER JOIN t USING (user_id) JOIN t AS s ON s.user_id = visits.user_id WHERE visits.user_id IN "
@@ -99,7 +105,7 @@ def test_every_understood_part_is_met_by_the_corpus() -> None:
     # so that taking any entry away makes the test above fail, and no entry is there for nothing
     met = set()
     for query in CORPUS:
-        for node in front._tree(query)[0].walk():
+        for node in front._tree(query, [])[0].walk():
             met.add((node.key, ""))
             met |= {(node.key, name.rstrip("_")) for name, value in node.args.items() if value}
     met.add(("union", "distinct"))  # understood to be refused
@@ -230,14 +236,11 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
         ("SELECT STDDEV(day) FROM visits", WrongKind, "numbers"),
         ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", Unsupported, "BIN"),
         ("SELECT hospital, age, COUNT(*) FROM visits GROUP BY hospital", Unsupported, "'age' is neither grouped"),
-        ("SELECT hospital FROM visits GROUP BY hospital", Unsupported, "add COUNT"),
         ("SELECT SUM(AVG(age)) FROM visits", Unsupported, "inside another"),
         ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", Unsupported, "HAVING"),
         ("SELECT COUNT(*) FROM visits GROUP BY COUNT(*)", Unsupported, "GROUP BY"),
-        ("SELECT COUNT(*) FROM visits GROUP BY 1 + 1", Unsupported, "same for every row"),
         ("SELECT hospital, COUNT(*) FROM visits GROUP BY 7", RequestError, "from 1 to 2"),
         ("SELECT hospital, COUNT(*) FROM visits GROUP BY hospital ORDER BY 0", RequestError, "from 1 to 2"),
-        ("SELECT hospital, COUNT(*) FROM visits GROUP BY ALL", Unsupported, "list the grouping columns"),
         ("SELECT COUNT(*) AS n, SUM(age) AS N FROM visits", RequestError, "two columns are called"),
         ("SELECT NULL AS x, COUNT(*) FROM visits", Unsupported, "always NULL"),
         ("SELECT COUNT(*) FROM visits LIMIT 1.5", Unsupported, "LIMIT takes a constant whole number"),
@@ -247,7 +250,7 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
         ("SELECT COUNT(DISTINCT user_id, age) FROM visits", Unsupported, "takes one column"),
         ('SELECT COUNT(DISTINCT x, x) FROM "Strange name"', Unsupported, "takes one column"),
         ('SELECT COUNT(xx) FROM "Strange name"', UnknownName, "did you mean"),
-        ("SELECT COUNT(cost, age) FROM visits", Unsupported, "not supported in COUNT"),
+        ("SELECT COUNT(cost, age) FROM visits", Unsupported, "COUNT takes one column"),
         ("SELECT HISTOGRAM(age, 10) AS h FROM visits", Unsupported, "without AS"),
         ("SELECT HISTOGRAM(age, 10), COUNT(*) FROM visits", Unsupported, "alone"),
         ("SELECT HISTOGRAM(age, 10) + 1 FROM visits", Unsupported, "alone"),
@@ -263,9 +266,6 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
         ("SELECT COUNT(*) FILTER (WHERE age > 1) OVER () FROM visits", Unsupported, "OVER"),
         ("SELECT COUNT(*) FROM visits WHERE age = ?", Unsupported, "parameters"),
         ("SELECT COUNT(*) FROM visits WHERE age = $1", Unsupported, "parameters"),
-        ("SELECT COUNT(*) FROM visits WHERE age IN (1, NULL)", Unsupported, "other than NULL"),
-        ("SELECT COUNT(*) FROM visits WHERE age IN (age, 1)", Unsupported, "constants"),
-        ("SELECT COUNT(*) FROM visits WHERE diag ILIKE 'a'", Unsupported, "LOWER(x) LIKE"),
         ("SELECT COUNT(*) FROM visits WHERE age = 1e400", RequestError, "range of numbers"),
         ("SELECT COUNT(*) FROM visits WHERE age = 99999999999999999999", RequestError, "64 bits"),
         ("SELECT COUNT(*) FROM visits WHERE day > day + INTERVAL age DAY", Unsupported, "constant whole number"),
@@ -275,8 +275,8 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
             Unsupported,
             "DISTINCT",
         ),
-        ("SELECT LOG(AVG(age)) FROM visits", Unsupported, "LN(x) / LN(10)"),
-        ("SELECT SUM(CAST(age AS FLOAT)) FROM visits", Unsupported, "DOUBLE"),
+        ("SELECT LOG(AVG(age)) FROM visits", Unsupported, "LOG10(x)"),
+        ("SELECT SUM(CAST(age AS BLOB)) FROM visits", Unsupported, "DOUBLE"),
         ("SELECT AVG(age) FROM visits WHERE age > (1, 2)", Unsupported, "one value at a time"),
         ("SELECT * FROM visits", Unsupported, "lists single rows"),
         ("SELECT COUNT(*), * FROM visits", Unsupported, "neither grouped"),
@@ -285,7 +285,7 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
             Unsupported,
             "name the columns",
         ),
-        ("FROM visits SELECT COUNT(*)", Unsupported, "starts with 'FROM'"),
+        ("FROM visits", Unsupported, "lists single rows"),
         ("SELECT COUNT(*) FROM visits;;; SELECT 1", Unsupported, "one statement"),
         ("SELECT COUNT(*) FRM visits", ParseError, "line 1"),
         ("SELECT COUNT(*) FROM visits WHERE diag = 'x", ParseError, "does not end"),
@@ -311,12 +311,33 @@ def test_a_text_is_wanted() -> None:
         parse(b"SELECT 1", TABLES)  # type: ignore[arg-type]
 
 
-def test_syntax_errors_say_where_and_quote_nothing() -> None:
+def test_syntax_errors_say_where_and_show_that_line_alone() -> None:
     with pytest.raises(ParseError) as caught:
-        ask("SELECT COUNT(*)\nFROM visits WHERE WHERE secret")
+        ask("SELECT COUNT(*) AS hidden\nFROM visits WHERE WHERE secret")
     assert caught.value.line == 2
-    assert "secret" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
+    assert str(caught.value).splitlines()[1:] == ["  FROM visits WHERE WHERE secret", "  " + " " * 22 + "^"]
     assert caught.value.to_dict()["code"] == "request.parse"
+
+
+def test_the_place_of_an_error_is_marked_in_its_line() -> None:
+    def lines(query: str) -> list[str]:
+        with pytest.raises(RequestError) as caught:
+            ask(query)
+        return str(caught.value).splitlines()[1:]
+
+    assert lines("SELECT COUNT(*)\nFROM visits\nWHERE age > 3 AND LISTAGG(diag) = ''\nAND TRUE") == [
+        "  WHERE age > 3 AND LISTAGG(diag) = ''",
+        "                    ^",
+    ]
+    assert lines("SELECT AVG(agee) FROM visits") == ["  SELECT AVG(agee) FROM visits", "             ^"]
+    assert lines("SELECT SUM(diag) FROM visits") == ["  SELECT SUM(diag) FROM visits", "         ^"]
+    shown, caret = lines(
+        "SELECT COUNT(*) FROM visits WHERE " + "age > 3 AND " * 30 + "FOO(1) = 2 AND " + "age > 4 AND " * 30 + "TRUE"
+    )
+    assert len(shown) <= 102
+    assert shown[caret.index("^") :].startswith("FOO(1)")
+    assert all(line.isprintable() for line in lines("SELECT COUNT(*) FROM visits WHERE \x1b[31m diag = UNNEST(diag)"))
 
 
 LONG = {

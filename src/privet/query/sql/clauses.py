@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from privet.aggregates.registry import NamedAggregate, in_sql, sql_names
-from privet.core.errors import ParseError, UnknownName, Unsupported
+from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported
 from privet.query.functions import Function
 from privet.query.functions import in_sql as scalar_in_sql
 
@@ -39,13 +39,13 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "join": ("this", "on", "using", "side", "kind"),
         "union": ("this", "expression", "distinct", "with"),
         "with": ("expressions",),
-        "cte": ("this", "alias"),
+        "cte": ("this", "alias", "materialized"),
         "subquery": ("this", "alias"),
         "from": ("this",),
-        "table": ("this", "alias", "db", "catalog"),
-        "tablealias": ("this",),
+        "table": ("this", "alias", "db", "catalog", "joins"),
+        "tablealias": ("this", "columns"),
         "where": ("this",),
-        "group": ("expressions",),
+        "group": ("expressions", "all"),
         "groupingsets": ("expressions",),
         "rollup": ("expressions",),
         "cube": ("expressions",),
@@ -56,6 +56,8 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "order": ("expressions",),
         "ordered": ("this", "desc", "nulls_first"),
         "limit": ("expression",),
+        "fetch": ("direction", "count", "limit_options"),
+        "limitoptions": ("rows",),
         "offset": ("expression",),
         "distinct": ("expressions",),
         "alias": ("this", "alias"),
@@ -168,6 +170,7 @@ _EXACT = "it would return values of single people; use COUNT, SUM, AVG, STDDEV, 
 _VOLATILE = "an answer may depend on nothing but the data and the query; write the value as a constant"
 _SUBQUERY = "a sub-query can stand in FROM only; its exact value would decide about everybody's rows"
 _OVER = "a window function needs OVER (PARTITION BY the person ORDER BY ...)"
+_WHO = "a question may not depend on who asks it; write the value as a constant"
 _SET = "set operations lose whose row it is; ask one SELECT at a time"
 
 CLAUSES: dict[str, str] = {
@@ -183,11 +186,14 @@ CLAUSES: dict[str, str] = {
     "recursive": "WITH RECURSIVE is not supported; a CTE is one SELECT",
     "cube": "WITH CUBE is not supported; write GROUP BY CUBE (a, b), with the columns in it",
     "rollup": "WITH ROLLUP is not supported; write GROUP BY ROLLUP (a, b), with the columns in it",
-    "all": "GROUP BY ALL is not supported; list the grouping columns",
     "on": "DISTINCT ON is not supported: it shows single rows; use GROUP BY with aggregates",
-    "columns": "a list of column names after an alias is not supported; name columns with AS in the SELECT list",
     "version": "time travel is not supported; a table is what it is now",
     "when": "time travel is not supported; a table is what it is now",
+    "locks": "FOR UPDATE and FOR SHARE are not supported: a query changes nothing",
+    "only": "ONLY is not supported; name the table alone",
+    "percent": "a share of the rows is not supported; write LIMIT and a number",
+    "with_ties": "WITH TIES is not supported; leave it out",
+    "limit_options": "LIMIT takes a number of rows and nothing else",
     "into": "SELECT INTO is not supported: a query writes nothing",
     "except": "* EXCLUDE is not supported; name the columns",
     "replace": "* REPLACE is not supported; name the columns",
@@ -202,7 +208,8 @@ NODES: dict[str, str] = {
     "intersect": f"INTERSECT is not supported: {_SET}",
     "except": f"EXCEPT is not supported: {_SET}",
     "ignorenulls": f"ANY_VALUE and IGNORE NULLS are not supported: {_EXACT}",
-    "window": "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported, within one person's "
+    "window": "this window function is not supported: of window functions, "
+    "ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported, within one person's "
     "rows: OVER (PARTITION BY the person ORDER BY ...); for others, aggregate in a sub-query grouped by the person",
     "rownumber": _OVER,
     "rank": _OVER,
@@ -241,56 +248,151 @@ NODES: dict[str, str] = {
     "rollup": "ROLLUP stands in GROUP BY",
     "columns": "COLUMNS is not supported; name the columns",
     "interval": "an interval stands after + or - beside a date: x + INTERVAL 7 DAY",
+    **{
+        key: f"{shown} is not supported here; {advice}"
+        for key, shown, advice in (
+            ("any", "ANY", "write x IN (...)"),
+            ("all", "ALL", "write x NOT IN (...), or compare with LEAST or GREATEST"),
+            ("glob", "GLOB", "use LIKE"),
+            ("distinct", "DISTINCT", "it stands after SELECT and in COUNT(DISTINCT x)"),
+            ("values", "VALUES", "declare a public table, or write CASE"),
+            ("delete", "DELETE", "a query changes nothing"),
+            ("insert", "INSERT", "a query changes nothing"),
+            ("update", "UPDATE", "a query changes nothing"),
+            ("kwarg", "=>", "write arguments in their order"),
+            ("propertyeq", ":=", "write arguments in their order"),
+        )
+    },
+    **dict.fromkeys(
+        ("bitwiseand", "bitwiseor", "bitwisexor", "bitwisenot", "bitwiseleftshift", "bitwiserightshift"),
+        "operators on bits are not supported; write arithmetic",
+    ),
+    **dict.fromkeys(
+        ("jsonextract", "jsonextractscalar", "jsonbextract", "jsonbextractscalar", "arraycontainsall"),
+        "fields of JSON are not supported; a table has plain columns",
+    ),
+    **dict.fromkeys(("currentuser", "sessionuser", "currentrole", "currentcatalog"), _WHO),
     "star": "* stands alone in a SELECT list, or in COUNT(*); name the columns",
     "tuple": "lists in brackets are not supported here; compare one value at a time",
-    "bitwiseand": "operators on bits are not supported; write arithmetic",
 }
 """What to say of a node that is not understood, or that stands where it cannot."""
 
+_LISTS = "there are no lists; a table has plain columns"
+_REGULAR = "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS"
+_ONE = "MODE(x), the most frequent value, or MEDIAN(x), or GROUP BY x"
+_ALL = "TOP_K(x, 3), or GROUP BY x with COUNT(*)"
+
+_SINGLE: dict[str, str] = {
+    **dict.fromkeys(("any_value", "arbitrary", "any", "first", "last", "first_value", "last_value", "nth_value"), _ONE),
+    **dict.fromkeys(("min_by", "max_by", "arg_min", "arg_max", "argmin", "argmax"), _ONE),
+    **dict.fromkeys(("listagg", "string_agg", "stringagg", "group_concat", "array_agg", "arrayagg", "list"), _ALL),
+    **dict.fromkeys(("collect_list", "collect_set", "json_agg", "json_arrayagg", "object_agg", "grouparray"), _ALL),
+    **dict.fromkeys(("array_concat_agg", "xmlagg", "map_agg", "json_object_agg", "json_group_array"), _ALL),
+    **dict.fromkeys(("approx_top_k", "approx_top_count", "approx_top_sum", "approx_most_frequent"), "TOP_K(x, 3)"),
+    **dict.fromkeys(
+        ("bool_and", "bool_or", "every", "some", "logical_and", "logical_or", "booland_agg", "boolor_agg"),
+        "COUNT_IF(condition), and compare it with COUNT(*)",
+    ),
+    **dict.fromkeys(("kurtosis", "skewness", "entropy", "mad", "product", "geomean"), "STDDEV(x), or QUANTILE(x, 0.9)"),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor", "checksum", "hash_agg"), "COUNT(DISTINCT x)"),
+    **dict.fromkeys(("reservoir_quantile", "approx_quantiles"), "QUANTILE(x, 0.9), or HISTOGRAM(x, 10)"),
+    **dict.fromkeys(
+        ("regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"),
+        "COVAR_POP(x, y) / VAR_POP(x), or CORR(x, y)",
+    ),
+}
+"""Aggregates that return what single people have, or are made of it, and what to write instead."""
+
+_WORDS: dict[str, str] = {
+    "log": "LOG is not supported, for its base differs between databases; write LOG10(x), LOG2(x) or LN(x)",
+    "columns": "COLUMNS is not supported; name the columns",
+    **dict.fromkeys(
+        ("regexp_like", "regexp_matches", "regexp_full_match", "regexp_contains", "regexp_replace"), _REGULAR
+    ),
+    **dict.fromkeys(("regexp_extract", "regexp_substr", "regexp_instr", "regexp_count", "rlike"), _REGULAR),
+    **dict.fromkeys(("unnest", "explode", "flatten", "split", "string_split", "struct_pack", "array", "range"), _LISTS),
+    **dict.fromkeys(("generate_series", "list_value", "array_contains", "list_contains", "array_length"), _LISTS),
+    **dict.fromkeys(("ntile", "percent_rank", "cume_dist"), _OVER),
+}
+"""What to say of other functions, by their names."""
+
 VOLATILE = frozenset(
-    {"now", "today", "random", "uuid", "gen_random_uuid", "setseed", "nextval", "currval", "getvariable"}
+    {"now", "today", "random", "rand", "uuid", "gen_random_uuid", "generate_uuid", "newid", "setseed", "nextval"}
+    | {"currval", "getvariable", "current_user", "session_user", "current_schema", "current_database", "version"}
+    | {"getdate", "sysdate", "sysdatetime", "current_date", "current_time", "current_timestamp", "curdate", "curtime"}
+    | {"localtimestamp", "localtime", "utc_date", "utc_timestamp", "getutcdate", "unix_timestamp", "systimestamp"}
+    | {"current_datetime", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "get_current_timestamp"}
 )
-EXACT = frozenset(
-    {"list", "first", "last", "any_value", "mad", "entropy", "approx_top_k", "reservoir_quantile", "kurtosis"}
-    | {"skewness", "product", "bit_and", "bit_or", "bit_xor", "min_by", "max_by", "histogram_exact", "quantile_cont"}
-)
+
+
+_PLACE = "_place"
+"""Where an error says the place that it is about, until it is marked."""
+
+
+def blame(error: RequestError, node: Node) -> None:
+    """Note the place of the node that an error is about, unless one inside it has been noted."""
+    if _PLACE not in vars(error):
+        found = [one._meta["start"] for one in node.walk() if one._meta and "start" in one._meta]
+        if found:
+            setattr(error, _PLACE, min(found))
+
+
+def blamed(error: RequestError) -> int | None:
+    """Return the place that was noted, and forget it."""
+    found = vars(error).pop(_PLACE, None)
+    return None if found is None else int(found)
 
 
 def check_nodes(nodes: Sequence[Node], names: tuple[str, ...]) -> None:
     """Refuse by name the first node or clause, from the top, that is not understood."""
     for node in nodes:
-        if node.key == "table" and part(node, "this").key == "dot":
-            raise Unsupported("a table has a schema and a catalogue before its name at most: catalogue.schema.table")
-        if node.key == "table" and part(node, "this").key != "identifier":
-            raise Unsupported("functions and files cannot stand in FROM; name a declared table")
-        understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) or named_function(node) else None)
-        if understood is None:
-            raise refusal(node, names)
-        for name, value in node.args.items():
-            if value and name.rstrip("_") not in understood:
-                raise _clause_refusal(node, name)
+        try:
+            _check_node(node, names)
+        except RequestError as error:
+            blame(error, node)
+            raise
 
 
-def refusal(node: Node, names: tuple[str, ...] = ()) -> Exception:
+def _check_node(node: Node, names: tuple[str, ...]) -> None:
+    if node.key == "table" and part(node, "this").key == "dot":
+        raise Unsupported("a table has a schema and a catalogue before its name at most: catalogue.schema.table")
+    if node.key == "table" and part(node, "this").key != "identifier":
+        raise Unsupported("functions and files cannot stand in FROM; name a declared table")
+    understood = UNDERSTOOD.get(node.key, _PLAIN_CALL if named_aggregate(node) or named_function(node) else None)
+    if understood is None:
+        raise refusal(node, names)
+    for name, value in node.args.items():
+        if value and name.rstrip("_") not in understood:
+            error = _clause_refusal(node, name)
+            inner = value[0] if isinstance(value, list) else value
+            if hasattr(inner, "walk"):
+                blame(error, inner)
+            raise error
+
+
+def refusal(node: Node, names: tuple[str, ...] = ()) -> RequestError:
     """Return the error that names a node and says what to write instead."""
     if node.key in NODES:
         return Unsupported(NODES[node.key])
     if node.key == "anonymous":
         return unknown_function(str(node.args["this"]), names)
-    if hasattr(node, "sql_name"):
-        if any(kind.__name__ == "AggFunc" for kind in type(node).__mro__):
-            return Unsupported(f"{node.sql_name()} is not supported: {_EXACT}")
-        return unknown_function(str(node.sql_name()), names)
-    return Unsupported(f"{node.key.upper()} is not supported here")
+    return Unsupported(_UNKNOWN)
 
 
-def unknown_function(name: str, names: tuple[str, ...]) -> Exception:
+_UNKNOWN = "this is not supported here; see what is in docs/sql.md"
+
+
+def unknown_function(name: str, names: tuple[str, ...]) -> RequestError:
     """Return the error for a function that is not in the list."""
     folded, shown = name.lower(), name.upper()[:60]
     if folded in VOLATILE:
         return Unsupported(f"{shown} is not supported: {_VOLATILE}")
-    if folded in EXACT:
-        return Unsupported(f"{shown} is not supported: {_EXACT}")
+    if folded in _SINGLE:
+        return Unsupported(
+            f"{shown} is not supported: it would return values of single people; write {_SINGLE[folded]}"
+        )
+    if folded in _WORDS:
+        return Unsupported(_WORDS[folded])
     return UnknownName("function", shown, tuple(dict.fromkeys((*names, *sql_names()))))
 
 
@@ -345,16 +447,12 @@ def _children(node: Node) -> Iterator[Node]:
                 yield child
 
 
-def _clause_refusal(node: Node, name: str) -> Exception:
+def _clause_refusal(node: Node, name: str) -> RequestError:
     plain = name.rstrip("_")
-    if node.key == "datatype":
-        return Unsupported(
-            "types with parameters, such as DECIMAL(4, 2), and types of lists are not supported; "
-            "take BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP or BOOLEAN"
-        )
     if plain in CLAUSES:
         return Unsupported(CLAUSES[plain])
+    if node.key == "count":
+        return Unsupported("COUNT takes one column; write COUNT(*) FILTER (WHERE ...) for conditions on several")
     if (node.key, plain) == ("order", "this"):
         return Unsupported("ORDER BY inside an aggregate is not supported: no order changes what it is; leave it out")
-    what = node.sql_name() if hasattr(node, "sql_name") else node.key.upper()
-    return Unsupported(f"{plain.replace('_', ' ').upper()} is not supported in {what}; leave it out")
+    return Unsupported("a part of this is not supported; leave out what stands after it, or see docs/sql.md")

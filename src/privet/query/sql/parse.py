@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache
 from typing import ClassVar, TypeVar, cast
 
-from privet.core.errors import ParseError, PrivetError, UnknownName, Unsupported
+from privet.core.errors import ParseError, PrivetError, RequestError, UnknownName, Unsupported
 from privet.core.estimate import COVERS, Covers
 from privet.core.given import choice, mapping
 from privet.core.numbers import is_unicode, read_rational, written_decimal
@@ -24,9 +24,11 @@ from privet.core.schema import Schema
 from privet.query.functions import sql_names
 from privet.query.nodes import PrivateRows, Query
 
+from .brackets import without_brackets
 from .calls import NAMES
 from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes
 from .names import read_schema, settle_names
+from .places import mark
 from .select import read_query, read_rows
 from .synonyms import SYNONYMS
 
@@ -221,7 +223,7 @@ _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
 _SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
-_FIRST = frozenset({"SELECT", "WITH", "L_PAREN"})
+_FIRST = frozenset({"SELECT", "WITH", "L_PAREN", "FROM"})
 _ARGUMENTS = {
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
 }
@@ -278,16 +280,21 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
         raise ParseError("a query holds no NUL characters")
     if not is_unicode(sql):
         raise ParseError("a query must be valid Unicode, without lone surrogates")
+    tokens: list[Node] = []
     try:
         with _deeper():
-            tree, wish = _tree(sql)
+            tree, wish = _tree(sql, tokens)
             check_depth(tree, MOST_DEEP)
             nodes = list(tree.walk())
             check_nodes(nodes, NAMES)
+            without_brackets(nodes)
             settle(nodes)
             return read(tree, wish)
     except RecursionError:
         raise ParseError("the query is nested too deeply; split it") from None
+    except RequestError as error:
+        mark(error, sql, tokens)
+        raise
 
 
 def parse_view(
@@ -360,13 +367,24 @@ def _dialect() -> Node:
     return Quoting()
 
 
-def quoted_names(tokens: Sequence[Node], sql: str) -> list[Node]:
-    """Return the tokens with [a name] as one quoted name, and with `a.b`, where it is no alias, as two of them."""
+def read_tokens(tokens: Sequence[Node], sql: str) -> list[Node]:
+    """Return the tokens with [a name] as one quoted name, and with `a.b`, where it is no alias, as two of them.
+
+    TOP 3 after SELECT becomes a word of the parser's, and DIV before a bracket the name of a function.
+    """
     kept: list[Node] = []
     place = 0
     while place < len(tokens):
         token = tokens[place]
         kind, end = token.token_type.name, place
+        if kind == "VAR" and _is_word(token, "TOP") and _is_top(kept, tokens, place):
+            kept.append(_made(token, "TOP", token.text, token.end))
+            place += 1
+            continue
+        if kind == "DIV" and token.text != "//" and _name(tokens, place + 1) == "L_PAREN" and not _ends_value(kept):
+            kept.append(_made(token, "VAR", token.text, token.end))
+            place += 1
+            continue
         if kind == "L_BRACKET" and _starts_name(kept, token):
             end = next((at for at in range(place, len(tokens)) if _name(tokens, at) == "R_BRACKET"), place)
             written = sql[token.start + 1 : tokens[end].start]
@@ -395,12 +413,24 @@ def _starts_name(before: Sequence[Node], bracket: Node) -> bool:
     return not touches or (before[-1].token_type.name not in _VALUES and not before[-1].text[-1:].isalnum())
 
 
+def _is_top(before: Sequence[Node], tokens: Sequence[Node], place: int) -> bool:
+    """Return whether TOP stands for a LIMIT: after SELECT, before a number or a number in brackets."""
+    after = [_name(tokens, place + one) for one in (1, 2, 3)]
+    starts = bool(before) and before[-1].token_type.name in {"SELECT", "DISTINCT", "ALL"}
+    return starts and (after[0] == "NUMBER" or after == ["L_PAREN", "NUMBER", "R_PAREN"])
+
+
+def _ends_value(before: Sequence[Node]) -> bool:
+    return bool(before) and before[-1].token_type.name in {*_VALUES, "VAR", "NUMBER", "END"}
+
+
 def _made(token: Node, kind: str, text: str, end: int) -> Node:
     kinds = type(token.token_type)
     return type(token)(kinds[kind], text, token.line, token.col, token.start, end)
 
 
-def _tree(sql: str) -> tuple[Node, Wish]:
+def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
+    """Return the parser's tree of a text, and what stands around it; `read` is given the tokens."""
     from sqlglot.errors import ParseError as Rejected
     from sqlglot.errors import SqlglotError
 
@@ -409,7 +439,8 @@ def _tree(sql: str) -> tuple[Node, Wish]:
         tokens = dialect.tokenize(sql)
     except SqlglotError:
         raise ParseError("a string, a quoted name or a comment does not end") from None
-    tokens, wish = split_wish(_one_statement(quoted_names(tokens, sql)))
+    read += tokens
+    tokens, wish = split_wish(_one_statement(read_tokens(tokens, sql)))
     _check_tokens(tokens)
     _check_arguments(tokens)
     try:

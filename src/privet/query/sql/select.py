@@ -11,6 +11,7 @@ from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import PUBLIC_ONLY, aggregated, by_distinct, narrowed, refined
+from privet.query.functions import mentions
 from privet.query.inside import grouped, stays_within, with_ranks
 from privet.query.join import Columns, join, kept_by, pair, united
 from privet.query.nodes import (
@@ -209,12 +210,12 @@ def _kind(node: Node) -> Side:
 def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, str]:
     """Return one thing that FROM names, and the name by which its columns may be qualified."""
     alias = part(place, "alias")
-    name = None if alias is None else part(alias, "this").name
+    name = None if alias is None or part(alias, "this") is None else part(alias, "this").name
     if place.key == "subquery":
-        return read(part(place, "this"), places), name or ""
+        return _renamed(read(part(place, "this"), places), alias), name or ""
     if place.key == "table" and part(place, "this").key == "identifier":
         found, own = _named(part(place, "this"), places)
-        return found, name or own
+        return _renamed(found, alias), name or own
     if place.key == "table":
         raise Unsupported("functions cannot stand in FROM; name a declared table: " + ", ".join(sorted(places.tables)))
     raise refusal(place, NAMES)
@@ -229,6 +230,23 @@ def _named(identifier: Node, places: FromTables) -> tuple[Standing, str]:
     if found is None:
         raise UnknownName("table", identifier.name, (*places.tables, *places.ctes))
     return PrivateRows.of(found, places.tables[found], places.tables), found
+
+
+def _renamed(standing: Standing, alias: Node | None) -> Standing:
+    """Return rows whose first columns have the names that an alias lists: AS t(a, b)."""
+    given = [] if alias is None else [str(one.name) for one in parts(alias, "columns")]
+    if not given:
+        return standing
+    old = list(standing.columns)
+    if len(given) > len(old):
+        raise RequestError(f"{len(given)} names are listed after an alias, and there are {len(old)} columns")
+    names = [*given, *old[len(given) :]]
+    if len({name.casefold() for name in names}) < len(names):
+        raise RequestError("two columns have one name after the alias; list other names")
+    if isinstance(standing, PrivateRows):
+        return _with_columns(standing, dict(zip(names, standing.columns.values(), strict=True)))
+    outputs = tuple(zip(names, standing.columns.values(), strict=True))
+    return refined(standing, Select(outputs=outputs))
 
 
 def _private(standing: Standing) -> PrivateRows:
@@ -251,6 +269,7 @@ def _with_columns(standing: PrivateRows, columns: Columns) -> PrivateRows:
 
 
 _LARGEST_LIMIT = 2**31
+_CONSTANT = frozenset({"literal", "placeholder", "parameter"})
 _ROWS = (
     "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
     "SELECT x, AVG(y) FROM ... GROUP BY x"
@@ -322,6 +341,7 @@ def _with(node: Node, places: FromTables) -> FromTables:
             raise RequestError(f"two CTEs are called {name!r}; give each its own name")
         own.add(name.casefold())
         made = _relation(part(cte, "this"), FromTables(places.tables, dict(ctes), used))
+        made = _renamed(made, part(cte, "alias"))
         for hidden in [known for known in ctes if known.casefold() == name.casefold()]:
             del ctes[hidden]
         ctes[name] = made
@@ -427,8 +447,15 @@ def _select_levels(
     group = part(node, "group")
     if group is None:
         return ()
-    inner = replace(scope, aliases=aliases)
-    return read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
+    if group.args.get("all"):
+        levels: tuple[Level, ...] = (tuple(dict.fromkeys(one for _, one in outputs if not has_aggregate(one))),)
+    else:
+        inner = replace(scope, aliases=aliases)
+        levels = read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
+    if len(levels) > 1:
+        return levels
+    # what is the same in every row makes no groups
+    return tuple(tuple(one for one in level if has_aggregate(one) or mentions(one)) for level in levels)
 
 
 def _ordinal(item: Node, outputs: tuple[tuple[str | None, Expression], ...], clause: str) -> Expression | None:
@@ -449,9 +476,13 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
         if item.key != "ordered":
             raise refusal(item, NAMES)
         what = part(item, "this")
+        flags = bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+        if what.key == "var" and str(what.name).upper() == "ALL":
+            terms += [Order(one, *flags) for _, one in outputs]
+            continue
         inner = scope if what.key == "column" else replace(scope, aliases_first=False)
         expression = _ordinal(what, outputs, "ORDER BY") or translate(what, inner)
-        terms.append(Order(expression, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+        terms.append(Order(expression, *flags))
     return tuple(terms)
 
 
@@ -499,8 +530,12 @@ def _count(node: Node, clause: str) -> int | None:
     found = part(node, clause)
     if found is None:
         return None
-    said = part(found, "expression")
-    number = translate(said, Scope({})).constant if said.key == "literal" else None
+    said = part(found, "count" if found.key == "fetch" else "expression")
+    if said is None and found.key == "fetch":  # FETCH FIRST ROW ONLY
+        return 1
+    while said.key == "paren":
+        said = part(said, "this")
+    number = translate(said, Scope({})).constant if said.key in _CONSTANT else None
     if type(number) is not int or number > _LARGEST_LIMIT:
         raise Unsupported(f"{clause.upper()} takes a constant whole number of at most {_LARGEST_LIMIT}")
     return number

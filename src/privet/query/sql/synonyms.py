@@ -146,6 +146,27 @@ def _datediff(arguments: Sequence[Node], read: Read) -> Expression:
     raise Unsupported("write DATE_DIFF('day', start, end)")
 
 
+_WHOLE_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
+
+
+def _full_units(unit: str, start: Expression, end: Expression) -> Expression:
+    """Return how many whole units lie between two moments, as TIMESTAMPDIFF counts: not how many starts of them."""
+    if unit not in _WHOLE_UNITS:
+        raise Unsupported(f"whole {unit}s between two moments are not supported; write DATE_DIFF('{unit}', start, end)")
+    between = call("subtract", call("epoch_us", _moment(end)), call("epoch_us", _moment(start)))
+    return call("divide_whole", between, Literal(_WHOLE_UNITS[unit] * 1_000_000))
+
+
+def _timestampdiff(arguments: Sequence[Node], read: Read) -> Expression:
+    unit, start, end = arguments
+    return _full_units(_need_part(unit), read(start), read(end))
+
+
+def _timestamp_diff(arguments: Sequence[Node], read: Read) -> Expression:
+    end, start, unit = arguments
+    return _full_units(_need_part(unit), read(start), read(end))
+
+
 def _date_trunc(arguments: Sequence[Node], read: Read) -> Expression:
     """Return DATE_TRUNC('month', x), or DATE_TRUNC(x, MONTH) as GoogleSQL has it."""
     first, second = arguments
@@ -155,6 +176,11 @@ def _date_trunc(arguments: Sequence[Node], read: Read) -> Expression:
     if unit is None:
         raise Unsupported(f"a part of a date is one of {', '.join(UNITS)}, written as a word or in quotes")
     return call("date_trunc", Literal(unit), _moment(read(moment)))
+
+
+def _datetrunc(arguments: Sequence[Node], read: Read) -> Expression:
+    """Return DATETRUNC(month, x), as SQL Server has it."""
+    return call("date_trunc", Literal(_need_part(arguments[0])), _moment(read(arguments[1])))
 
 
 def _date(arguments: Sequence[Node], read: Read) -> Expression:
@@ -379,10 +405,13 @@ SYNONYMS: Mapping[str, Entry] = {
     ),
     "ADD_MONTHS": (2, 2, "ADD_MONTHS(x, 3)", lambda a, read: later(read(a[0]), read(a[1]), "month")),
     **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), (2, 3, "DATE_DIFF('day', start, end)", _datediff)),
+    "TIMESTAMPDIFF": (3, 3, "TIMESTAMPDIFF(MINUTE, start, end)", _timestampdiff),
+    **dict.fromkeys(("TIMESTAMP_DIFF", "DATETIME_DIFF"), (3, 3, "TIMESTAMP_DIFF(end, start, MINUTE)", _timestamp_diff)),
     **dict.fromkeys(
-        ("DATE_TRUNC", "DATETRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "TIME_TRUNC"),
+        ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "TIME_TRUNC"),
         (2, 2, "DATE_TRUNC('month', x)", _date_trunc),
     ),
+    "DATETRUNC": (2, 2, "DATETRUNC(month, x)", _datetrunc),
     "DATE": (1, 3, "DATE(x), or DATE(2024, 12, 31)", _date),
     **dict.fromkeys(("TIMESTAMP", "DATETIME"), (1, 1, "TIMESTAMP(x)", _read_as("to_timestamp"))),
     **dict.fromkeys(

@@ -31,6 +31,7 @@ from .calls import NAMES, TRANSLATIONS, part_of_date
 from .clauses import (
     Node,
     arguments_of,
+    blame,
     function_name,
     named_aggregate,
     named_function,
@@ -145,6 +146,14 @@ def translate(node: Node, scope: Scope) -> Expression:
     """Return the expression that a node says."""
     if node is None:
         raise ParseError("a function lacks an argument")
+    try:
+        return _translated(node, scope)
+    except RequestError as error:
+        blame(error, node)
+        raise
+
+
+def _translated(node: Node, scope: Scope) -> Expression:
     if node.key in TRANSLATIONS:
         return TRANSLATIONS[node.key](node, lambda child: translate(child, scope))
     if node.key == "column":
@@ -279,14 +288,13 @@ def _of_different(name: str) -> Unsupported:
 def _quantile(node: Node, scope: Scope) -> Expression:
     argument = part(node, "this")
     if argument.key == "distinct":
-        raise Unsupported(f"{node.sql_name()}(DISTINCT ...) is not supported; leave DISTINCT out")
+        raise Unsupported("DISTINCT is not supported in a quantile; leave it out")
     if node.key == "median":
         return quantile(translate(argument, scope), Literal(Fraction(1, 2)))
     share = part(node, "quantile") or part(node, "expression")
     if share is None:
         raise Unsupported(
-            f"{node.sql_name()} needs a column and a share: QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP "
-            f"(ORDER BY x)"
+            "a quantile needs a column and a share: QUANTILE(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
         )
     return quantile(translate(argument, scope), translate(share, scope), discrete=node.key != "percentilecont")
 
@@ -326,7 +334,7 @@ def _filter(node: Node, scope: Scope) -> Expression:
 
 def _extreme(node: Node, scope: Scope) -> Expression:
     if part(node, "this").key == "distinct":
-        raise _of_different(node.sql_name())
+        raise _of_different(node.key.upper())
     return aggregate(node.key, translate(part(node, "this"), scope))
 
 
@@ -346,9 +354,19 @@ def _window(node: Node, scope: Scope) -> Expression:
     return window(ranks[of.key], tuple(given), tuple(_several(parts(node, "partition_by"), scope)), tuple(terms))
 
 
+def _about_quantile(node: Node, scope: Scope) -> Expression:
+    """Return the quantile that another one approximates."""
+    given = arguments_of(node)
+    if len(given) != 2 or given[0].key == "distinct":
+        form = f"two arguments: {function_name(node)}(x, 0.9)"
+        raise WrongKind(function_name(node), form, (f"{len(given)} arguments",))
+    return quantile(*_several(given, scope))
+
+
 _COUNTS: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "count_big": _count_big,
     **dict.fromkeys(("approx_count_distinct", "approx_distinct", "count_distinct", "uniq"), _count_different),
+    **dict.fromkeys(("approx_quantile", "approx_percentile", "percentile_approx"), _about_quantile),
 }
 
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
