@@ -308,7 +308,7 @@ REFUSED: list[Callable[[Session], object]] = [
     lambda s: s.ask("SELECT COUNT(*) FROM visits", epsilon=1, contribution=3),
     lambda s: s.ask("SELECT COUNT(*) FROM visits", epsilon=1000),
     lambda s: s.ask("SELECT age, ward, person, COUNT(*) FROM visits GROUP BY age, ward, person", epsilon=1000),
-    lambda s: s.ask("SELECT age, age * 1000, age * 7, COUNT(*) FROM visits GROUP BY 1, 2, 3", epsilon=1),
+    lambda s: s.ask("SELECT age, age * 1000, age * 7, COUNT(*) FROM visits GROUP BY 1, 2, 3", epsilon=1, other="rest"),
     lambda s: s.ask(42, epsilon=1),
     lambda s: s.run("SELECT COUNT(*) FROM visits"),
     lambda s: s.table("vists"),

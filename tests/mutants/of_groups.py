@@ -151,12 +151,17 @@ MUTANTS: list[Mutant] = [
         ("replace(key, values=None) if query.find else key", "key"),
     ),
     *of(
-        "planner.make:_group",
+        "planner.make:_grouped",
         "unit/planner/test_found_groups.py",
         (
             "(keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)",
             "allowed_groups(keys, query.table, query.where, draft.tables)",
         ),
+    ),
+    *of(
+        "planner.make:_group",
+        "unit/planner/test_found_groups.py",
+        ("not draft.spend.keys or draft.query.other is not None", "True"),
     ),
     *of(
         "query.build:by_distinct",

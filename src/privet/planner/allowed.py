@@ -28,7 +28,7 @@ from privet.query.functions import mentions, typed
 from privet.query.resolve import substitute
 from privet.query.traced import Traced, Way, traced
 
-from .keys import MOST_KEYS, group_key, listed_values, refuse_cells
+from .keys import MOST_KEYS, TooManyGroups, group_key, listed_values
 
 # The bounds that plain conditions leave a column: x >= 3, x < 7, x = 5, x IN (1, 2). From the question alone.
 
@@ -185,7 +185,7 @@ def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Sche
         return made, None
     count = math.prod(len(values) for _, values in factors)
     if count > MOST_KEYS:
-        raise refuse_cells(count)
+        raise TooManyGroups(count)
     return made, _in_order(factors, made)
 
 

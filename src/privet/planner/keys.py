@@ -63,18 +63,19 @@ def count_cells(keys: Iterable[GroupKey], cells: tuple[tuple[Key, ...], ...] | N
     count = math.prod(len(key.values) for key in listed[whole:] if key.values is not None)
     count *= 1 if cells is None else len(cells)
     if count > MOST_KEYS:
-        raise refuse_cells(count)
+        raise TooManyGroups(count)
     return count
 
 
-def refuse_cells(count: int) -> RequestError:
-    """Return the refusal of a question with too many groups."""
-    return RequestError(
-        f"the public keys make {count:,} groups, each of which would be answered, present or not; the most is "
-        f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE; or say "
-        f"find_groups=True (in SQL OPTIONS(find_groups = TRUE), at a shell --find-groups), and only groups that enough "
-        f"people are in are shown, which costs delta"
-    )
+class TooManyGroups(RequestError):
+    """Public keys make too many groups to answer each; a budget with a delta finds those that enough people are in."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"the public keys make {count:,} groups, each of which would be answered, present or not; the most is "
+            f"{MOST_KEYS:,}: group by fewer or coarser keys, or by wider bins, or leave groups out with WHERE. A "
+            f"budget with a delta, Approximate(epsilon=, delta=), shows the groups that enough people are in"
+        )
 
 
 def to_be_found(query: Query, columns: Mapping[str, Facts]) -> Query:

@@ -41,7 +41,18 @@ from privet.query.typed import Typed, clamp_ends
 
 from .allowed import Cells, allowed_groups
 from .contributions import AUTO_SHARE, COVER_SHARE, check_chosen, check_covered, size_pass
-from .keys import Choice, Family, choices, count_cells, discovered, group_key, people_needed, with_other
+from .keys import (
+    Choice,
+    Family,
+    TooManyGroups,
+    choices,
+    count_cells,
+    discovered,
+    group_key,
+    people_needed,
+    to_be_found,
+    with_other,
+)
 from .measures import Measure, SumMeasure
 from .modes import option_key, place_in, place_of, span_pass, wanted_spans, wanted_winners, winners_pass
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
@@ -221,7 +232,19 @@ def make_plan(
 
 
 def _group(draft: PlanDraft) -> PlanDraft:
-    """Decide on the groups: those that declared facts allow, or any, where they are found."""
+    """Decide on the groups: those that declared facts allow, or any, where they are found.
+
+    Of more than can be answered one by one, those that enough people are in are found, where there is a delta for it.
+    """
+    try:
+        return _grouped(draft)
+    except TooManyGroups:
+        if not draft.spend.keys or draft.query.other is not None:
+            raise
+    return _grouped(draft.but(query=to_be_found(draft.query, draft.schema.columns)))
+
+
+def _grouped(draft: PlanDraft) -> PlanDraft:
     query = draft.query
     keys = with_other(scan_keys(query, draft.schema), query, draft.schema)
     # groups that are found have rows, whatever is declared or said of them
