@@ -460,4 +460,40 @@ MUTANTS: list[Mutant] = [
         "unit/inference/test_bars.py",
         ("math.sqrt(2)", "1.0"),
     ),
+    *of(
+        "results.origins:added",
+        "unit/test_released_rows.py::test_a_sum_of_noisy_numbers_has_an_interval_by_the_sum_of_their_noise",
+        ("flat.get(inner, 0.0) + factor * times", "factor * times"),
+    ),
+    *of(
+        "results.origins:Intervals._noises",
+        "unit/test_released_rows.py::test_a_sum_of_noisy_numbers_has_an_interval_by_the_sum_of_their_noise",
+        ("before + factor * times", "factor * times"),
+    ),
+    *of(
+        "results.origins:Intervals._one",
+        "statistical/test_released_rows_coverage.py::test_intervals_over_several_rows_hold_as_often_as_they_say",
+        ("self.bars(noisy, tail / max(1, len(noisy)))", "self.bars(noisy, tail * 4)"),
+    ),
+    *of(
+        "results.origins:Intervals._total",
+        "statistical/test_released_rows_coverage.py::test_intervals_over_several_rows_hold_as_often_as_they_say",
+        ("self._half_width(list(noises.values()), share)", "self._half_width(list(noises.values())[:1], share)"),
+    ),
+    *of(
+        "results.over_rows:_aggregate",
+        "statistical/test_released_rows_coverage.py::test_a_choice_by_noise_is_never_summed_into_a_narrow_interval",
+        ("given.noisy or any(origins[row] is not None for row in rows if values[row] is None)", "False"),
+    ),
+    *of(
+        "results.released_tables:_plain",
+        "statistical/test_released_rows_coverage.py::test_a_choice_by_noise_is_never_summed_into_a_narrow_interval",
+        ("table.has_noise(step.where)", "False"),
+        ("cut and any(table.has_noise(term.expression) for term in step.order)", "False"),
+    ),
+    *of(
+        "results.postprocess:run_step",
+        "unit/test_released_rows.py::test_rows_are_those_of_a_database",
+        ("{**made_here, **columns}", "{**columns, **made_here}"),
+    ),
 ]

@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
         ("return days.arguments[0]", "return days"),
     ),
     *of(
-        "results.row_intervals:_moments",
+        "results.row_intervals:as_moments",
         "unit/test_date_answers.py",
         ("math.ceil(held * size) if up else math.floor(held * size)", "math.floor(held * size)"),
     ),
@@ -224,8 +224,8 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "query.build:refined",
-        "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ("asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs)", "False"),
+        "unit/test_released_rows.py",
+        ("bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))", "False"),
     ),
     *of(
         "query.build:aggregated",

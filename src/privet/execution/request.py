@@ -114,6 +114,11 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
             f"covers={options.covers!r} is for one grouping at a stated cost; leave out within=, and ask for each "
             f"level of ROLLUP, CUBE and GROUPING SETS by itself"
         )
+    if options.covers != "noise" and not all(step.plain for step in query.steps):
+        raise Unsupported(
+            f"covers={options.covers!r} is for numbers of one group each; leave out window functions and aggregates "
+            f"over released rows, or covers="
+        )
     if query.levels:
         if options.within is not None or options.at_most is not None:
             raise Unsupported(

@@ -31,6 +31,7 @@ from .nodes import (
     Key,
     Order,
     Output,
+    OverRows,
     PrivateRows,
     Query,
     ReleasedRows,
@@ -40,11 +41,13 @@ from .nodes import (
     aggregate_of_two,
     distinct_name,
     has_aggregate,
+    has_window,
     is_aggregate,
     label,
     quantile,
 )
 from .normal import call, conjunction, text
+from .over import facts_over, read_aggregate, with_columns
 from .resolve import (
     OF_MOMENTS,
     as_facts,
@@ -139,6 +142,8 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
         if any(has_aggregate(expression) for expression in expressions):
             raise Unsupported(f"an aggregate cannot stand in {clause}; conditions on aggregates go into HAVING")
+        if any(has_window(expression) for expression in expressions):
+            raise Unsupported(f"window functions cannot stand in {clause}; they see the rows that it leaves")
     where = None if asked.where is None else condition(asked.where, columns, "WHERE")
     taken: set[str] = set()
     keys = {}
@@ -185,13 +190,20 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
             facts[name] = released_facts(one.function, values)
         return _shown(expression, found[marked].name, source)
 
+    windows: dict[Expression, OverRows] = {}
+
     def over_released(expression: Expression) -> Expression:
-        return checked(substitute(fitted(expression, columns), released), facts)
+        made = substitute(fitted(expression, columns), released)
+        made = with_columns(made, facts, windows, taken)
+        facts.update((one.name, facts_over(one, facts)) for one in windows.values() if one.name not in facts)
+        return checked(made, facts)
 
     outputs = _outputs(asked, lambda expression: over_released(expression))
     having = None
     if asked.having is not None:
+        _refuse_windows(asked.having, "HAVING")
         having = condition(over_released(asked.having), facts, "HAVING")
+    qualify = None if asked.qualify is None else condition(over_released(asked.qualify), facts, "QUALIFY")
     order = tuple(Order(over_released(term.expression), term.descending, term.nulls_first) for term in asked.order)
     if not found and (levels or not keys):
         raise Unsupported(
@@ -199,7 +211,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
             if not keys
             else "GROUPING SETS, ROLLUP and CUBE go with aggregates; add COUNT(*), or list one grouping: GROUP BY a, b"
         )
-    step = _step(asked, outputs, having, order)
+    step = replace(_step(asked, outputs, having, order), windows=tuple(windows.values()), qualify=qualify)
     used = [source.where, where, *keys]
     used += [part for one in found.values() for part in (one.argument, one.other, one.where)]
     table = with_cuts(source.table, source.tables, used)
@@ -227,20 +239,75 @@ def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[
 
 
 def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
-    """Return what a SELECT makes of released rows."""
-    if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):
+    """Return what a SELECT makes of released rows: other columns, fewer rows, aggregates, windows. It is all free."""
+    facts = dict(source.facts)
+    taken = {name.casefold() for name in facts}
+    released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
+    if asked.levels:
         raise Unsupported(
-            "an aggregate over a sub-query that aggregates is not supported; aggregate once, and reshape the released "
-            "rows with WHERE, expressions, ORDER BY and LIMIT"
+            "GROUPING SETS, ROLLUP and CUBE of released rows are not supported; put them into the sub-query"
         )
-    facts = source.facts
+    for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
+        if any(has_aggregate(one) or has_window(one) for one in expressions):
+            raise Unsupported(f"an aggregate cannot stand in {clause}; put it into a sub-query")
     where = None if asked.where is None else condition(asked.where, facts, "WHERE")
-    outputs = _outputs(asked, lambda expression: checked(expression, facts))
-    order = tuple(Order(checked(term.expression, facts), term.descending, term.nulls_first) for term in asked.order)
-    step = _step(asked, outputs, where, order)
+    keys: dict[Expression, Key] = {}
+    found: dict[Expression, OverRows] = {}
+    grouped = bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))
+    if grouped:
+        for expression in asked.keys:
+            key = checked(expression, facts)
+            if key not in keys:
+                keys[key] = Key(key.column or distinct_name(label(key), taken), key)
+
+    def of_group(expression: Expression) -> Expression | None:
+        if expression in keys:
+            return ColumnRef(keys[expression].name)
+        if expression.column is not None:
+            raise Unsupported(
+                f"column {expression.column!r} is neither grouped by nor inside an aggregate; add it to GROUP BY, or "
+                f"aggregate it"
+            )
+        if not is_aggregate(expression):
+            return None
+        if any(has_aggregate(part) or has_window(part) for part in expression.arguments):
+            raise Unsupported("an aggregate cannot stand inside another; put the inner one into a sub-query")
+        if expression not in found:
+            found[expression] = read_aggregate(distinct_name(label(expression), taken), expression, source.facts)
+            facts[found[expression].name] = facts_over(found[expression], source.facts)
+        return ColumnRef(found[expression].name)
+
+    windows: dict[Expression, OverRows] = {}
+
+    def made(expression: Expression) -> Expression:
+        one = fitted(expression, source.facts)
+        one = with_columns(substitute(one, of_group) if grouped else one, facts, windows, taken)
+        facts.update((each.name, facts_over(each, facts)) for each in windows.values() if each.name not in facts)
+        return checked(one, facts)
+
+    facts.update((key.name, as_facts(typed(key.expression, facts), key.name)) for key in keys.values())
+    outputs = _outputs(asked, made)
+    having = None
+    if asked.having is not None:
+        _refuse_windows(asked.having, "HAVING")
+        having = condition(made(asked.having), facts, "HAVING")
+    qualify = None if asked.qualify is None else condition(made(asked.qualify), facts, "QUALIFY")
+    order = tuple(Order(made(term.expression), term.descending, term.nulls_first) for term in asked.order)
+    step = replace(
+        _step(asked, outputs, where, order),
+        keys=tuple(keys.values()) if grouped else None,
+        aggregates=tuple(found.values()),
+        having=having,
+        windows=tuple(windows.values()),
+        qualify=qualify,
+    )
     query = source.query
-    steps = (*query.steps, step)
-    return ReleasedRows(replace(query, steps=steps), _output_facts(step, facts))
+    return ReleasedRows(replace(query, steps=(*query.steps, step)), _output_facts(step, facts))
+
+
+def _refuse_windows(expression: Expression, clause: str) -> None:
+    if has_window(expression):
+        raise Unsupported(f"window functions come after {clause}; filter by them with QUALIFY, or outside a sub-query")
 
 
 def by_distinct(asked: Select) -> Select:
@@ -273,6 +340,10 @@ def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
+    if any(has_window(part) for part in marked.arguments):
+        raise Unsupported(
+            "a window function cannot stand inside an aggregate; put it into a sub-query, within one person's rows"
+        )
     kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
     if function in EXTREMES:  # across people, the least and the greatest are quantiles
         marked = quantile(argument, Literal(EXTREMES[function]), where, discrete=True)
@@ -425,9 +496,12 @@ def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: K
 def _check_step(step: Step, names: dict[str, Facts]) -> dict[str, Facts]:
     """Check a step on released rows, and return what is known of its outputs."""
     made: dict[str, Facts] = {}
+    for key in step.keys or ():
+        names = {**names, **_named(key.name, key.expression, names)}
     for output in step.outputs:
         made |= _named(output.name, output.expression, names)
-    _check([step.where, *(output.expression for output in step.outputs)], names)
+    filters = [one.where for one in (*step.aggregates, *step.windows)]
+    _check([step.where, step.having, step.qualify, *filters, *(one.expression for one in step.outputs)], names)
     _check((order.expression for order in step.order), {**names, **made})
     return made
 

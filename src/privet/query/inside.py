@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, Within
 from privet.core.unit import unit_columns
@@ -169,9 +169,15 @@ def _within(name: str, marked: Expression, source: PrivateRows) -> Within:
 def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
     function = marked.function.removeprefix(WINDOW)
     facts = source.schema.columns
+    if function not in RANKS or len(marked.arguments) > 3:
+        raise Unsupported(
+            "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported within one person's rows, "
+            "without frames: OVER (PARTITION BY the person ORDER BY ...); for others, aggregate in a sub-query grouped "
+            "by the person"
+        )
     given, partition, order = (part.arguments for part in marked.arguments)
-    if function not in RANKS:
-        raise InvariantError("an unknown window function")
+    if len(given) > 2:
+        raise Unsupported("a default is not supported here; use COALESCE")
     places = given[1].constant if len(given) > 1 else 1
     if type(places) is not int:
         raise Unsupported(f"{function.upper()} takes a column and a constant number of rows")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import ClassVar
+from typing import ClassVar, cast
+from typing import Literal as OneOf
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
+from privet.core.expression import Call, ColumnRef, Expression, Literal, Value, parts_of
 from privet.core.given import mapping
 from privet.core.links import shown_columns
 from privet.core.relation import Relation
@@ -61,10 +62,62 @@ class Output:
 
 
 @dataclass(frozen=True)
+class RowFrame:
+    """Which rows around its own a window function sees: from `start` to `end` rows after it; None for all on a side.
+
+    Where it does not count `rows`, 0 means its own row and those that tie with it in the order.
+    """
+
+    rows: bool
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class OverRows:
+    """A function over several released rows, under the name by which outputs know it: an aggregate, or a window's.
+
+    Its arguments, and the rows that its FILTER keeps, are expressions over the columns of those rows.
+    """
+
+    name: str
+    function: str
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    partition: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
+    frame: RowFrame | None = None
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """Rows of public tables, column by column, with what each column holds."""
+
+    columns: tuple[tuple[str, Facts, tuple[Value, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Other rows that come to those of the step before: of another release, or public.
+
+    A join puts columns beside them, for pairs of rows that meet a condition over all columns: `names` says what each
+    is called then, (name, column). "all" puts the rows below them, column by column in the order of `names`.
+    """
+
+    source: Query | PublicRows
+    kind: OneOf["inner", "left", "right", "full", "all"]
+    names: tuple[tuple[str, str], ...]
+    on: Expression | None = None
+
+
+@dataclass(frozen=True)
 class Step:
     """One SELECT over released rows: filter (WHERE or HAVING), columns, DISTINCT, ORDER BY, LIMIT, in that order.
 
-    ORDER BY terms may use the columns of the step before as well as the outputs.
+    ORDER BY terms are over the columns of the step before, and behind these over the outputs. Before the filter come
+    rows of others (`beside`). After it rows are aggregated by `keys`, where these are not None, be it by none, and
+    `having` keeps some of the groups; then come `windows`, and `qualify` keeps rows by them. Outputs and order see all
+    of these by their names.
     """
 
     outputs: tuple[Output, ...]
@@ -73,6 +126,17 @@ class Step:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    beside: tuple[Beside, ...] = ()
+    keys: tuple[Key, ...] | None = None
+    aggregates: tuple[OverRows, ...] = ()
+    having: Expression | None = None
+    windows: tuple[OverRows, ...] = ()
+    qualify: Expression | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether each row is made of one row of the step before."""
+        return not (self.beside or self.windows) and self.keys is None
 
 
 @dataclass(frozen=True)
@@ -102,6 +166,15 @@ class Query:
     groupings: tuple[Grouping, ...] = ()
     other: str | None = None
     find: bool = False
+
+    @property
+    def others(self) -> tuple[Query, ...]:
+        """The further questions whose released rows come to those of this one, and theirs, in order."""
+        found: list[Query] = []
+        for one in (beside.source for step in self.steps for beside in step.beside):
+            if isinstance(one, Query):
+                found += [one, *one.others]
+        return tuple(found)
 
 
 def bin_widths(query: Query) -> dict[str, float]:
@@ -195,6 +268,7 @@ class Select:
     distinct: bool = False
     limit: int | None = None
     offset: int = field(default=0)
+    qualify: Expression | None = None
 
 
 def aggregate(function: str, argument: Expression | None = None, where: Expression | None = None) -> Call:
@@ -203,16 +277,43 @@ def aggregate(function: str, argument: Expression | None = None, where: Expressi
 
 
 def window(
-    function: str, arguments: tuple[Expression, ...], partition: tuple[Expression, ...], order: tuple[Order, ...]
+    function: str,
+    arguments: tuple[Expression, ...],
+    partition: tuple[Expression, ...],
+    order: tuple[Order, ...],
+    frame: RowFrame | None = None,
+    where: Expression | None = None,
 ) -> Call:
-    """Return a marked window function: its arguments, its partition, and its order."""
+    """Return a marked window function: its arguments, partition and order; then its frame and FILTER, if it has any."""
     terms = []
     for term in order:
         flags = f"{'descending' if term.descending else 'ascending'}{' nulls first' if term.nulls_first else ''}"
         terms.append(Call(flags, (term.expression,)))
-    return Call(
-        WINDOW + function, (Call("given", arguments), Call("partition", partition), Call("order", tuple(terms)))
+    more: list[Expression] = []
+    if frame is not None:
+        ends = (Literal(frame.rows), Literal(frame.start), Literal(frame.end))
+        more.append(Call("frame", ends))
+    if where is not None:
+        more.append(Call("filter", (where,)))
+    parts = (Call("given", arguments), Call("partition", partition), Call("order", tuple(terms)), *more)
+    return Call(WINDOW + function, parts)
+
+
+def read_window(name: str, marked: Expression) -> OverRows:
+    """Return what a marked window function says, under a name."""
+    given, partition, order, *more = marked.arguments
+    ends = next((one.arguments for one in more if one.function == "frame"), None)
+    where = next((one.arguments[0] for one in more if one.function == "filter"), None)
+    terms = tuple(
+        Order(term.arguments[0], "descending" in term.function, "nulls first" in term.function)
+        for term in order.arguments
     )
+    frame = None
+    if ends is not None:
+        rows, start, end = (one.constant for one in ends)
+        frame = RowFrame(rows is True, cast(int | None, start), cast(int | None, end))
+    function = marked.function.removeprefix(WINDOW)
+    return OverRows(name, function, given.arguments, where, partition.arguments, terms, frame)
 
 
 def is_window(expression: Expression) -> bool:
@@ -270,6 +371,10 @@ def label(expression: Expression) -> str:
         named = {"0": "min", "1/2": "median", "1": "max"}
         name = named.get(str(share.constant), "quantile")
         return f"{name}_{label(expression.arguments[0])}"[:60]
+    if is_window(expression):
+        given = expression.arguments[0].arguments
+        function = expression.function.removeprefix(WINDOW).replace("count_rows", "count")
+        return f"{function}_{label(given[0])}"[:60] if given else function
     function = {MARK + "count_rows": "count"}.get(expression.function, expression.function.removeprefix(MARK))
     inner = next((part for part in expression.arguments if part.function or part.column is not None), None)
     if inner is None or expression.function in {MARK + "count_rows", MARK + "count_units"}:

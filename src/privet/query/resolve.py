@@ -316,8 +316,21 @@ def meanings(query: Query) -> dict[str, Expression]:
     names += [one.name for one in query.groupings]
     found: dict[str, Expression] = {name: ColumnRef(name) for name in names}
     for step in query.steps:
+        for beside in step.beside:
+            found |= {name: Call(BESIDE, ()) for name, _ in beside.names if name not in found}
+        for key in step.keys or ():
+            found[key.name] = _inline(key.expression, found)
+        for one in (*step.aggregates, *step.windows):
+            over = [*one.arguments, *one.partition, *(term.expression for term in one.order)]
+            found[one.name] = Call(OVER_ROWS, tuple(_inline(each, found) for each in over))
         found = {output.name: _inline(output.expression, found) for output in step.outputs}
     return found
+
+
+OVER_ROWS = "over rows"
+"""Stands in the meaning of a column for a function of several released rows."""
+BESIDE = "beside"
+"""Stands in the meaning of a column for one of other rows."""
 
 
 @dataclass(frozen=True)

@@ -119,9 +119,9 @@ def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]]
     outputs = {output.name: renderer.render(output.expression) for output in step.outputs}
     made = {name: rendered.kind or "number" for name, rendered in outputs.items()}
     shown = {name: f"o{index}" for index, name in enumerate(outputs)}
-    # an ORDER BY term sees the outputs, and behind them the columns that came in
-    inputs = {name: source for name, source in columns.items() if name not in shown}
-    sorter = Renderer({**inputs, **{name: RowSource(sql, _facts(made[name])) for name, sql in shown.items()}}, DUCKDB)
+    # an ORDER BY term sees the columns that came in, and behind them the outputs
+    made_here = {name: RowSource(sql, facts_of_kind(made[name])) for name, sql in shown.items()}
+    sorter = Renderer({**made_here, **columns}, DUCKDB)
     terms = [
         f"{sorter.render(term.expression).sql} {'DESC' if term.descending else 'ASC'} "
         f"NULLS {'FIRST' if term.nulls_first else 'LAST'}"
@@ -157,9 +157,9 @@ def _functions(expression: Expression) -> frozenset[str]:
 
 
 def _row_by_row(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]], dict[str, Kind]]:
-    facts = {name: _facts(kinds[name]) for name in rows}
+    facts = {name: facts_of_kind(kinds[name]) for name in rows}
     listed = {
-        name: [_tidy(value, kinds[name]) for value in (values.tolist() if hasattr(values, "tolist") else values)]
+        name: [tidy(value, kinds[name]) for value in (values.tolist() if hasattr(values, "tolist") else values)]
         for name, values in rows.items()
     }
     table = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
@@ -196,12 +196,12 @@ def _bound(rows: Rows, kinds: Kinds) -> tuple[dict[str, RowSource], Bound]:
     listed, placed = [], []
     for index, (name, values) in enumerate(rows.items()):
         kind, column = kinds[name], f"c{index}"
-        columns[name] = RowSource(column, _facts(kind))
+        columns[name] = RowSource(column, facts_of_kind(kind))
         if _in_place(values):
             bound.arrays[column] = values
             placed.append(_from_array(column, kind))
         else:
-            bound.parameters[column] = [_tidy(value, kind) for value in values]
+            bound.parameters[column] = [tidy(value, kind) for value in values]
             listed.append(f"unnest(${column}::{TYPES[kind]}[]) AS {column}")
     parts = ([f"(SELECT {', '.join(listed)})"] if listed else []) + (
         [f"(SELECT {', '.join(placed)} FROM released)"] if placed else []
@@ -210,11 +210,13 @@ def _bound(rows: Rows, kinds: Kinds) -> tuple[dict[str, RowSource], Bound]:
     return columns, bound
 
 
-def _facts(kind: Kind) -> Facts:
+def facts_of_kind(kind: Kind) -> Facts:
+    """Return what is known of a released column: its kind."""
     return Facts(kind=kind, nullable=True)
 
 
-def _tidy(value: Any, kind: Kind) -> Any:
+def tidy(value: Any, kind: Kind) -> Any:
+    """Return a value as the engine takes it: NULL for what is no number, or a whole number beyond 64 bits."""
     if value is None:
         return None
     if kind == "number":

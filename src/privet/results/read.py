@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Ranked
 from privet.answer import Answer, Series
-from privet.core.expression import ColumnRef
+from privet.core.errors import InvariantError
+from privet.core.expression import Expression
 from privet.core.records import Receipt
 from privet.core.schema import Kind
 from privet.display import is_moments, legend
@@ -19,12 +20,13 @@ from privet.planner.contributions import losses
 from privet.planner.groupings import Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.quantiles import quantile_passes
-from privet.query.nodes import Output, Step
-from privet.query.resolve import meanings
+from privet.query.nodes import Query
+from privet.query.resolve import in_days, meanings
 from privet.release import Released
 
-from .postprocess import run_step
-from .row_intervals import RowBars, value_of
+from .origins import UNKNOWN, Cell, Formula, Intervals, Leaf, Origin
+from .released_tables import ROW, ReleasedTable, after_steps, run
+from .row_intervals import RowBars, as_moments, in_days_since, value_of
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -86,15 +88,16 @@ def quantile_intervals(released: Released, plan: Plan, tail: float) -> dict[str,
 # From released sums to an answer: reads the aggregates, runs the steps on released rows, and draws the error bars.
 
 
-ROW = "privet row"
-"""The column that says which released row a row came from."""
-
-
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
     asked = plan
     plan = plan.at_limits(limits := plan.limits(released.sums))
     tail = 1 - confidence
+    if not all(step.plain for step in plan.query.steps):
+        leaf, table = _leaf(released, plan, 0)
+        series, told = _series([leaf], after_steps(plan.query.steps, table, _no_others), tail)
+        notes = (*legend_in(plan.notes(confidence), series), *outside_notes(series), *told)
+        return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(released,))
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
     lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
     kept, released = released, as_asked(released, plan)
@@ -117,6 +120,96 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*legend_in(plan.notes(confidence), series), *found)
     return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(kept,))
+
+
+def _leaf(released: Released, plan: Plan, place: int) -> tuple[Leaf, ReleasedTable]:
+    """Return what was released for one plan: as numbers whose noise is known, and as rows for the steps that follow."""
+    own = as_asked(released, plan)
+    sums = averaged_sums(sums_of(own, plan), plan)
+    base: dict[str, Any] = {key.name: [cell[index] for cell in own.keys] for index, key in enumerate(plan.query.keys)}
+    for reading in plan.readings:
+        value = value_of(reading, [sums[one] for one in reading.places])
+        value = plan.without_rows(reading, value, sums)
+        base[reading.name] = value.tolist() if hasattr(value, "tolist") else list(value)
+
+    def bars(rows: list[int], tail: float) -> RowBars:
+        return RowBars(plan, sums, base, rows, tail, quantile_intervals(own, plan, tail))
+
+    # the same groups of one release have the same noise, in whatever order a question names their keys
+    named = [tuple(sorted(zip(plan.key_places, cell, strict=True), key=_place)) for cell in own.keys]
+    leaf = Leaf(plan, sums, base, bars, [(plan.digest, cell) for cell in named])
+    return leaf, ReleasedTable(base, plan.kinds, _origins(plan, base, place), found=plan.discovers)
+
+
+def _place(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def _origins(plan: Plan, base: dict[str, Any], leaf: int) -> dict[str, list[Origin | None]]:
+    size = len(next(iter(base.values()))) if base else 0
+    return {
+        reading.name: [UNKNOWN if reading.aggregate.chosen else Cell(leaf, row, reading.name) for row in range(size)]
+        for reading in plan.readings
+        if reading.noisy
+    }
+
+
+def _no_others(query: Query) -> ReleasedTable:
+    raise InvariantError("a question of one release has rows of another")
+
+
+_UNSURE = (
+    "{}: no interval can be stated, or only one end of it, for it depends on an order or a choice of rows that noise "
+    "made."
+)
+
+
+def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+    """Return the columns of released rows that several were summed, joined or ordered for, each with its intervals."""
+    intervals = Intervals(leaves, tail)
+    found: list[Series] = []
+    unsure: list[str] = []
+    for name, values in table.columns.items():
+        origins, kind = table.origins.get(name), table.kinds[name]
+        moments = kind in ("date", "timestamp")
+        if origins is not None and moments:
+            origins = [_in_days(origin) for origin in origins]
+        if origins is None or kind not in ("integer", "number", "date", "timestamp"):
+            found.append(Series(name, tuple(values)))
+            continue
+        if moments and all(origin is None or origin == UNKNOWN for origin in origins):
+            found.append(Series(name, tuple(values)))
+            continue
+        shown, values = values, [in_days_since(value) for value in values] if moments else values
+        ends = [
+            [math.nan if value is None else float(value) for value in values],
+            [math.nan if value is None else float(value) for value in values],
+            [math.nan if value is None else 0.0 for value in values],
+        ]
+        places = [place for place, origin in enumerate(origins) if origin is not None]
+        noisy = [origin for origin in origins if origin is not None]
+        bars = intervals.bars(noisy)
+        for column, several in zip(ends, (bars.low, bars.high, bars.error), strict=True):
+            for place, end in zip(places, several.tolist(), strict=True):
+                column[place] = end
+        if any(math.isinf(end) for end in (*ends[0], *ends[1])):
+            unsure.append(name)
+        sides = [intervals.side(origin) for origin in noisy]
+        may = (any(side.low for side in sides), any(side.high for side in sides))
+        low, high, error = map(tuple, ends)
+        if moments:
+            made = as_moments(low, kind, up=False), as_moments(high, kind, up=True)
+            found.append(Series(name, tuple(shown), *made, error, *may))
+        else:
+            found.append(Series(name, tuple(shown), low, high, error, *may))
+    return tuple(found), ((_UNSURE.format(", ".join(unsure)),) if unsure else ())
+
+
+def _in_days(origin: Origin | None) -> Origin | None:
+    """Return the origin of a date or timestamp as that of a number of days."""
+    if isinstance(origin, Formula):
+        return replace(origin, expression=in_days(origin.expression))
+    return None if origin is None else UNKNOWN
 
 
 def legend_in(notes: Sequence[str], series: Sequence[Series]) -> tuple[str, ...]:
@@ -183,35 +276,6 @@ def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
     return found
 
 
-def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Return the rows of a step, each still with the number of the released row that it came from."""
-    picked = _picked(step)
-    if picked is not None:
-        picked[ROW] = ROW
-        return {name: rows[was] for name, was in picked.items()}, {name: kinds[was] for name, was in picked.items()}
-    outputs = (*step.outputs, Output(ROW, ColumnRef(ROW)))
-    if not step.distinct:
-        return run_step(replace(step, outputs=outputs), rows, kinds)
-    found, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
-    names = [output.name for output in step.outputs]
-    first: dict[tuple[Any, ...], int] = {}
-    for index, row in enumerate(zip(*(found[name] for name in names), strict=True)):
-        first.setdefault(row, index)
-    kept = list(first.values())[step.offset :]
-    kept = kept if step.limit is None else kept[: step.limit]
-    return {name: [values[index] for index in kept] for name, values in found.items()}, made
-
-
-def _picked(step: Step) -> dict[str, str] | None:
-    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
-    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
-        return None
-    columns = {
-        output.name: output.expression.name for output in step.outputs if isinstance(output.expression, ColumnRef)
-    }
-    return columns if len(columns) == len(step.outputs) else None
-
-
 # From the released sums of several levels to one answer: levels are made to agree, then read, row after row.
 #
 # Sees released numbers and public facts only, and may be repeated at will.
@@ -242,6 +306,8 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
     for one in asked:
         ends.append(ends[-1] + len(one.keys))
     kinds = _kinds(levels)
+    if not all(step.plain for step in levels.query.steps):
+        return _over_levels(released, levels, receipt, confidence, (asked, sums, laws, tables, ends, base))
     rows: dict[str, Any] = {ROW: list(range(ends[-1])), **base}
     held: dict[str, Kind] = {ROW: "integer", **kinds}
     for step in levels.query.steps:
@@ -260,14 +326,53 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
             for place in range(len(bars))
         ]
         series.append(_joined(name, parts, chosen, ends))
+    notes = _level_notes(levels, series, confidence)
+    return Answer(tuple(series), confidence, levels, receipt, notes, released=tuple(released))
+
+
+def _level_notes(levels: Levels, series: Sequence[Series], confidence: float) -> tuple[str, ...]:
     told = dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence))
-    notes = list(legend_in(tuple(told), series))
-    notes += outside_notes(series)
+    notes = [*legend_in(tuple(told), series), *outside_notes(series)]
     if levels.reconciled:
         notes.append(_AGREE)
         if any("scaled down" in note for note in notes):
             notes.append(_APART)
-    return Answer(tuple(series), confidence, levels, receipt, tuple(notes), released=tuple(released))
+    return tuple(notes)
+
+
+def _over_levels(
+    released: Sequence[Released], levels: Levels, receipt: Receipt, confidence: float, made: Any
+) -> Answer:
+    """Return the answer where rows of several levels are summed, ordered or joined.
+
+    What was reconciled has noise in common, so that sums over rows are taken at the ends of each row's interval.
+    """
+    asked, sums, laws, tables, ends, base = made
+    kinds = _kinds(levels)
+
+    class Both:
+        def __init__(self, rows: list[int], tail: float) -> None:
+            self.rows, self.bars = rows, []
+            for place, plan in enumerate(levels.plans):
+                own = [row - ends[place] for row in rows if ends[place] <= row < ends[place + 1]]
+                intervals = quantile_intervals(asked[place], plan, tail)
+                self.bars.append(RowBars(plan, sums[place], tables[place], own, tail, intervals, kinds, laws[place]))
+
+        def series(self, name: str, values: Sequence[Any], meaning: Expression, kind: Kind) -> Series:
+            parts = [
+                bars.series(name, _at(values, self.rows, ends[place], ends[place + 1]), meaning, kind)
+                for place, bars in enumerate(self.bars)
+            ]
+            return _joined(name, parts, self.rows, ends)
+
+    listed = {name: values.tolist() if hasattr(values, "tolist") else list(values) for name, values in base.items()}
+    first = levels.plans[0]
+    leaf = Leaf(first, {}, listed, Both, [], independent=False)
+    table = ReleasedTable(listed, kinds, _origins(first, listed, 0), found=levels.discovers)
+    tail = 1 - confidence
+    series, told = _series([leaf], after_steps(levels.query.steps, table, _no_others), tail)
+    notes = (*_level_notes(levels, series, confidence), *told)
+    return Answer(series, confidence, levels, receipt, notes, released=tuple(released))
 
 
 def agreed(levels: Levels, sums: Sequence[dict[Place, Floats]]) -> list[dict[Place, Law]]:

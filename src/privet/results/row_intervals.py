@@ -55,9 +55,9 @@ class RowBars:
         if kind in ("date", "timestamp") and not any(
             reading.aggregate.chosen for reading in self.plan.readings if reading.name in mentions(meaning)
         ):
-            days = tuple([None if one is None else microseconds(one) / MICROSECONDS for one in plain])
+            days = tuple([in_days_since(one) for one in plain])
             found = self._numbers(name, days, in_days(meaning))
-            low, high = (_moments(ends, kind, up=up) for ends, up in ((found.low, False), (found.high, True)))
+            low, high = (as_moments(ends, kind, up=up) for ends, up in ((found.low, False), (found.high, True)))
             return replace(found, values=plain, low=low, high=high)
         return self._numbers(name, plain, meaning)
 
@@ -210,7 +210,12 @@ class RowBars:
         return derived_bars(values, depths(laws, drawn), tail=self.tail)
 
 
-def _moments(days: Sequence[float] | None, kind: Kind, *, up: bool) -> tuple[Any, ...] | None:
+def in_days_since(moment: Any) -> float | None:
+    """Return a date or timestamp as days since 1970."""
+    return None if moment is None else microseconds(moment) / MICROSECONDS
+
+
+def as_moments(days: Sequence[float] | None, kind: Kind, *, up: bool) -> tuple[Any, ...] | None:
     """Return ends of intervals as dates or timestamps, rounded outwards and held to the calendar; None for NaN."""
     if days is None:
         return None

@@ -100,11 +100,11 @@ def test_nulls_stand_where_the_order_says(descending, first):
     assert found["n"] == ([None, *known] if first else [*known, None])
 
 
-def test_an_order_may_use_what_is_not_shown_and_an_output_hides_a_column_of_its_name():
+def test_an_order_may_use_what_is_not_shown_and_no_output_hides_a_column_of_its_name():
     rows = {"city": ["a", "b", "c"], "n": [3, 1, 2]}
     assert run_step(Step((Output("city", CITY),), order=(Order(N),)), rows) == {"city": ["b", "c", "a"]}
     flipped = Step((Output("n", Call("negate", (N,))),), order=(Order(N),))
-    assert run_step(flipped, rows) == {"n": [-3, -2, -1]}
+    assert run_step(flipped, rows) == {"n": [-1, -2, -3]}  # what an alias stands for is put in its place before
 
 
 def test_each_step_sees_the_outputs_of_the_one_before_and_their_kinds():

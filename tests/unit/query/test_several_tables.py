@@ -253,7 +253,6 @@ REFUSED = [
     ("SELECT COUNT(zip) FROM people JOIN zips ON people.zip = zips.zip", "people.zip or zips.zip"),
     ("SELECT COUNT(*) FROM people JOIN people ON people.person = people.person", "two tables in FROM"),
     # within people
-    ("SELECT SUM(n) FROM (SELECT ward, day, COUNT(*) AS n FROM visits GROUP BY ward, day)", "aggregate once"),
     ("SELECT AVG(c) FROM (SELECT person % 10 AS person, COUNT(*) AS c FROM visits GROUP BY 1)", "tell people apart"),
     ("SELECT COUNT(*) FROM (SELECT 7 AS person, cost FROM visits)", "cannot take its name"),
     ("SELECT COUNT(*) FROM (SELECT COUNT(*) AS person FROM visits GROUP BY visits.person)", "cannot take its name"),
@@ -282,11 +281,11 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY person) AS i FROM visits)", "ROW_NUMBER"),
     (
         "SELECT COUNT(*) FROM (SELECT FIRST_VALUE(cost) OVER (PARTITION BY person ORDER BY day) i FROM visits)",
-        "not supp",
+        "within one person",
     ),
     ("SELECT ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) FROM visits", "stand in a sub-query"),
     ("SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) = 1", "window"),
-    ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) FROM visits", "stand in a sub-query"),
+    ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY person ORDER BY day) FROM visits", "is neither grouped by"),
     ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() FROM visits)", "needs OVER"),
     ("SELECT COUNT(*) FROM (SELECT rowid FROM visits)", "'rowid'"),
     # set operations

@@ -35,6 +35,8 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
             "distinct",
             "with",
             "joins",
+            "windows",
+            "qualify",
         ),
         "join": ("this", "on", "using", "side", "kind"),
         "union": ("this", "expression", "distinct", "with"),
@@ -156,12 +158,20 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "min": ("this",),
         "max": ("this",),
         # within one person's rows
-        "window": ("this", "partition_by", "order", "over"),
+        "window": ("this", "partition_by", "order", "over", "spec", "alias"),
+        "windowspec": ("kind", "start", "start_side", "end", "end_side"),
+        "qualify": ("this",),
         "rownumber": (),
         "rank": (),
         "denserank": (),
-        "lag": ("this", "offset"),
-        "lead": ("this", "offset"),
+        "percentrank": (),
+        "cumedist": (),
+        "ntile": ("this",),
+        "lag": ("this", "offset", "default"),
+        "lead": ("this", "offset", "default"),
+        "firstvalue": ("this",),
+        "lastvalue": ("this",),
+        "nthvalue": ("this", "offset"),
     }.items()
 }
 
@@ -175,12 +185,8 @@ _SET = "set operations lose whose row it is; ask one SELECT at a time"
 
 CLAUSES: dict[str, str] = {
     "laterals": f"LATERAL is not supported: {_LATERAL}",
-    "windows": "WINDOW is not supported; write OVER (PARTITION BY ... ORDER BY ...) where it is used",
     "method": "NATURAL, ASOF and POSITIONAL joins are not supported; say in ON what must be equal",
     "by_name": "UNION ALL BY NAME is not supported; list the columns in the same order",
-    "spec": "frames such as ROWS BETWEEN are not supported; aggregate in a sub-query that is grouped by the person",
-    "default": "a default is not supported here; use COALESCE",
-    "qualify": "QUALIFY is not supported: it needs window functions; use HAVING on aggregates",
     "sample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "pivots": "PIVOT is not supported: private values would become column names; use GROUP BY",
     "recursive": "WITH RECURSIVE is not supported; a CTE is one SELECT",

@@ -371,6 +371,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     where, members = _where(node, scope, asked_by_joins)
     for person, query in members:
         relation = _kept(relation, person, _relation(query, places))
+    scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
     levels = _select_levels(node, scope, outputs, aliases)
@@ -384,17 +385,22 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         distinct=_distinct(node),
         limit=_count(node, "limit"),
         offset=_count(node, "offset") or 0,
+        qualify=_condition(node, "qualify", replace(scope, aliases=aliases)),
     )
     if asked.levels and (not outermost and isinstance(relation, PrivateRows) and stays_within(relation, asked)):
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
     if isinstance(relation, ReleasedRows):
         return refined(relation, asked)
-    if any(has_window(one) for _, one in outputs):
-        if outermost:
-            raise Unsupported("window functions stand in a sub-query, within one person's rows; aggregate outside it")
-        relation, asked = with_ranks(relation, asked)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
+    across = asked.qualify is not None or any(has_window(one) for one in released)
+    if across and not (asked.keys or aggregates):
+        if outermost or asked.qualify is not None:
+            raise Unsupported(
+                "window functions (OVER) stand over released rows, beside GROUP BY or outside a sub-query that "
+                "aggregates; over private rows they stand in a sub-query, within one person's rows, without QUALIFY"
+            )
+        relation, asked = with_ranks(relation, asked)
     if outermost and asked.distinct and not (asked.keys or aggregates):
         return aggregated(relation, by_distinct(asked))
     if asked.keys or asked.levels or aggregates:

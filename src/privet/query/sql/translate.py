@@ -13,7 +13,9 @@ from privet.aggregates.registry import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import ColumnRef, Expression, Literal
 from privet.query.nodes import (
+    MARK,
     Order,
+    RowFrame,
     aggregate,
     aggregate_of_two,
     bounds,
@@ -57,6 +59,7 @@ class Scope:
     owner: str | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
+    windows: Mapping[str, Node] = field(default_factory=dict)
 
     @classmethod
     def over(
@@ -338,20 +341,79 @@ def _extreme(node: Node, scope: Scope) -> Expression:
     return aggregate(node.key, translate(part(node, "this"), scope))
 
 
+_OVER = {
+    "rownumber": "row_number",
+    "rank": "rank",
+    "denserank": "dense_rank",
+    "percentrank": "percent_rank",
+    "cumedist": "cume_dist",
+    "ntile": "ntile",
+    "lag": "lag",
+    "lead": "lead",
+    "firstvalue": "first_value",
+    "lastvalue": "last_value",
+    "nthvalue": "nth_value",
+}
+"""Window functions that are no aggregates, as the parser names them."""
+
+
 def _window(node: Node, scope: Scope) -> Expression:
-    ranks = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank", "lag": "lag", "lead": "lead"}
-    of = part(node, "this")
-    if of.key not in ranks:
-        raise refusal(node, NAMES)
-    given = [] if of.key not in {"lag", "lead"} else _several([part(of, "this")], scope)
-    if given and part(of, "offset") is not None:
-        given.append(translate(part(of, "offset"), scope))
-    order = part(node, "order")
+    named = part(node, "alias")
+    if named is not None:
+        said = find(scope.windows, named)
+        if said is None:
+            raise UnknownName("window", named.name, scope.windows)
+        over = scope.windows[said]
+    else:
+        over = node
+    of, where = part(node, "this"), None
+    order = part(node, "order") or part(over, "order")
     terms = [
         Order(translate(part(item, "this"), scope), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
         for item in (parts(order, "expressions") if order is not None else ())
     ]
-    return window(ranks[of.key], tuple(given), tuple(_several(parts(node, "partition_by"), scope)), tuple(terms))
+    partition = tuple(_several(parts(node, "partition_by") or parts(over, "partition_by"), scope))
+    if of.key in _OVER:
+        names = ("this", "offset", "default") if of.key in {"lag", "lead", "nthvalue"} else ("this",)
+        written = [part(of, name) for name in names]
+        given = _several([one for one in written if one is not None], scope)
+        function = _OVER[of.key]
+    else:
+        marked = translate(of, scope)
+        if not is_aggregate(marked):
+            raise refusal(node, NAMES)
+        function = marked.function.removeprefix(MARK)
+        argument, kept, *more = marked.arguments
+        given = [] if function in {"count_rows", "count_units"} else [argument, *more]
+        where = None if kept == Literal(True) else kept
+    return window(
+        function, tuple(given), partition, tuple(terms), _frame(part(node, "spec") or part(over, "spec")), where
+    )
+
+
+def _frame(spec: Node | None) -> RowFrame | None:
+    """Return the frame of a window: ROWS by whole numbers of rows, RANGE up to the row's own ties."""
+    if spec is None:
+        return None
+    kind = str(spec.args.get("kind") or "").upper()
+    start = _frame_end(spec.args.get("start"), str(spec.args.get("start_side") or ""), kind)
+    last = spec.args.get("end")
+    end = 0 if last is None else _frame_end(last, str(spec.args.get("end_side") or ""), kind)
+    return RowFrame(kind == "ROWS", start, end)
+
+
+def _frame_end(said: Node | str | None, side: str, kind: str) -> int | None:
+    if said == "UNBOUNDED":
+        return None
+    if said == "CURRENT ROW":
+        return 0
+    number = None if said is None or isinstance(said, str) else translate(said, Scope({})).constant
+    if kind != "ROWS" or type(number) is not int or number < 0:
+        raise Unsupported(
+            "a frame counts rows by a constant, ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, or goes from the first: "
+            "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        )
+    return -number if side.upper() == "PRECEDING" else number
 
 
 def _about_quantile(node: Node, scope: Scope) -> Expression:

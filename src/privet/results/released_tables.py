@@ -1,0 +1,358 @@
+"""Released rows on their way through the steps that follow a release, each cell with where its noise comes from.
+
+Sees released and public rows only. Sizes are capped, so that no question can exhaust a machine with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from privet.core.errors import Unsupported
+from privet.core.expression import ColumnRef, Expression
+from privet.core.schema import Kind
+from privet.engines.dialects.duckdb import DUCKDB, TYPES
+from privet.engines.duckdb.public import Bound, fetch
+from privet.engines.scan_sql.dialect import Renderer, RowSource
+from privet.query.functions import mentions, typed
+from privet.query.nodes import Beside, Order, Output, OverRows, PublicRows, Query, Step
+from privet.query.over import facts_over
+
+from .origins import Origin, derived
+from .over_rows import RowsSeen, Value, of_group, of_windows
+from .postprocess import facts_of_kind, run_step, tidy
+
+MOST_ROWS = 200_000
+"""The most rows that joins and unions of released rows may make."""
+
+ROW = "privet row"
+"""The column that says which released row a row came from."""
+
+
+def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
+    """Return the rows of a step, each still with the number of the released row that it came from."""
+    picked = _picked(step)
+    if picked is not None:
+        picked[ROW] = ROW
+        return {name: rows[was] for name, was in picked.items()}, {name: kinds[was] for name, was in picked.items()}
+    outputs = (*step.outputs, Output(ROW, ColumnRef(ROW)))
+    if not step.distinct:
+        return run_step(replace(step, outputs=outputs), rows, kinds)
+    found, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
+    names = [output.name for output in step.outputs]
+    first: dict[tuple[Any, ...], int] = {}
+    for index, row in enumerate(zip(*(found[name] for name in names), strict=True)):
+        first.setdefault(row, index)
+    kept = list(first.values())[step.offset :]
+    kept = kept if step.limit is None else kept[: step.limit]
+    return {name: [values[index] for index in kept] for name, values in found.items()}, made
+
+
+def _picked(step: Step) -> dict[str, str] | None:
+    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
+    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
+        return None
+    columns = {
+        output.name: output.expression.name for output in step.outputs if isinstance(output.expression, ColumnRef)
+    }
+    return columns if len(columns) == len(step.outputs) else None
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """Released rows: their columns, what these hold, and the origins of the cells that have noise.
+
+    `noisy` is whether noise decided which rows there are, and `found` whether they are groups found in the data.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    kinds: Mapping[str, Kind]
+    origins: Mapping[str, Sequence[Origin | None]] = field(default_factory=dict)
+    noisy: bool = False
+    found: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    def origin(self, name: str, row: int) -> Origin | None:
+        """Return where the noise of a cell comes from; None where it has none."""
+        several = self.origins.get(name)
+        return None if several is None else several[row]
+
+    def has_noise(self, expression: Expression | None) -> bool:
+        """Whether an expression has noise in some row."""
+        return expression is not None and any(name in self.origins for name in mentions(expression))
+
+
+Rows = Callable[[Query], ReleasedTable]
+"""Returns the released rows of a further question, before its steps."""
+
+
+def after_steps(steps: Sequence[Step], table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
+    """Return what steps make of released rows."""
+    for step in steps:
+        table = _after(step, table, rows_of)
+    return table
+
+
+def _after(step: Step, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
+    for beside in step.beside:
+        table = _with_others(beside, table, rows_of)
+    if step.plain:
+        return _plain(step, table)
+    if step.where is not None:
+        table = _kept(step.where, table)
+    if step.keys is not None:
+        table = _grouped(step, table)
+    if step.having is not None:
+        table = _kept(step.having, table)
+    for one in step.windows:
+        table = _with_window(one, table)
+    if step.qualify is not None:
+        table = _kept(step.qualify, table)
+    cut = Step(step.outputs, None, step.distinct, step.order, step.limit, step.offset)
+    return _plain(cut, table)
+
+
+def _plain(step: Step, table: ReleasedTable) -> ReleasedTable:
+    """Return what a step makes of each row by itself, and which rows it keeps."""
+    columns: dict[str, Any] = {ROW: list(range(table.size)), **table.columns}
+    found, kinds = run(step, columns, {ROW: "integer", **table.kinds})
+    chosen = [int(row) for row in found.pop(ROW)]
+    made = {name: kind for name, kind in kinds.items() if name != ROW}
+    origins: dict[str, list[Origin | None]] = {}
+    for output in step.outputs:
+        if table.has_noise(output.expression):
+            several = _derived(output.expression, table, chosen)
+            if any(one is not None for one in several):
+                origins[output.name] = several
+    listed = {name: _listed(values) for name, values in found.items()}
+    cut = step.limit is not None or bool(step.offset)
+    noisy = (
+        table.noisy
+        or table.has_noise(step.where)
+        or (cut and any(table.has_noise(term.expression) for term in step.order))
+        or (step.distinct and bool(origins))
+    )
+    return ReleasedTable(listed, made, origins, noisy, table.found)
+
+
+def _derived(expression: Expression, table: ReleasedTable, rows: Sequence[int]) -> list[Origin | None]:
+    if isinstance(expression, ColumnRef):
+        own = table.origins[expression.name]
+        return [own[row] for row in rows]
+    names = mentions(expression)
+    found: list[Origin | None] = []
+    for row in rows:
+        here = {name: origin for name in names if (origin := table.origin(name, row)) is not None}
+        values = {name: table.columns[name][row] for name in names}
+        found.append(derived(expression, values, here, table.kinds) if here else None)
+    return found
+
+
+def _kept(where: Expression, table: ReleasedTable) -> ReleasedTable:
+    outputs = tuple(Output(name, ColumnRef(name)) for name in table.columns)
+    return _plain(Step(outputs, where), table)
+
+
+def _computed(expressions: Sequence[Expression], table: ReleasedTable) -> tuple[list[Sequence[Any]], list[Any]]:
+    """Return expressions over all rows: their values, and their origins."""
+    if not expressions or not table.columns:
+        return [[] for _ in expressions], [[] for _ in expressions]
+    names = [f"privet {place}" for place in range(len(expressions))]
+    made = _plain(Step(tuple(map(Output, names, expressions))), table)
+    none = [None] * table.size
+    return [made.columns[name] for name in names], [made.origins.get(name, none) for name in names]
+
+
+# --- groups and windows ----------------------------------------------------------------------------------------------
+
+
+def _grouped(step: Step, table: ReleasedTable) -> ReleasedTable:
+    keys = step.keys or ()
+    by, sources = _computed([key.expression for key in keys], table)
+    noisy = table.noisy or any(origin is not None for several in sources for origin in several)
+    groups: dict[tuple[Any, ...], list[int]] = {} if keys else {(): list(range(table.size))}
+    for row in range(table.size if keys else 0):
+        groups.setdefault(tuple(values[row] for values in by), []).append(row)
+    columns: dict[str, list[Any]] = {key.name: [cell[place] for cell in groups] for place, key in enumerate(keys)}
+    kinds: dict[str, Kind] = {key.name: _kind(key.expression, table) for key in keys}
+    origins: dict[str, list[Origin | None]] = {}
+    for one in step.aggregates:
+        given = _given(one, table, noisy)
+        values = [of_group(one, replace(given, rows=rows)) for rows in groups.values()]
+        _add(one, values, table, columns, kinds, origins)
+    if not columns:  # groups of which nothing is asked but that they are there
+        columns, kinds = {ROW + "s": [1] * len(groups)}, {ROW + "s": "integer"}
+    return ReleasedTable(columns, kinds, origins, noisy, table.found)
+
+
+def _with_window(one: OverRows, table: ReleasedTable) -> ReleasedTable:
+    by, sources = _computed(one.partition, table)
+    keys, ordered = _computed([term.expression for term in one.order], table)
+    noisy = table.noisy or any(origin is not None for several in (*sources, *ordered) for origin in several)
+    # of rows that noise chose, a value of one is still that row's own
+    picks = one.function in ("lag", "lead", "first_value", "last_value", "nth_value")
+    sorted_by_noise = any(origin is not None for several in (*sources, *ordered) for origin in several)
+    given = _given(one, table, sorted_by_noise if picks else noisy)
+    partitions: dict[tuple[Any, ...], list[int]] = {}
+    for row in range(table.size):
+        partitions.setdefault(tuple(values[row] for values in by), []).append(row)
+    found: list[Value] = [(None, None)] * table.size
+    for rows in partitions.values():
+        placed = _sorted(rows, keys, one.order)
+        ties, last = [], 0
+        for place, row in enumerate(placed):
+            if place and any(values[row] != values[placed[place - 1]] for values in keys):
+                last += 1
+            ties.append(last)
+        for row, value in zip(placed, of_windows(one, replace(given, rows=placed), ties), strict=True):
+            found[row] = value
+    columns, kinds, origins = dict(table.columns), dict(table.kinds), dict(table.origins)
+    _add(one, found, table, columns, kinds, origins)
+    return replace(table, columns=columns, kinds=kinds, origins=origins)
+
+
+def _given(one: OverRows, table: ReleasedTable, noisy: bool) -> RowsSeen:
+    arguments, origins = _computed(one.arguments, table)
+    kept: list[bool] | None = None
+    if one.where is not None:
+        (values,), (sources,) = _computed([one.where], table)
+        kept = [value is True for value in values]
+        noisy = noisy or any(origin is not None for origin in sources)
+    return RowsSeen(arguments, origins, kept, range(table.size), noisy, table.found)
+
+
+def _add(
+    one: OverRows, values: Sequence[Value], table: ReleasedTable, columns: Any, kinds: dict[str, Kind], origins: Any
+) -> None:
+    facts = {name: facts_of_kind(kind) for name, kind in table.kinds.items()}
+    kinds[one.name] = facts_over(one, facts).kind
+    columns[one.name] = [tidy(value, kinds[one.name]) for value, _ in values]
+    if any(origin is not None for _, origin in values):
+        origins[one.name] = [origin for _, origin in values]
+
+
+def _kind(expression: Expression, table: ReleasedTable) -> Kind:
+    return typed(expression, {name: facts_of_kind(kind) for name, kind in table.kinds.items()}).kind or "number"
+
+
+def _sorted(rows: Sequence[int], keys: Sequence[Sequence[Any]], order: Sequence[Order]) -> list[int]:
+    """Return rows in order; those that tie keep theirs."""
+    found = list(rows)
+    for values, term in reversed(list(zip(keys, order, strict=True))):
+        known = [row for row in found if values[row] is not None]
+        null = [row for row in found if values[row] is None]
+        known.sort(key=values.__getitem__, reverse=term.descending)
+        found = null + known if term.nulls_first else known + null
+    return found
+
+
+# --- other rows ------------------------------------------------------------------------------------------------------
+
+
+def _with_others(beside: Beside, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
+    match beside.source:
+        case PublicRows(columns=listed):
+            other = ReleasedTable(
+                {name: values for name, _, values in listed}, {name: facts.kind for name, facts, _ in listed}
+            )
+        case query:
+            other = after_steps(query.steps, rows_of(query), rows_of)
+    if beside.kind == "all":
+        return _stacked(beside, table, other)
+    return _joined(beside, table, other)
+
+
+def _stacked(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> ReleasedTable:
+    """Return the rows of both, one below the other."""
+    if table.size + other.size > MOST_ROWS:
+        raise _too_many()
+    columns: dict[str, list[Any]] = {}
+    kinds: dict[str, Kind] = {}
+    origins: dict[str, list[Origin | None]] = {}
+    for name, own in beside.names:
+        one, two = table.kinds[name], other.kinds[own]
+        kinds[name] = one if one == two else "timestamp" if "timestamp" in (one, two) else "number"
+        columns[name] = [*table.columns[name], *other.columns[own]]
+        if name in table.origins or own in other.origins:
+            origins[name] = [
+                *table.origins.get(name, [None] * table.size),
+                *other.origins.get(own, [None] * other.size),
+            ]
+    return ReleasedTable(columns, kinds, origins, table.noisy or other.noisy, table.found or other.found)
+
+
+def _joined(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> ReleasedTable:
+    """Return both side by side, for each pair that meets the condition; other rows too, where the kind keeps them."""
+    renamed = {name: other.columns[own] for name, own in beside.names}
+    kinds = {**table.kinds, **{name: other.kinds[own] for name, own in beside.names}}
+    pairs: list[tuple[int | None, int | None]] = list(_pairs(beside.on, table, other, renamed, kinds))
+    if beside.kind in ("left", "full"):
+        met = {one for one, _ in pairs}
+        pairs += [(row, None) for row in range(table.size) if row not in met]
+        pairs.sort(key=lambda pair: (pair[0] is None, pair[0], pair[1] is None, pair[1]))
+    if beside.kind in ("right", "full"):
+        theirs = {one for _, one in pairs}
+        pairs += [(None, row) for row in range(other.size) if row not in theirs]
+    if len(pairs) > MOST_ROWS:
+        raise _too_many()
+    columns: dict[str, list[Any]] = {}
+    origins: dict[str, list[Origin | None]] = {}
+    for name, values in table.columns.items():
+        columns[name] = [None if one is None else values[one] for one, _ in pairs]
+        if name in table.origins:
+            origins[name] = [None if one is None else table.origin(name, one) for one, _ in pairs]
+    for name, own in beside.names:
+        columns[name] = [None if two is None else other.columns[own][two] for _, two in pairs]
+        if own in other.origins:
+            origins[name] = [None if two is None else other.origin(own, two) for _, two in pairs]
+    both = ReleasedTable({}, {}, {**table.origins, **{name: () for name, own in beside.names if own in other.origins}})
+    noisy = table.noisy or other.noisy or both.has_noise(beside.on)
+    return ReleasedTable(columns, kinds, origins, noisy, table.found or other.found)
+
+
+def _pairs(
+    on: Expression | None,
+    table: ReleasedTable,
+    other: ReleasedTable,
+    renamed: Mapping[str, Sequence[Any]],
+    kinds: Mapping[str, Kind],
+) -> list[tuple[int, int]]:
+    """Return the pairs of rows that meet a condition, by their numbers, in order."""
+    if on is None and table.size * other.size > MOST_ROWS:
+        raise _too_many()
+    if on is None:
+        return [(one, two) for one in range(table.size) for two in range(other.size)]
+    bound = Bound()
+    columns: dict[str, RowSource] = {}
+    sides = []
+    for letter, several in (("a", table.columns), ("b", renamed)):
+        listed = []
+        for place, (name, values) in enumerate(several.items()):
+            column = f"{letter}{place}"
+            columns[name] = RowSource(f"{letter}.{column}", facts_of_kind(kinds[name]))
+            bound.parameters[column] = [tidy(value, kinds[name]) for value in values]
+            listed.append(f"unnest(${column}::{TYPES[kinds[name]]}[]) AS {column}")
+        sides.append(f"(SELECT *, row_number() OVER () - 1 AS i FROM (SELECT {', '.join(listed)})) {letter}")
+    condition = Renderer(columns, DUCKDB).render(on).sql
+    sql = f"SELECT a.i, b.i FROM {sides[0]} JOIN {sides[1]} ON {condition} LIMIT {MOST_ROWS + 1}"
+    found = [(int(one), int(two)) for one, two in fetch(sql, bound)]
+    if len(found) > MOST_ROWS:
+        raise _too_many()
+    return sorted(found)
+
+
+def _too_many() -> Exception:
+    return Unsupported(
+        f"joined and united, the released rows would be more than {MOST_ROWS:,}; what was released is stored, so ask "
+        f"again with a narrower condition, at no cost"
+    )
+
+
+def _listed(values: Any) -> list[Any]:
+    found = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [value.item() if hasattr(value, "item") else value for value in found]
