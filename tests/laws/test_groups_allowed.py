@@ -309,6 +309,40 @@ def test_at_negligible_noise_a_session_has_the_groups_of_plain_sql(sql: str, siz
     assert {key: count for key, count in shown.items() if count} == truth
 
 
+def test_what_a_public_table_holds_are_the_groups_of_a_column_of_which_nothing_is_declared() -> None:
+    nations = pa.table({"id": [0, 1, 2, 3], "name": ["de", "fr", None, "it"], "area": ["n", "n", "s", "s"]})
+    line = pa.table({"person": [0, 1, 2], "nation": [0, 0, 2]})
+    nation = PublicTable(nations, columns={"id": integer(0, 9), "name": text(nullable=True), "area": text()}, key="id")
+    columns = {"person": integer(), "nation": integer(0, 9)}
+    limit = Contribution(groups=1, rows=1)
+    tables = {"nation": nation, "line": Table(line, unit=Person("person"), columns=columns, contribution=limit)}
+    base = "COUNT(*) AS n FROM line JOIN nation ON line.nation = nation.id"
+    with Session(tables, budget=Approximate(epsilon=10**9, delta=1e-6)) as session:
+        plan = session.plan(f"SELECT name, {base} GROUP BY name", epsilon=10**6)
+        answer = session.ask(f"SELECT name, {base} GROUP BY name", epsilon=10**6)
+        assert dict(zip(answer["name"].values, answer["n"].values, strict=True)) == {"de": 2, "fr": 0, "it": 0, None: 1}
+        assert not plan.event.slack()
+        some = session.ask(f"SELECT name, area, {base} WHERE area = 's' GROUP BY name, area", epsilon=10**6)
+        assert set(zip(some["name"].values, some["area"].values, some["n"].values, strict=True)) == {
+            ("it", "s", 0),
+            (None, "s", 1),
+        }
+        left = session.plan(f"SELECT name, {base.replace('JOIN', 'LEFT JOIN')} GROUP BY name", epsilon=10**6)
+        assert left.discovers  # a row that meets none has another key
+        assert session.plan(f"SELECT DISTINCT name FROM ({base.replace('COUNT(*) AS n', 'SELECT name')})").discovers
+
+
+def test_more_values_of_a_public_table_than_can_be_answered_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privet.planner.allowed.MOST_KEYS", 3)
+    nation = PublicTable(
+        pa.table({"id": [0, 1, 2, 3], "name": [*"abcd"]}), columns={"id": integer(0, 9), "name": text()}
+    )
+    line = Table(pa.table({"nation": [0, 1]}), unit=Rows(), columns={"nation": integer(0, 9)})
+    sql = "SELECT name, COUNT(*) AS n FROM line JOIN nation ON line.nation = nation.id GROUP BY name"
+    with Session({"nation": nation, "line": line}, budget=Approximate(epsilon=10, delta=1e-6)) as session:
+        assert session.plan(sql, epsilon=1).discovers
+
+
 PARTS = {
     "keys": "SELECT p, x, x * 0.1 AS y, COUNT(*) AS c FROM t GROUP BY p, x, x * 0.1",
     "union": "SELECT p, x, x * 0.1 AS y FROM t UNION ALL SELECT p, x, x * 0.1 AS y FROM t WHERE x > 9",

@@ -153,10 +153,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_grouped",
         "unit/planner/test_found_groups.py",
-        (
-            "(keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)",
-            "allowed_groups(keys, query.table, query.where, draft.tables)",
-        ),
+        ("not query.find", "True"),
+    ),
+    *of(
+        "planner.allowed:_held",
+        "laws/test_groups_allowed.py",
+        ("len(found) > MOST_KEYS", "False"),
+        ("tuple(sorted(found - {None}))", "tuple(sorted(found - {None}))[1:]"),
     ),
     *of(
         "planner.make:_group",

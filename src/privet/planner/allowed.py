@@ -128,9 +128,16 @@ Factor = tuple[tuple[int, ...], frozenset[tuple[Key, ...]]]
 
 
 def allowed_groups(
-    keys: tuple[GroupKey, ...], relation: Relation, where: Expression | None, tables: Mapping[str, Schema]
+    keys: tuple[GroupKey, ...],
+    relation: Relation,
+    where: Expression | None,
+    tables: Mapping[str, Schema],
+    *,
+    held: bool = True,
 ) -> Groups:
     """Return public keys with the values that rows can have, and their combinations where not all are possible.
+
+    Where nothing is declared about a column of a public table, its values are those that it holds, if `held`.
 
     Guarantee: decided by the question, declared facts and public tables. A group is left out only if no row that meets
     the conditions of the question has its values, as long as what is stored keeps to the kinds that are declared. Rows
@@ -139,13 +146,13 @@ def allowed_groups(
     if not keys:
         return keys, None
     schemas = tuple(tables[name] for name in tables_of(relation))
-    asked = (keys, relation, where, tuple(map(id, schemas)))
+    asked = (keys, relation, where, held, tuple(map(id, schemas)))
     with _FINDING:
         known = _FOUND.get(asked)
     # an id may be another schema's by now: those of a closed session are not kept alive here
     if known is not None and all(one() is schema for one, schema in zip(known[0], schemas, strict=True)):
         return known[1]
-    found = _allowed(keys, traced(relation, where, tables), tables)
+    found = _allowed(keys, traced(relation, where, tables), tables, held=held)
     with _FINDING:
         _FOUND[asked] = tuple(map(weakref.ref, schemas)), found
         _FOUND.move_to_end(asked)
@@ -158,8 +165,8 @@ _FOUND: OrderedDict[Any, tuple[tuple[weakref.ref[Schema], ...], Groups]] = Order
 _FINDING = threading.Lock()
 
 
-def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Schema]) -> Groups:
-    keys = tuple(_bounded(key, rows) for key in keys)
+def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Schema], *, held: bool) -> Groups:
+    keys = tuple(_bounded(key, rows, tables if held else {}) for key in keys)
     places = tuple(place for place, key in enumerate(keys) if key.values is not None)
     hidden = len(places) < len(keys)
     if not places or (hidden and all(key.other is None for key in keys)):
@@ -223,23 +230,43 @@ def _in_order(factors: Sequence[Factor], keys: Sequence[GroupKey]) -> Cells:
     )
 
 
-def _bounded(key: GroupKey, rows: Traced) -> GroupKey:
-    """Return a key with the values that are left once the bounds of its columns are narrowed by plain conditions."""
+def _bounded(key: GroupKey, rows: Traced, tables: Mapping[str, Schema]) -> GroupKey:
+    """Return a key with the values that are left once the bounds of its columns are narrowed by plain conditions.
+
+    A column of a public table about which nothing is declared has the values that it holds there.
+    """
     if key.other is not None:
         return key
     kept: dict[Key, None] = {}
     for way in rows.ways:
         over = _over(key.expression, way)
-        near = group_key(over, narrowed(rows.facts, way.conditions))
-        if near.values is None:
+        values = group_key(over, narrowed(rows.facts, way.conditions)).values
+        if values is None and key.values is None:
+            values = _held(over, way, tables)
+        if values is None:
             return key
-        kept |= dict.fromkeys(near.values)
+        kept |= dict.fromkeys(values)
     if key.values is None:
         return replace(
             key, values=(*(value for value in kept if value is not None), *((None,) if key.nullable else ()))
         )
     left = tuple(value for value in key.values if value in kept or value is None)
     return key if left == key.values else replace(key, values=left, nullable=None in left)
+
+
+def _held(over: Expression, way: Way, tables: Mapping[str, Schema]) -> tuple[Key, ...] | None:
+    """Return the values of a column of a public table, as they are held there; None for others, and of too many."""
+    for row in way.public:
+        names = list(row.columns.values())
+        contents = tables[row.table].contents if row.table in tables else None
+        if over.column not in names or contents is None or contents.rows is None:
+            continue
+        place = names.index(over.column)
+        found = {one[place] for one in contents.rows}
+        if len(found) > MOST_KEYS or not all(isinstance(value, str | int | datetime.date) for value in found - {None}):
+            return None
+        return tuple(sorted(found - {None}))
+    return None
 
 
 def _over(expression: Expression, way: Way) -> Expression:

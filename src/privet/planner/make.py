@@ -248,7 +248,10 @@ def _grouped(draft: PlanDraft) -> PlanDraft:
     query = draft.query
     keys = with_other(scan_keys(query, draft.schema), query, draft.schema)
     # groups that are found have rows, whatever is declared or said of them
-    keys, cells = (keys, None) if query.find else allowed_groups(keys, query.table, query.where, draft.tables)
+    cells: Cells | None = None
+    if not query.find:
+        # groups alone are asked for because of their rows
+        keys, cells = allowed_groups(keys, query.table, query.where, draft.tables, held=bool(query.aggregates))
     count_cells(keys, cells)
     return draft.but(keys=keys, cells=cells)
 
