@@ -263,9 +263,50 @@ class Writer:
     def where(self, scope: Scope, chance: float = 0.5) -> str:
         return f" WHERE {self.value('boolean', scope, 2)}" if self.draw.random() < chance else ""
 
+    def nested(self, scope: Scope, unit: Sequence[str]) -> str:
+        """Return a condition with a sub-query: of public rows, or of those of the same person."""
+        s, no = self.fresh("s"), self.draw.choice(["", "NOT "])
+        if not unit or self.draw.random() < 0.4:
+            place, x = self.value("text", scope, 1), self.whole_or_not(scope, 1)
+            kept = self.draw.choice(["", " WHERE place IS NOT NULL", " WHERE area = 'n'"])
+            function = self.draw.choice(["MAX", "AVG", "COUNT", "SUM"])
+            return self.draw.choice(
+                [
+                    f"{place} {no}IN (SELECT place FROM areas{kept})",
+                    f"{no}EXISTS (SELECT 1 FROM areas AS {s} WHERE {s}.place = {place})",
+                    f"{x} > (SELECT {function}(band) FROM bands)",
+                    f"{no}EXISTS (SELECT 1 FROM bands AS {s} WHERE {s}.least < {x})",
+                    f"COALESCE((SELECT {s}.area FROM areas AS {s} WHERE {s}.place = {place}), 's') = 's'",
+                ]
+            )
+        other = self.part(self.draw.choice([0, 0, 1]))
+        theirs = self.under(s, other)
+        same = " AND ".join(f"{s}.{mine} = {one}" for mine, one in zip(other.unit, unit, strict=True))
+        kind = self.draw.choice(["integer", "number", "text", "date"])
+        mine, their = self.value(kind, scope, 1), self.of(theirs, kind) or f"{s}.{other.unit[0]}"
+        sign = self.draw.choice(["<", "<=", ">", ">=", "<>", "="])
+        x = self.of(theirs, "integer", "number") or "1"
+        function = self.draw.choice(["COUNT(*)", f"COUNT({x})", f"MAX({x})", f"MIN({x})", f"COUNT(DISTINCT {x})"])
+        source = f"FROM {other.sql} AS {s} WHERE {same}"
+        more = f" AND {self.value('boolean', theirs, 1)}" if self.draw.random() < 0.4 else ""
+        return self.draw.choice(
+            [
+                f"{no}EXISTS (SELECT 1 {source}{more})",
+                f"{no}EXISTS (SELECT * {source} AND {their} {sign} {mine}{more})",
+                f"{no}EXISTS (SELECT * {source} AND {their} {sign} {mine} AND {their} <> {mine})",
+                f"(SELECT {function} {source}{more}) > {self.draw.choice('012')}",
+                f"(SELECT {function} {source} AND {their} <= {mine}{more}) > {self.draw.choice('012')}",
+                f"({mine} {no}IN (SELECT {their} {source}{more})) IS NOT TRUE",
+                f"{unit[0]} {no}IN (SELECT {s}.{other.unit[0]} FROM {other.sql} AS {s})",
+            ]
+        )
+
     def selected(self, source: str, scope: Scope, unit: Sequence[str], more: str = "") -> Part:
         listed, made, called = self.shown(scope, unit)
         where = self.where(scope)
+        if self.draw.random() < 0.25:
+            nested = self.nested(scope, unit)
+            more = f"{more} AND {nested}" if more else nested
         if more:
             where = f"{where} AND {more}" if where else f" WHERE {more}"
         return Part(f"(SELECT {listed} FROM {source}{where})", made, called)

@@ -160,7 +160,7 @@ class Trees:
     def private(self, depth: int) -> Relation:
         if depth == 0:
             return self.draw.choice(["visits", "visits", "drugs", "people"])
-        kind = self.draw.choice(["derive", "join", "join", "public", "group", "rank", "union"])
+        kind = self.draw.choice(["derive", "join", "join", "public", "group", "rank", "union", "lookup"])
         source = self.private(depth - 1)
         return getattr(self, f"_{kind}")(source, depth)
 
@@ -207,6 +207,25 @@ class Trees:
                 step = grid_step(x, facts) if function in {"sum", "avg"} else None
                 several.append(Within(self.name(function, taken), function, x, several[0].where, step))
         return GroupWithin(source, tuple(keys), tuple(several), self.draw.choice([None, self.condition(source)]))
+
+    def _lookup(self, source: Relation, depth: int) -> Relation:
+        """Return rows with what each finds among rows that are grouped by what must be equal."""
+        other: Relation = self.draw.choice(["areas", self.private(self.draw.randrange(depth))])
+        facts, theirs = schema_of(source, TABLES).columns, schema_of(other, TABLES).columns
+        alike = [(a, b) for a in facts for b in theirs if facts[a].kind == theirs[b].kind and b != "who"]
+        chosen = self.draw.sample(alike, min(len(alike), self.draw.choice([0, 1, 1, 2])))
+        keys = {**({} if other == "areas" else {"who": col("who")}), **{b: col(b) for _, b in chosen}}
+        taken = list(keys)
+        number = self.number(other)
+        several = [Within(self.name("n", taken), "count_rows", where=self.draw.choice([None, self.condition(other)]))]
+        if number is not None:
+            several.append(Within(self.name("most", taken), "max", number))
+        grouped = GroupWithin(other, tuple(keys.items()), tuple(several))
+        names = self.names(source, grouped)
+        called = {column: name for name, column in names}
+        equal = {b: Call("equal", (col(a), col(called[b]))) for a, b in chosen}  # one for each key
+        on = None if not equal else Call("and", tuple(equal.values())) if len(equal) > 1 else next(iter(equal.values()))
+        return Join(source, grouped, "left", names, on, one=True)
 
     def _rank(self, source: Relation, depth: int) -> Relation:
         columns = list(schema_of(source, TABLES).columns)
@@ -391,6 +410,12 @@ QUERIES = {
     "all": "SELECT COUNT(*), SUM(x) FROM (SELECT pay AS x FROM visits UNION ALL SELECT dose FROM drugs)",
     "commas": "SELECT v.city, COUNT(*), SUM(dose) FROM areas a, visits v, drugs d WHERE a.city = v.city AND "
     "d.visit = v.id GROUP BY v.city",
+    "exists": "SELECT city, COUNT(*), SUM(pay) FROM visits v WHERE EXISTS (SELECT 1 FROM drugs d WHERE d.visit = v.id) "
+    "OR NOT EXISTS (SELECT 1 FROM people p WHERE p.who = v.who AND p.birth > v.age) GROUP BY city",
+    "not in": "SELECT city, COUNT(*) FROM visits v WHERE v.id NOT IN (SELECT visit FROM drugs WHERE dose > 9) AND "
+    "v.city NOT IN (SELECT area FROM areas) GROUP BY city",
+    "counted": "SELECT SUM(LEAST((SELECT COUNT(*) FROM drugs d WHERE d.visit = v.id), 1)) FROM visits v WHERE "
+    "(SELECT COUNT(*) FROM visits w WHERE w.who = v.who AND w.age <= v.age) > 0",
     "in": "SELECT sex, COUNT(*) FROM people WHERE who IN (SELECT who FROM visits WHERE pay > 5) GROUP BY sex",
 }
 SPENDS = {

@@ -203,8 +203,8 @@ MUTANTS: list[Mutant] = [
         "query.facts:group_facts",
         "unit/query/test_expression_facts.py",
         ("(most * min(low, Fraction(0)), most * max(high, Fraction(0)))", "(min(low, 0), max(high, 0))"),
-        ("1 if one.where is None else 0", "1"),
-        ("known.nullable or one.where is not None", "known.nullable"),
+        ("1 if one.where is None and not empty else 0", "1"),
+        ("known.nullable or one.where is not None or empty", "known.nullable"),
     ),
     *of(
         "query.resolve:check_key",
@@ -269,13 +269,9 @@ MUTANTS: list[Mutant] = [
         ('"left" if side == "LEFT" else "right" if side == "RIGHT" else "inner"', '"inner"'),
     ),
     *of(
-        "query.sql.select:_kept",
-        "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        (
-            "isinstance(relation, PrivateRows) and isinstance(others, PrivateRows) and person == "
-            'ColumnRef(relation.owner or "")',
-            "isinstance(relation, PrivateRows) and isinstance(others, PrivateRows)",
-        ),
+        "query.sql.nested:Lookups.members",
+        "unit/query/test_several_tables.py",
+        ("list(nested.outputs) == owner", "True"),
     ),
     *of(
         "query.sql.select:_union",

@@ -59,6 +59,30 @@ MUTANTS: list[Mutant] = [
         ("clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)", "physical(schema)[schema.key]"),
     ),
     *of(
+        "query.shape:_check_one",
+        "unit/query/test_lookups.py",
+        ("not isinstance(join.right, GroupWithin)", "False"),
+        ("any(name not in equal for name, _ in join.right.keys)", "False"),
+        ("_told_apart(right.columns[column], mine, left)", "True"),
+        ("set(unit_columns(right.unit)[:1])", "set(unit_columns(right.unit))"),
+    ),
+    *of(
+        "query.lookups:_found",
+        "unit/query/test_several_tables.py",
+        ("not same_owner(made, source.schema, source.tables)", "False"),
+    ),
+    *of(
+        "query.lookups:_paired",
+        "unit/query/test_several_tables.py",
+        ("not same_owner(pairs, source.schema, source.tables)", "False"),
+    ),
+    *of(
+        "query.lookups:_doubted",
+        "e2e/test_subqueries_agree.py",
+        ('call("is_null", mine)', "Literal(False)"),
+        ('call("coalesce", valued, Literal(0))', "number"),
+    ),
+    *of(
         "query.shape:says_owner",
         "unit/query/test_comma_joins.py",
         ("keyed or (one == other and one in _targets(tables))", "True"),
@@ -123,7 +147,11 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.inside:stays_within",
         "unit/query/test_several_tables.py",
-        ("bool(units) and all(ColumnRef(name) in asked.keys for name in units)", "bool(units)"),
+        (
+            "all(ColumnRef(name) in asked.keys for name in units) or any(is_of_one(source.table, name, source.tables) "
+            "for name in owned)",
+            "True",
+        ),
     ),
     *of(
         "query.inside:deduplicated",

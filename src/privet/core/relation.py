@@ -31,7 +31,7 @@ class Derive:
         _check_names(name for name, _ in self.columns)
 
 
-@wired("Join", "left", "right", "kind", "names", "on", "most")
+@wired("Join", "left", "right", "kind", "names", "on", "most", later={"one": False})
 @dataclass(frozen=True)
 class Join:
     """The columns of both sides, for each pair of rows that meets the condition.
@@ -46,6 +46,9 @@ class Join:
     meets several, and nothing is cut. Otherwise the unit's left rows are taken in the order of a keyed hash, each with
     all that it meets, until there are `most` pairs; of the last one's, those with the least hash. A left row that is
     left without its pairs is gone, from a left join too; one that has none is kept there.
+
+    `one` says that a row meets at most one, because the right side is grouped by nothing but what must be equal. It is
+    proven wherever the facts of a relation are asked for; such a join makes as many rows as its left side has.
     """
 
     left: Relation
@@ -54,12 +57,15 @@ class Join:
     names: tuple[tuple[str, str], ...]
     on: Expression | None = None
     most: int | None = None
+    one: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
         _check_names(name for name, _ in self.names)
         if self.most is not None and self.most < 1:
             raise BadParameter("most", self.most, "at least 1, or None for all pairs")
+        if self.one and (self.kind, self.most) != ("left", None):
+            raise BadParameter("one", self.one, "False, but for a left join, which then says no number of pairs")
 
 
 @wired("Within", "name", "function", "argument", "where", "step")
@@ -85,7 +91,10 @@ class Within:
 @wired("Group", "source", "keys", "aggregates", "where")
 @dataclass(frozen=True)
 class GroupWithin:
-    """One row for each unit and each combination of further keys: GROUP BY the unit, or DISTINCT without aggregates."""
+    """One row for each unit and each combination of further keys: GROUP BY the unit, or DISTINCT without aggregates.
+
+    Public rows have no unit; without keys there is one row of them, even of none.
+    """
 
     source: Relation
     keys: tuple[tuple[str, Expression], ...]

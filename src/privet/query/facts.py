@@ -70,25 +70,26 @@ _FINEST = 2**61
 _FARTHEST = 10_000
 
 
-def group_facts(one: Within, source: Schema, most: int) -> Facts:
-    """Return the facts of an aggregate over one unit's rows."""
+def group_facts(one: Within, source: Schema, most: int, *, empty: bool = False) -> Facts:
+    """Return the facts of an aggregate over one unit's rows; `empty` says that there may be none."""
     if one.function not in WITHIN or (one.argument is None) != (one.function == "count_rows"):
         raise InvariantError("an unknown aggregate within a unit")
     if one.where is not None:
         condition(one.where, source.columns, "FILTER")
     if one.argument is None:
-        least = 1 if one.where is None else 0
+        least = 1 if one.where is None and not empty else 0
         return as_facts(whole(Fraction(least), Fraction(most), nullable=False))
     known = typed(one.argument, source.columns)
     if one.function in {"count", "count_distinct"}:
         return as_facts(whole(Fraction(0), Fraction(most), nullable=False))
-    nullable = known.nullable or one.where is not None
-    allowed = NUMBERS if one.function in {"sum", "avg"} else (*NUMBERS, *MOMENTS)
+    nullable = known.nullable or one.where is not None or empty
+    allowed = NUMBERS if one.function in {"sum", "avg"} else (*NUMBERS, *MOMENTS, "text", "boolean")
     if known.kind is None or known.kind not in allowed:
         raise WrongKind(one.function.upper(), " or ".join(allowed), (known.kind or "NULL",))
     if one.function in {"min", "max"}:
         step = _declared_step(one.argument, source)
-        return as_facts(replace(known, nullable=nullable, values=None, step=1), step)
+        values = known.values if known.kind == "text" else None
+        return as_facts(replace(known, nullable=nullable, values=values, step=1), step)
     low, high = _ends(one, known)
     if one.function == "avg":
         return as_facts(real(low, high, nullable=nullable))

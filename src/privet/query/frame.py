@@ -22,6 +22,7 @@ from privet.query.sql.parse import NO_WISH, Wish
 from .build import aggregated, narrowed, refined
 from .inside import deduplicated, grouped
 from .join import join, pair, united
+from .lookups import Others, exists
 from .nodes import (
     Level,
     Order,
@@ -162,10 +163,13 @@ class Frame:
         other: Frame,
         on: str | Sequence[str] | Mapping[str, str],
         *,
-        how: Literal["inner", "left"] = "inner",
+        how: Literal["inner", "left", "semi", "anti"] = "inner",
         where: Term | None = None,
     ) -> Frame:
         """Return pairs of rows that are equal in columns: by name, or by {"mine": "theirs"}.
+
+        With `how="semi"` the rows that meet another are returned, once each and without its columns, and with "anti"
+        those that meet none: EXISTS and NOT EXISTS.
 
         Private tables are joined by who owns their rows, or by a column and the one that it links to. Columns of
         `other` that have a name taken here get `_right` after it. `where` is a further condition for a pair, over the
@@ -173,8 +177,10 @@ class Frame:
         """
         if not isinstance(other, Frame) or self._keys or other._keys:
             raise BadParameter("other", type(other).__name__, "a table of the same session, before group_by")
-        way = cast(Literal["inner", "left"], choice(how, "how", ("inner", "left")))
         left, right = self._whole(), other._whole()
+        if choice(how, "how", ("inner", "left", "semi", "anti")) in ("semi", "anti"):
+            return Frame(_matched(left, right, on, how == "semi", where))
+        way = cast(Literal["inner", "left"], how)
         sides = pair(left, right, way)
         mine, theirs = sides.sides
         equal = [
@@ -375,6 +381,22 @@ def _named_pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     if isinstance(on, Sequence) and all(isinstance(one, str) for one in on):
         return {one: one for one in on}
     raise BadParameter("on", on, "a column, a list of columns, or a mapping of columns here to columns there")
+
+
+def _matched(
+    left: PrivateRows,
+    right: PrivateRows,
+    on: str | Sequence[str] | Mapping[str, str],
+    kept: bool,
+    where: Term | None,
+) -> PrivateRows:
+    """Return the rows that meet another one, or those that meet none."""
+    if where is not None:
+        raise BadParameter("where", "a condition", "left out of a semi or an anti join; filter the other table first")
+    pairs = _named_pairs(on).items()
+    equal = tuple((_column_of(left.columns, one), _column_of(right.columns, another)) for one, another in pairs)
+    made, met = exists(left, Others(right, equal))
+    return replace(made, where=conjunction(made.where, met if kept else call("not", met)))
 
 
 def _column_of(columns: Mapping[str, Expression], name: str) -> Expression:

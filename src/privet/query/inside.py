@@ -28,17 +28,25 @@ from .nodes import (
 )
 from .normal import conjunction
 from .resolve import checked, condition, fitted, substitute
-from .shape import is_public
+from .shape import is_of_one, is_public
 
 TRUE = Literal(True)
 
 
 def stays_within(source: PrivateRows, asked: Select) -> bool:
-    """Return whether a sub-query groups by the unit, so that each group is of one person's rows."""
+    """Return whether a sub-query groups by the unit, or by what is one person's, so that groups are of one person.
+
+    Groups are by the unit in any case (`grouped`); this is about what was meant.
+    """
     units = unit_columns(source.schema.unit)
     if is_public(source.schema):
-        return bool(asked.keys)
-    return bool(units) and all(ColumnRef(name) in asked.keys for name in units)
+        return True
+    if not units:
+        return False
+    owned = (one.column for one in asked.keys if one.column is not None)
+    return all(ColumnRef(name) in asked.keys for name in units) or any(
+        is_of_one(source.table, name, source.tables) for name in owned
+    )
 
 
 def grouped(source: PrivateRows, asked: Select) -> PrivateRows:

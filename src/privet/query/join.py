@@ -82,7 +82,7 @@ def pair(left: PrivateRows, right: PrivateRows, kind: Literal["inner", "left", "
     taken = {name.casefold() for name in left.schema.columns}
     names = tuple((distinct_name(name, taken), name) for name in right.schema.columns)
     called = {column: ColumnRef(name) for name, column in names}
-    theirs = {name: _renamed(one, called) for name, one in right.columns.items()}
+    theirs = {name: renamed(one, called) for name, one in right.columns.items()}
     return JoinSides(left, right, kind, names, theirs)
 
 
@@ -97,21 +97,21 @@ def join(sides: JoinSides, on: Expression | None) -> tuple[PrivateRows, Columns,
     facts = {**left.schema.columns, **{name: right.schema.columns[column] for name, column in sides.names}}
     if has_aggregate(on):
         raise Unsupported("an aggregate cannot stand in ON; aggregate in a sub-query for each person first")
-    asked = None if on is None else conjunction(*map(_in_order, conjuncts(condition(on, facts, "ON"))))
+    asked = None if on is None else conjunction(*map(in_order, conjuncts(condition(on, facts, "ON"))))
     made = Join(left.table, right.table, sides.kind, sides.names, asked)
     private = not is_public(right.schema)
     if private and not is_public(left.schema):
         check_same_unit(left.schema, right.schema)
         if not same_owner(made, left.schema, left.tables):
             raise Unsupported(_ownerless(left.schema))
-        made = replace(made, on=_without_unit(made, left.schema))
+        made = replace(made, on=without_unit(made, left.schema))
     theirs, where = sides.theirs, left.where
     if sides.kind == "inner":
-        where = conjunction(where, None if right.where is None else _renamed(right.where, called))
+        where = conjunction(where, None if right.where is None else renamed(right.where, called))
         if private and not is_public(left.schema):
             # who owns one row owns the other; their times may differ within a window
             same = {called[name].name: ColumnRef(name) for name in _implied(left.schema)}
-            theirs = {name: _renamed(one, same) for name, one in theirs.items()}
+            theirs = {name: renamed(one, same) for name, one in theirs.items()}
     found = standing_on(made, left.tables, left.columns, where)
     return (found, theirs, left.columns) if sides.swapped else (found, left.columns, theirs)
 
@@ -175,18 +175,19 @@ def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
     return replace(found, columns=columns)
 
 
-def _in_order(one: Expression) -> Expression:
+def in_order(one: Expression) -> Expression:
     """Return an equality of two columns in the one order, so that who stands left of a join does not matter."""
     if one.function == "equal" and all(side.column is not None for side in one.arguments):
         return Call("equal", tuple(sorted(one.arguments, key=text)))
     return one
 
 
-def _renamed(expression: Expression, called: Mapping[str, ColumnRef]) -> Expression:
+def renamed(expression: Expression, called: Mapping[str, ColumnRef]) -> Expression:
+    """Return an expression over columns by other names."""
     return substitute(expression, lambda part: called.get(part.column or ""))
 
 
-def _without_unit(made: Join, left: Schema) -> Expression | None:
+def without_unit(made: Join, left: Schema) -> Expression | None:
     """Return the condition of a join without the equality of people, which it has in any case."""
     theirs = {column: name for name, column in made.names}
     implied = [{ColumnRef(name), ColumnRef(theirs[name])} for name in _implied(left)]
@@ -365,6 +366,8 @@ def joins_of(relation: Relation) -> Iterator[Join]:
 
 def _multiplies(join: Join, tables: Mapping[str, Schema]) -> bool:
     """Return whether a join may make more rows of a unit's than it has on either side."""
+    if join.one:
+        return False
     left, right = sides_of(join, tables)
     return _spreads(join, left, right) or _pairs_many(join, left, right, tables)
 

@@ -260,6 +260,9 @@ class _Shape:
                 "a public table cannot be kept whole beside a private one: its rows without a match would belong to "
                 "nobody, and appear when a person leaves; put the private table first, or use JOIN"
             )
+        if join.one:
+            _check_one(join, left, right)
+            return _made(left, columns, left.contribution, left.rows, left.most_rows)
         keyed = on_key(join, left, right)
         if not is_public(right):
             check_same_unit(left, right)
@@ -312,7 +315,8 @@ class _Shape:
         if relation.where is not None:
             condition(relation.where, source.columns, "WHERE")
         columns = {name: facts_of(one, source.columns) for name, one in relation.keys}
-        columns |= {one.name: group_facts(one, source, self._most(source)) for one in relation.aggregates}
+        most, empty = self._most(source), not relation.keys
+        columns |= {one.name: group_facts(one, source, most, empty=empty) for one in relation.aggregates}
         alone = bool(units) and len(relation.keys) == len(units) and one_row_each(source)
         kept = Contribution(groups=1, rows=1) if alone else source.contribution
         return _made(source, columns, kept, source.rows, source.most_rows)
@@ -341,6 +345,27 @@ class _Shape:
             contribution = AUTO
         most = sum(one.most_rows or 0 for one in several) if all(one.most_rows for one in several) else None
         return _made(first, columns, contribution, sum(one.rows for one in several), most)
+
+
+def _check_one(join: Join, left: Schema, right: Schema) -> None:
+    """Raise unless each row of the left side meets at most one of the right: that is what `one` claims.
+
+    Guarantee: the right side has one row for each combination of its keys. All of them but the person, which is equal
+    in any case, are equal in plain columns to expressions over the left side, and compared in a way that tells them
+    apart. So two rows that one meets are alike in all keys, and are the same.
+    """
+    if not isinstance(join.right, GroupWithin):
+        raise InvariantError("a join that finds one row is with rows that are grouped")
+    if not is_public(right):
+        check_same_unit(left, right)
+    theirs = dict(join.names)
+    equal = set(unit_columns(right.unit)[:1])
+    for mine, other in equal_sides(join, left):
+        column = theirs.get(other.column or "")
+        if column is not None and _told_apart(right.columns[column], mine, left):
+            equal.add(column)
+    if any(name not in equal for name, _ in join.right.keys):
+        raise InvariantError("a join that finds one row is on all keys of the rows that are grouped")
 
 
 def _met(join: Join, right: Schema) -> int:

@@ -78,6 +78,8 @@ def _double(total: Sum, x: float) -> int | None:
 def grouped(relation: GroupWithin, rows: list[Owned], facts: Mapping[str, ColumnFacts], schema: Schema) -> list[Owned]:
     """Return one row for each owner and key."""
     groups: dict[tuple[Any, tuple[Any, ...]], list[Row]] = {}
+    if not relation.keys:
+        groups[None, ()] = []
     for owner, row in rows:
         found_keys = tuple(evaluate_row(one, row, facts) for _, one in relation.keys)
         groups.setdefault((owner, found_keys), []).append(row)

@@ -64,6 +64,7 @@ CORPUS = [
     "(PARTITION BY user_id ORDER BY day) AS d, LEAD(age, 2) OVER (PARTITION BY user_id ORDER BY day) AS e FROM visits)",
     "SELECT COUNT(*) FROM (WITH t AS (SELECT * FROM visits) SELECT age FROM t UNION ALL SELECT age FROM t)",
     "SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.user_id = v.user_id AND w.day > v.day)",
     "SELECT v.hospital h, COUNT(*) AS n FROM visits AS v WHERE age > 5 GROUP BY v.hospital HAVING COUNT(*) > 3 "
     "ORDER BY n DESC NULLS FIRST LIMIT 5 OFFSET 2",
     "SELECT DISTINCT hospital, COUNT(*) FROM visits GROUP BY hospital",

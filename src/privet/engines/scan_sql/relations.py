@@ -155,14 +155,14 @@ def group_sql(
     keys = [f"k{index}" for index in range(len(relation.keys))]
     several = [_Part(one, index, renderer) for index, one in enumerate(relation.aggregates)]
     first = [*owner, *(f"{_key(renderer, one)} AS {k}" for k, (_, one) in zip(keys, relation.keys, strict=True))]
-    first += [layer for part in several for layer in part.first]
+    first += [layer for part in several for layer in part.first] or ([] if first else ["1 AS k"])
     where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
     sql = f"SELECT {', '.join(first)} FROM {nested(rows)}{where}"
-    second = [*owner, *keys, *(layer for part in several for layer in part.second)]
+    second = [*owner, *keys, *(layer for part in several for layer in part.second)] or ["k"]
     sql = f"SELECT {', '.join(second)} FROM {nested(sql)}"
-    by = ", ".join([*owner, *keys])
-    sql = f"SELECT {', '.join([by, *(part.total for part in several)])} FROM {nested(sql)} GROUP BY {by}"
-    sql = f"SELECT {', '.join([by, *(part.value for part in several)])} FROM {nested(sql)}"
+    by = [*owner, *keys]
+    sql = f"SELECT {', '.join([*by, *(part.total for part in several)])} FROM {nested(sql)}{_group(by)}"
+    sql = f"SELECT {', '.join([*by, *(part.value for part in several)])} FROM {nested(sql)}"
     places = [*keys, *(f"a{index}" for index in range(len(several)))]
     columns = [
         f"{clamped(place, column, dialect)} AS c{index}"

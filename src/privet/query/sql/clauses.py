@@ -43,6 +43,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "with": ("expressions",),
         "cte": ("this", "alias", "materialized"),
         "subquery": ("this", "alias"),
+        "exists": ("this",),
         "from": ("this",),
         "table": ("this", "alias", "db", "catalog", "joins"),
         "tablealias": ("this", "columns"),

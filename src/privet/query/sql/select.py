@@ -13,7 +13,8 @@ from privet.core.unit import unit_columns
 from privet.query.build import PUBLIC_ONLY, aggregated, by_distinct, narrowed, refined
 from privet.query.functions import mentions
 from privet.query.inside import grouped, stays_within, with_ranks
-from privet.query.join import Columns, join, kept_by, pair, united
+from privet.query.join import Columns, join, pair, united
+from privet.query.lookups import has_outer
 from privet.query.nodes import (
     Level,
     Order,
@@ -31,12 +32,13 @@ from privet.query.nodes import (
     union_of,
 )
 from privet.query.normal import call, conjunction
-from privet.query.shape import is_public
+from privet.query.shape import conjuncts, is_public
 
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
 from .names import DECLARED
+from .nested import RELEASED_INSIDE, Lookups, Nested, ReadNested
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
@@ -368,10 +370,10 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
 
 def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     relation, scope, asked_by_joins = read_from(node, places, _relation)
-    where, members = _where(node, scope, asked_by_joins)
-    for person, query in members:
-        relation = _kept(relation, person, _relation(query, places))
+    lookups = None if isinstance(relation, ReleasedRows) else Lookups(relation, _reader(places))
+    scope = replace(scope, nested=lookups)
     scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
+    where = _where(node, scope, asked_by_joins, lookups)
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
     levels = _select_levels(node, scope, outputs, aliases)
@@ -387,6 +389,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         offset=_count(node, "offset") or 0,
         qualify=_condition(node, "qualify", replace(scope, aliases=aliases)),
     )
+    relation = relation if lookups is None else lookups.rows
     if asked.levels and (not outermost and isinstance(relation, PrivateRows) and stays_within(relation, asked)):
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
     if isinstance(relation, ReleasedRows):
@@ -430,6 +433,8 @@ def _own_name(item: Node, scope: Scope) -> str | None:
     """Return the name of a column that is shown under its own, as it is declared."""
     if item.key != "column":
         return None
+    if scope.outer is not None:
+        return str(part(item, "this").name)
     qualifier = part(item, "table")
     return find(scope.columns if qualifier is None else scope.table(qualifier), part(item, "this"))
 
@@ -492,32 +497,46 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
     return tuple(terms)
 
 
-def _where(node: Node, scope: Scope, used: frozenset[int]) -> tuple[Expression | None, list[tuple[Expression, Node]]]:
-    """Return the condition on rows without what joins have asked, and apart from it each x IN (SELECT ...) of it."""
+def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | None) -> Expression | None:
+    """Return the condition on rows, without what joins have asked."""
     found = part(node, "where")
-    conditions: list[Expression] = []
-    members: list[tuple[Expression, Node]] = []
+    conditions: list[Expression | None] = []
     for one in conjuncts_of(None if found is None else part(found, "this")):
         if id(one) in used:
             continue
-        if one.key == "in" and part(one, "query") is not None:
-            members.append((translate(part(one, "this"), scope), part(one, "query")))
+        if lookups is not None and one.key == "in" and part(one, "query") is not None:
+            conditions.append(lookups.members(one, scope))
         else:
             conditions.append(translate(one, scope))
-    return conjunction(*conditions), members
+    return conjunction(*conditions)
 
 
-def _kept(relation: Standing, person: Expression, others: Standing) -> Standing:
-    if (
-        isinstance(relation, PrivateRows)
-        and isinstance(others, PrivateRows)
-        and person == ColumnRef(relation.owner or "")
-    ):
-        return kept_by(relation, others)
-    raise Unsupported(
-        "IN (SELECT ...) is supported for people only: the column that says whose row it is, IN a sub-query of that "
-        "column that stays within people; its exact values would decide about everybody's rows otherwise"
-    )
+def _reader(places: FromTables) -> ReadNested:
+    """Return what reads a sub-query that stands in an expression."""
+
+    def read(node: Node, outer: Scope) -> Nested:
+        if node.key == "select" and not any(part(node, clause) is not None for clause in _WHOLE):
+            relation, scope, used = read_from(node, places, _relation)
+            if not isinstance(relation, PrivateRows):
+                raise Unsupported(RELEASED_INSIDE)
+            lookups = Lookups(relation, read)
+            scope = replace(scope, outer=outer, nested=lookups)
+            asked = list(conjuncts(_where(node, scope, used, lookups)))
+            outputs = _outputs(node, scope)
+            links = tuple(one for one in asked if has_outer(one))
+            if links or part(node, "distinct") is None:
+                own = conjunction(lookups.rows.where, *(one for one in asked if not has_outer(one)))
+                return Nested(replace(lookups.rows, where=own), links, tuple(one for _, one in outputs))
+        made = _relation(node, places)
+        if not isinstance(made, PrivateRows):
+            raise Unsupported(RELEASED_INSIDE)
+        return Nested(made, (), tuple(made.columns.values()))
+
+    return read
+
+
+_WHOLE = ("group", "having", "limit", "offset", "with")
+"""Clauses with which a sub-query is read by itself, and names nothing of the query around it."""
 
 
 def _condition(node: Node, clause: str, scope: Scope) -> Expression | None:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from privet.aggregates.registry import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.expression import ColumnRef, Expression, Literal
+from privet.query.lookups import outer
 from privet.query.nodes import (
     MARK,
     Order,
@@ -60,6 +61,10 @@ class Scope:
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     aliases_first: bool = False
     windows: Mapping[str, Node] = field(default_factory=dict)
+    outer: Scope | None = None
+    """The names of the query right around a sub-query that stands in an expression: its own go before them."""
+    nested: Callable[[Node, Scope], Expression] | None = None
+    """Reads a sub-query that stands in an expression, where one may."""
 
     @classmethod
     def over(
@@ -95,7 +100,18 @@ class Scope:
         return cls(columns, tables, owner)
 
     def column(self, node: Node) -> Expression:
-        """Return what a column name stands for."""
+        """Return what a column name stands for; of the query around a sub-query, it is marked."""
+        if self.outer is None:
+            return self._own(node)
+        try:
+            return self._own(node)
+        except UnknownName as unknown:
+            try:
+                return outer(self.outer.column(node))
+            except UnknownName:
+                raise unknown from None
+
+    def _own(self, node: Node) -> Expression:
         name, qualifier = part(node, "this"), part(node, "table")
         if name.key != "identifier":
             raise Unsupported("* stands alone in a SELECT list; name the columns")
@@ -157,6 +173,10 @@ def translate(node: Node, scope: Scope) -> Expression:
 
 
 def _translated(node: Node, scope: Scope) -> Expression:
+    if node.key in {"exists", "subquery", "select"} or (node.key == "in" and part(node, "query") is not None):
+        if scope.nested is None:
+            raise refusal(node, NAMES)
+        return scope.nested(node, scope)
     if node.key in TRANSLATIONS:
         return TRANSLATIONS[node.key](node, lambda child: translate(child, scope))
     if node.key == "column":
