@@ -335,7 +335,7 @@ def test_what_a_public_table_holds_are_the_groups_of_a_column_of_which_nothing_i
 def test_more_values_of_a_public_table_than_can_be_answered_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privet.planner.allowed.MOST_KEYS", 3)
     nation = PublicTable(
-        pa.table({"id": [0, 1, 2, 3], "name": [*"abcd"]}), columns={"id": integer(0, 9), "name": text()}
+        pa.table({"id": [0, 1, 2, 3], "name": [*"abcd"]}), columns={"id": integer(0, 9), "name": text()}, key="id"
     )
     line = Table(pa.table({"nation": [0, 1]}), unit=Rows(), columns={"nation": integer(0, 9)})
     sql = "SELECT name, COUNT(*) AS n FROM line JOIN nation ON line.nation = nation.id GROUP BY name"

@@ -159,10 +159,6 @@ AGGREGATES = {
     "COUNT_BIG(cost)": "COUNT(cost)",
     "COUNT_BIG(DISTINCT user_id)": "COUNT(DISTINCT user_id)",
     "COUNTIF(urgent)": "COUNT_IF(urgent)",
-    "APPROX_COUNT_DISTINCT(user_id)": "COUNT(DISTINCT user_id)",
-    "APPROX_DISTINCT(ward)": "COUNT(DISTINCT ward)",
-    "APPROX_QUANTILE(cost, 0.9)": "QUANTILE(cost, 0.9)",
-    "PERCENTILE_APPROX(cost, 0.5)": "MEDIAN(cost)",
 }
 
 

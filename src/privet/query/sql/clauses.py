@@ -311,6 +311,14 @@ _SINGLE: dict[str, str] = {
 """Aggregates that return what single people have, or are made of it, and what to write instead."""
 
 _WORDS: dict[str, str] = {
+    **{
+        name: f"{name.upper()} is not supported: each answer is approximate, and shows how far; write QUANTILE(x, 0.9)"
+        for name in ("approx_quantile", "approx_percentile", "percentile_approx")
+    },
+    **{
+        name: f"{name.upper()} is not supported: each answer is approximate, and shows how far; write COUNT(DISTINCT x)"
+        for name in ("approx_count_distinct", "approx_distinct")
+    },
     "log": "LOG is not supported, for its base differs between databases; write LOG10(x), LOG2(x) or LN(x)",
     "columns": "COLUMNS is not supported; name the columns",
     **dict.fromkeys(

@@ -258,7 +258,7 @@ def _count_big(node: Node, scope: Scope) -> Expression:
 
 
 def _count_different(node: Node, scope: Scope) -> Expression:
-    """Return how many different values there are, which is what an approximate count of them approximates."""
+    """Return how many different values there are."""
     given = arguments_of(node)
     if len(given) != 1 or given[0].key in {"distinct", "star"}:
         raise WrongKind(function_name(node), "one column", (f"{len(given)} arguments",))
@@ -436,19 +436,9 @@ def _frame_end(said: Node | str | None, side: str, kind: str) -> int | None:
     return -number if side.upper() == "PRECEDING" else number
 
 
-def _about_quantile(node: Node, scope: Scope) -> Expression:
-    """Return the quantile that another one approximates."""
-    given = arguments_of(node)
-    if len(given) != 2 or given[0].key == "distinct":
-        form = f"two arguments: {function_name(node)}(x, 0.9)"
-        raise WrongKind(function_name(node), form, (f"{len(given)} arguments",))
-    return quantile(*_several(given, scope))
-
-
 _COUNTS: Mapping[str, Callable[[Node, Scope], Expression]] = {
     "count_big": _count_big,
-    **dict.fromkeys(("approx_count_distinct", "approx_distinct", "count_distinct", "uniq"), _count_different),
-    **dict.fromkeys(("approx_quantile", "approx_percentile", "percentile_approx"), _about_quantile),
+    **dict.fromkeys(("count_distinct", "uniq"), _count_different),
 }
 
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
