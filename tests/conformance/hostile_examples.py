@@ -233,6 +233,9 @@ INSTANCES: dict[type, Make] = {
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
+OWNERS: dict[str, Make] = {"privet.query.terms.Term.bounded": lambda: privet.sum("age")}
+"""An instance for a method that not every instance of its class has a use for."""
+
 _ONE: dict[str, Make] = {
     name: _value(value)
     for name, value in {

@@ -286,7 +286,8 @@ class Working:
                 named[name] = given[name]
         function = self.entry.function
         if self.entry.bound:
-            function = types.MethodType(function, instance(self.entry.owner))  # type: ignore[arg-type]
+            made = hostile_examples.OWNERS.get(self.entry.name)
+            function = types.MethodType(function, made() if made else instance(self.entry.owner))  # type: ignore[arg-type]
         return lambda: _used(function(*ordered, **named))
 
 

@@ -453,6 +453,17 @@ class Writer:
             several += [f"COUNT(DISTINCT {unit[0]})"] * 2
         return self.draw.choice(several) + (f" FILTER ({kept.strip()})" if kept else "")
 
+    def each(self, scope: Scope, unit: Sequence[str]) -> str:
+        """Return an aggregate with bounds of what each person gives to a group."""
+        ends = self.draw.choice(["(0, 5)", "(-4, 3.5)", "(2, 9)", "(-1e3, 0)", "(0, 1)"])
+        stated = f"contribution_bounds_per_group => {ends}"
+        x, some = self.whole_or_not(scope, self.draw.choice([0, 1])), self.value("text", scope, 1)
+        several = [f"SUM({x}, {stated})", f"SUM({x}, {stated})", f"COUNT(*, {stated})", f"COUNT({some}, {stated})"]
+        several += [f"AVG({x}, {stated})", f"SUM({self.bounded(scope)})", "COUNT(*)"]
+        if unit and isinstance(self.setting.unit, Person):
+            several.append(f"COUNT(DISTINCT {unit[0]})")
+        return self.draw.choice(several)
+
     def bounded(self, scope: Scope) -> str:
         x = self.whole_or_not(scope, self.draw.choice([0, 1, 2]))
         ends = self.draw.choice([(0, 5), (-4, 3), (2, 9)])
@@ -491,6 +502,13 @@ class Writer:
         chosen = self.draw.random()
         if chosen < 0.1:
             asked = [*asked[: len(keys)], f"TOP_K({self.key(plain)}, {self.draw.choice([1, 2, 5])})"]
+        elif 0.3 < chosen < 0.45:
+            several = [f"{self.each(scope, unit)} AS {self.fresh('a')}" for _ in range(self.draw.choice([1, 2]))]
+            asked = [*asked[: len(keys)], *several]
+        elif 0.45 < chosen < 0.5:
+            row = self.draw.choice(["SUM", "AVG", "VAR_POP", "MAX"])
+            x = self.whole_or_not(scope, 1)
+            asked.append(f"{row}({x}, contribution_bounds_per_row => (-2, {self.draw.choice(['3', '0.5', '1e4'])}))")
         elif chosen < 0.2:
             asked.append(f"BOUNDS({self.whole_or_not(scope, 1)})")
         elif chosen < 0.27 and keys:

@@ -83,7 +83,7 @@ class Shape:
 
 EVERY = (
     "COUNT(*), COUNT(x), SUM(x), AVG(y), VAR_POP(x), SUM(p), AVG(p), SUM(y) FILTER (WHERE x > 0), SUM(x * y - p), "
-    "COVAR_POP(x, y)"
+    "COVAR_POP(x, y), SUM(y, contribution_bounds_per_row => (-2, 9)), AVG(x, contribution_bounds_per_row => (0.3, 4))"
 )
 QUERIES = {
     "one cell": f"SELECT {EVERY} FROM d",
@@ -107,6 +107,14 @@ def shapes() -> Iterator[Shape]:
             for name, sql in {**QUERIES, **PEOPLE}.items():
                 for bound in ("norm", "groups"):
                     yield Shape(f"people, {name}", sql, "people", neighbors, spend, bound=bound)
+            yield Shape(
+                "rows, each",
+                "SELECT g, SUM(x, contribution_bounds_per_group => (-1, 4)), COUNT(*, contribution_bounds_per_group => "
+                "(0, 1)) FROM d GROUP BY g",
+                "rows",
+                neighbors,
+                spend,
+            )
             yield Shape("rows together", QUERIES["by group"], "rows", neighbors, spend, group=2)
             for bound in ("norm", "groups"):
                 yield Shape("people together", QUERIES["by group"], "people", neighbors, spend, group=2, bound=bound)

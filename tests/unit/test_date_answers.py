@@ -17,7 +17,7 @@ from privet import Approximate, Contribution, Person, Session, Table
 from privet.core.errors import RequestError, Unbounded, Unsupported
 from privet.query import frame
 from privet.query.sql.parse import parse
-from privet.results.row_intervals import _moments
+from privet.results.row_intervals import as_moments
 
 FIRST, LAST = datetime.date(2023, 1, 1), datetime.date(2023, 12, 31)
 DAY = datetime.timedelta(days=1)
@@ -209,8 +209,8 @@ def test_levels_have_dates_too(session: Session) -> None:
 
 def test_ends_of_intervals_are_rounded_outwards_and_stay_in_the_calendar() -> None:
     days = (19_000.2, float("nan"), -1e300, float("inf"))
-    low, high = (_moments(days, "date", up=up) for up in (False, True))
+    low, high = (as_moments(days, "date", up=up) for up in (False, True))
     assert low == (datetime.date(2022, 1, 8), None, datetime.date.min, datetime.date.max)
     assert high == (datetime.date(2022, 1, 9), None, datetime.date.min, datetime.date.max)
-    (early, *_), (late, *_) = (_moments(days, "timestamp", up=up) or () for up in (False, True))
+    (early, *_), (late, *_) = (as_moments(days, "timestamp", up=up) or () for up in (False, True))
     assert datetime.timedelta(0) <= late - early <= datetime.timedelta(microseconds=1)

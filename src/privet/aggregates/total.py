@@ -41,6 +41,14 @@ class Total(Aggregate):
 
 
 @dataclass(frozen=True)
+class CountEach(Total):
+    """The sum of numbers of rows that were counted within each person."""
+
+    names = MappingProxyType({"count_each": ()})
+    counts = True
+
+
+@dataclass(frozen=True)
 class CentredTotal(Aggregate):
     """The sum of x from its sum centred in the bounds, and from the count: centred + middle * count.
 

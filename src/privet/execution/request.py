@@ -18,7 +18,7 @@ from privet.core.relation import tables_of
 from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
-from privet.planner.keys import to_be_found
+from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_before
 from privet.planner.plan import Plan, Spend
 from privet.planner.rounds import plan_within
@@ -108,6 +108,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     query = query if options.other is None else replace(query, other=options.other)
     query = with_found_groups(query, tables) if options.find_groups or wish.find else query
     options = merged(options, wish, query, tables, delta=catalog.delta)
+    if wish.public:
+        check_public_groups(query, schema)
     spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.stated
     if options.covers != "noise" and (query.levels or options.within is not None):
         raise Unsupported(
@@ -148,6 +150,17 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
         contribution=contribution,
     )
     return plan, options
+
+
+def check_public_groups(query: Query, schema: Schema) -> None:
+    """Refuse groups that would have to be found, where the question says that all of them are public."""
+    hidden = [key.name for key in query.keys if group_key(key.expression, schema.columns).values is None]
+    if hidden or query.find:
+        raise Unsupported(
+            f"PUBLIC_GROUPS needs groups that are known beforehand, and those of {', '.join(hidden) or 'this'} are not "
+            f"declared; declare them (category([...]), or low and high), join a public table of them, or leave "
+            f"group_selection_strategy out"
+        )
 
 
 def merged(

@@ -218,6 +218,7 @@ def rows_of(query: Query) -> str:
     """Return a text that is the same for questions about the same rows in the same groups."""
     keys = sorted({canonical(key.expression) for key in query.keys})
     ways = [*([query.other] if query.other is not None else []), *([{"find": True}] if query.find else [])]
+    ways += [{"each": True}] if query.each else []
     return canonical([query.table, query.where, keys, *ways])
 
 

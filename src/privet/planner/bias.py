@@ -127,7 +127,7 @@ def cut_within(plan: Plan, places: Iterable[tuple[int, int]]) -> tuple[bool, boo
     for index, number in places:
         one = plan.passes[index]
         total = one.scan.places if one.scan.places is not None else _sum_at(one, number)
-        if total is None or total.expression is None or one.scan.schema.unit.rowwise:
+        if total is None or total.expression is None:
             continue
         low, high = clamp_ends(total.expression, typed(total.expression, one.scan.schema.columns))
         least, most = (end * total.step + total.origin for end in (total.low, total.high))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import Any, Literal
 
 from privet.aggregates import (
@@ -213,13 +214,16 @@ def make_plan(
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
     schema = private_schema(query.table, tables, schema)
     limited = schema_within_limits(query.table, tables, contribution)
+    kept = limited.contribution
+    if query.each and not kept.chosen:
+        kept = replace(kept, rows=1)
     draft = PlanDraft(
         query=query,
         tables=tables,
         schema=schema,
         limited=limited,
         spend=spend,
-        limits=Limits(bound, limited.contribution),
+        limits=Limits(bound, kept),
         among=among,
         target=target,
         covers=covers,
@@ -644,12 +648,12 @@ def _argument(
     asked: Asked, expression: Expression, schema: Schema, limited: Mapping[str, Facts], *, bounded: bool
 ) -> Argument:
     facts = typed(expression, limited)
-    ends = _ends(asked, expression, facts) if bounded else (Fraction(0), Fraction(1))
+    ends = _ends(asked, expression, facts, schema) if bounded else (Fraction(0), Fraction(1))
     return Argument(
         expression=expression,
         low=ends[0],
         high=ends[1],
-        step=_step(expression, facts, schema),
+        step=_step(expression, facts, schema, ends),
         nullable=facts.nullable or (limited is not schema.columns and typed(expression, schema.columns).nullable),
         where=asked.where,
         held=not bounded or _held(expression, ends, schema),
@@ -662,17 +666,38 @@ def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schem
     return low is not None and high is not None and ends[0] <= low and high <= ends[1]
 
 
-def _ends(asked: Asked, expression: Expression, facts: Typed) -> tuple[Fraction, Fraction]:
+def _ends(asked: Asked, expression: Expression, facts: Typed, schema: Schema) -> tuple[Fraction, Fraction]:
     if facts.kind not in ("integer", "number"):
         raise RequestError(f"{asked.function.upper()} needs numbers; {asked.name} is over {facts.kind} values")
+    stated = dict(asked.options)
+    if "low" in stated:
+        return _stated_ends(Fraction(stated["low"]), Fraction(stated["high"]), expression, schema)
     low, high = clamp_ends(expression, facts)
     if low is None or high is None:
         raise Unbounded(asked.name, column=expression.column)
     return low, high
 
 
-def _step(expression: Expression, facts: Typed, schema: Schema) -> Fraction | None:
-    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step."""
+def _stated_ends(low: Fraction, high: Fraction, expression: Expression, schema: Schema) -> tuple[Fraction, Fraction]:
+    """Return the ends to which a value is clamped where the question states some.
+
+    What cannot lie outside narrower ones, by what is proven of it, is clamped to these: the outcome is the same, with
+    less noise. Limits on what people contribute are no such facts, and are not used.
+    """
+    if low > high:
+        raise RequestError("the low end of stated bounds is above the high one")
+    known = clamp_ends(expression, typed(expression, schema.columns))
+    least, most = (
+        end if own is None else min(max(own, low), high) for own, end in zip(known, (low, high), strict=True)
+    )
+    return least, most
+
+
+def _step(expression: Expression, facts: Typed, schema: Schema, ends: tuple[Fraction, Fraction]) -> Fraction | None:
+    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step.
+
+    That of whole numbers holds their ends too, which need not be whole where a question states them.
+    """
     if facts.kind == "integer":
-        return Fraction(1)
+        return Fraction(1, lcm(*(end.denominator for end in ends)))
     return None if expression.column is None else schema.columns[expression.column].step

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from privet.aggregates import entry_of
+from privet.aggregates import AGGREGATES, entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
+from .each import by_person, states_each
 from .facts import facts_of
 from .functions import mentions, typed
 from .inside import deduplicated, named_columns
@@ -45,6 +46,7 @@ from .nodes import (
     is_aggregate,
     label,
     quantile,
+    stated_bounds,
 )
 from .normal import call, conjunction, text
 from .over import facts_over, read_aggregate, with_columns
@@ -138,6 +140,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     if is_public(source.schema):
         raise Unsupported(PUBLIC_ONLY)
     asked = with_bins(asked, source)
+    source, asked, each = by_person(source, asked) if states_each(asked) else (source, asked, False)
     columns = source.schema.columns
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
         if any(has_aggregate(expression) for expression in expressions):
@@ -218,7 +221,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
     query = Query(table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
     if groupings and not levels:
         levels = (tuple(range(len(keys))),)
-    query = replace(query, levels=levels, groupings=tuple(groupings.values()))
+    query = replace(query, levels=levels, groupings=tuple(groupings.values()), each=each)
     return ReleasedRows(query, _output_facts(step, facts))
 
 
@@ -336,6 +339,19 @@ def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
 
 
 def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
+    marked, stated = stated_bounds(marked)
+    if stated is None:
+        return _without_bounds(marked, source)
+    known = AGGREGATES.get(name_of(marked))
+    if name_of(marked) not in EXTREMES and (known is None or known.aggregate.arity != 1 or not known.aggregate.bounded):
+        raise Unsupported(f"{name_of(marked).upper()} takes no bounds: leave them out, or declare those of its columns")
+    one = _without_bounds(marked, source, stated=True)
+    if typed(marked.arguments[0], source.schema.columns).kind not in ("integer", "number"):
+        raise Unsupported("stated bounds are numbers; those of dates are declared, or LEAST(GREATEST(x, low), high)")
+    return replace(one, options=(*one.options, ("low", str(stated.low)), ("high", str(stated.high))))
+
+
+def _without_bounds(marked: Expression, source: PrivateRows, *, stated: bool = False) -> AggregateCall:
     function = name_of(marked)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -364,7 +380,7 @@ def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
     if function == "mode":
         options = zip(("k", "rank"), (part.constant for part in marked.arguments[2:]), strict=True)
         return AggregateCall("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
-    checked_one = check_argument(function, argument, source)
+    checked_one = check_argument(function, argument, source, stated=stated)
     if entry_of(function).aggregate.arity > 1:
         return AggregateCall(
             "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source)

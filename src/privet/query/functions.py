@@ -889,6 +889,17 @@ _TABLE: dict[str, Function] = {
             value=python.shift("second"),
         ),
         _f(
+            "clamp",
+            "integer or number, two constants, the lower one first",
+            _SAME,
+            "the nearest number to x from the one to the other; NULL stays NULL",
+            rules.clamp,
+            3,
+            value=lambda values, kinds: min(max(values[0], values[1]), values[2]),
+            one_kind=True,
+            sql=("CLAMP",),
+        ),
+        _f(
             "bin",
             "integer or number, constant width above 0",
             "integer if the width is, else number",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import combinations, product
 from typing import ClassVar, cast
 from typing import Literal as OneOf
@@ -166,6 +167,8 @@ class Query:
     groupings: tuple[Grouping, ...] = ()
     other: str | None = None
     find: bool = False
+    each: bool = False
+    """Whether each unit has one row in each group at most, as it is grouped by both: no more need count there."""
 
     @property
     def others(self) -> tuple[Query, ...]:
@@ -345,6 +348,45 @@ def quantile(
 ) -> Call:
     """Return a marked quantile: the value below which a share of the values lies."""
     return Call(MARK + "quantile", (argument, where or Literal(True), share, *([DISCRETE] if discrete else [])))
+
+
+BOUNDS = "bounds:"
+"""Marks the bounds that a question states for an aggregate, as its last argument, until `build` reads them."""
+
+Per = OneOf["group", "row"]
+"""What stated bounds are for: what each person gives to a group, or the value of each row."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Bounds that a question states for an aggregate."""
+
+    per: Per
+    low: Fraction
+    high: Fraction
+
+
+def bounded(marked: Expression, per: Per, low: Expression, high: Expression) -> Call:
+    """Return a marked aggregate with bounds that the question states for it."""
+    if not is_aggregate(marked):
+        raise Unsupported("contribution bounds are for aggregates: SUM(x, contribution_bounds_per_group => (0, 100))")
+    ends = [end.constant for end in (low, high)]
+    numbers = [Fraction(end) for end in ends if isinstance(end, (int, Fraction)) and not isinstance(end, bool)]
+    if len(numbers) < 2 or numbers[0] > numbers[1]:
+        raise Unsupported(f"contribution_bounds_per_{per} takes two constant numbers, the lower one first: (0, 100)")
+    if stated_bounds(marked)[1] is not None:
+        raise Unsupported("an aggregate states its bounds once")
+    return Call(marked.function, (*marked.arguments, Call(BOUNDS + per, (low, high))))
+
+
+def stated_bounds(marked: Expression) -> tuple[Expression, Stated | None]:
+    """Return a marked aggregate without the bounds that are stated for it, and these."""
+    last = marked.arguments[-1] if marked.arguments else marked
+    if not last.function.startswith(BOUNDS):
+        return marked, None
+    low, high = (Fraction(end.constant) for end in last.arguments)  # type: ignore[arg-type]
+    per: Per = "row" if last.function == BOUNDS + "row" else "group"
+    return Call(marked.function, marked.arguments[:-1]), Stated(per, low, high)
 
 
 def mode(argument: Expression, where: Expression | None = None, *, k: int = 1, rank: int = 1) -> Call:

@@ -187,8 +187,11 @@ def check_key(expression: Expression, source: PrivateRows) -> Expression:
     return one
 
 
-def check_argument(function: str, expression: Expression, source: PrivateRows) -> Expression:
-    """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted."""
+def check_argument(function: str, expression: Expression, source: PrivateRows, *, stated: bool = False) -> Expression:
+    """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted.
+
+    Where the question has `stated` its bounds, none need follow from declared facts.
+    """
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
     if not entry_of(function).aggregate.bounded:
@@ -201,7 +204,7 @@ def check_argument(function: str, expression: Expression, source: PrivateRows) -
     person = person_column(source.schema.unit)
     if one == ColumnRef(person or ""):
         raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
-    if not typed(one, source.limited).bounded:
+    if not stated and not typed(one, source.limited).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
 

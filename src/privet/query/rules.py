@@ -185,6 +185,19 @@ def extreme(name: str, arguments: Arguments) -> Typed:
     return Typed(kind=facts.kind, nullable=nullable, low=low, high=high)
 
 
+def clamp(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x clamped to constants, which is NULL where x is."""
+    x, low, high = (take(name, argument, *NUMBERS) for argument in arguments)
+    bottom, top = low.bounds[0], high.bounds[0]
+    constants = [argument.constant for argument in arguments[1:]]
+    if None in constants or bottom is None or top is None or bottom > top:
+        raise WrongKind(spelled(name), "two constant numbers, the lower one first", ("something else",))
+    whole_ = unify(name, (x, low, high)) == "integer"
+    ends = [None if end is None else min(max(end, bottom), top) for end in (x.ends if whole_ else x.doubles)]
+    least, most = bottom if ends[0] is None else ends[0], top if ends[1] is None else ends[1]
+    return whole(least, most, nullable=x.nullable) if whole_ else real(least, most, nullable=x.nullable)
+
+
 def comparison(name: str, arguments: Arguments) -> Typed:
     """Return the facts of a comparison of two values of one kind."""
     kind = unify(name, [argument.typed for argument in arguments])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NoReturn, Union
+from typing import NoReturn, Union, get_args
 
 from privet.aggregates import entry_of
 from privet.core.errors import BadParameter, RequestError, UnknownName
@@ -20,8 +20,9 @@ from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
 
 from .functions import FUNCTIONS
+from .nodes import Per, aggregate_of_two
 from .nodes import aggregate as marked_aggregate
-from .nodes import aggregate_of_two
+from .nodes import bounded as marked_bounded
 from .nodes import bounds as marked_bounds
 from .nodes import grouping as marked_grouping
 from .nodes import histogram as marked_histogram
@@ -217,6 +218,24 @@ class Term:
     def truncate(self, part: str) -> Term:
         """Return the start of the day, week, month, quarter or year (timestamps: also hour) that holds a moment."""
         return self._after("date_trunc", part=plain_text(part, "part", "a part of a date, such as 'month'"))
+
+    def bounded(self, low: Number, high: Number, *, per: Per = "group") -> Term:
+        """Return an aggregate with bounds: of what each person gives to a group, or of the value of each row.
+
+        Args:
+            low: the lower end, to which less is raised.
+            high: the higher end, to which more is lowered.
+            per: "group" clamps each person's own sum, count or mean in a group; "row" clamps each value.
+
+        Example:
+            >>> question = session.table("visits").agg(answer=privet.sum("cost").bounded(0, 100))
+            >>> session.plan(question, epsilon=0.5).price["epsilon"]
+            0.5
+        """
+        choice(per, "per", get_args(Per))
+        if rational(low, "low") > rational(high, "high"):
+            raise BadParameter("low", low, f"at most high, which is {high}")
+        return Term(marked_bounded(self.expression, per, constant(low, "low"), constant(high, "high")))
 
     def desc(self) -> Descending:
         """Return the term for `order_by`, largest first."""

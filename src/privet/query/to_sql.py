@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from privet.aggregates import AGGREGATES
-from privet.core.expression import ColumnRef, Expression
+from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.display import printable, without_brackets
 
-from .nodes import DISCRETE, GROUPING, MARK, Level, Order, PrivateRows, Query, ReleasedRows, Select
+from .nodes import DISCRETE, GROUPING, MARK, Level, Order, PrivateRows, Query, ReleasedRows, Select, stated_bounds
 from .normal import quote_name, text
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -101,6 +101,7 @@ def _named(expression: Expression, name: str | None, owner: str | None) -> str:
 
 
 def _aggregate(call: Expression, owner: str | None) -> str:
+    call, stated = stated_bounds(call)
     function, (argument, where, *more) = call.function.removeprefix(MARK), call.arguments
     inner = _plain(argument, owner)
     match function:
@@ -125,6 +126,10 @@ def _aggregate(call: Expression, owner: str | None) -> str:
             known = AGGREGATES.get(function)
             listed = ", ".join([inner, *(_plain(one, owner) for one in more)])
             written = f"{known.sql[0] if known else function.upper()}({listed})"
+    if stated is not None:
+        whole = [int(end) if end.denominator == 1 else end for end in (stated.low, stated.high)]
+        ends = ", ".join(_plain(Literal(end), owner) for end in whole)
+        written = f"{written[:-1]}, contribution_bounds_per_{stated.per} => ({ends}))"
     return written if where.constant is True else f"{written} FILTER (WHERE {_plain(where, owner)})"
 
 

@@ -44,7 +44,7 @@ FROM visits;
 
 -- name: average_with_bounds_per_group
 -- world: clinic
--- plain: SELECT sex, AVG(LEAST(GREATEST(weight, 50), 90)) AS weight FROM patients GROUP BY sex
+-- plain: SELECT sex, AVG(LEAST(GREATEST(weight, 50), 90)) AS weight FROM patients WHERE weight IS NOT NULL GROUP BY sex
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 10, delta = .01, privacy_unit_column = patient_id)
   sex, AVG(weight, contribution_bounds_per_group => (50, 90)) AS weight
 FROM patients
@@ -52,7 +52,7 @@ GROUP BY sex;
 
 -- name: sum_with_bounds_per_row
 -- world: clinic
--- plain: SELECT ward, SUM(LEAST(GREATEST(cost, 10), 250)) AS cost FROM visits GROUP BY ward
+-- plain: SELECT ward, SUM(LEAST(GREATEST(cost, 10), 250)) AS cost FROM visits WHERE cost IS NOT NULL GROUP BY ward
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 10, delta = .01, privacy_unit_column = patient_id)
   ward, SUM(cost, contribution_bounds_per_row => (10, 250)) AS cost
 FROM visits
@@ -60,7 +60,7 @@ GROUP BY ward;
 
 -- name: average_with_bounds_per_row
 -- world: clinic
--- plain: SELECT AVG(LEAST(GREATEST(cost, 100), 500)) AS cost FROM visits
+-- plain: SELECT AVG(LEAST(GREATEST(cost, 100), 500)) AS cost FROM visits WHERE cost IS NOT NULL
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 10, delta = .01, privacy_unit_column = patient_id)
   AVG(cost, contribution_bounds_per_row => (100, 500)) AS cost
 FROM visits;
@@ -68,6 +68,7 @@ FROM visits;
 -- name: variance_with_bounds_per_row
 -- world: clinic
 -- plain: SELECT VAR_POP(LEAST(GREATEST(cost, 0), 400)) AS v, STDDEV_POP(LEAST(GREATEST(cost, 0), 400)) AS s FROM visits
+--   WHERE cost IS NOT NULL
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 10, delta = .01, privacy_unit_column = patient_id)
   VAR_POP(cost, contribution_bounds_per_row => (0, 400)) AS v,
   STDDEV_POP(cost, contribution_bounds_per_row => (0, 400)) AS s
@@ -206,7 +207,7 @@ GROUP BY member;
 
 -- name: bounds_below_zero
 -- world: sensors
--- plain: SELECT kind, SUM(LEAST(GREATEST(level, -5), 15)) AS s FROM outdoor GROUP BY kind
+-- plain: SELECT kind, SUM(LEAST(GREATEST(level, -5), 15)) AS s FROM outdoor WHERE level IS NOT NULL GROUP BY kind
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6)
   kind, SUM(level, contribution_bounds_per_row => (-5, 15)) AS s
 FROM outdoor

@@ -365,6 +365,11 @@ def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"strftime({several[0].sql}, {several[1].sql})"
 
 
+def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    _, (x, low, high) = unified(name, several)
+    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
+
+
 def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     sql, kind = several[0].sql, several[0].kind
     if kind == "text":
@@ -403,6 +408,7 @@ FORMS: dict[str, Form] = {
     "power": real_form("pow({}, {})"),
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
+    "clamp": _clamp,
     "bin": _bin,
     "bucket": _bucket,
     "lower": _texts("lower({})"),

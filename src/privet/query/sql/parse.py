@@ -26,10 +26,11 @@ from privet.query.nodes import PrivateRows, Query
 
 from .brackets import without_brackets
 from .calls import NAMES
-from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes
+from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes, part, parts
 from .names import read_schema, settle_names
 from .places import mark
 from .select import read_query, read_rows
+from .stated import with_bounds
 from .synonyms import SYNONYMS
 
 # How a question wants to be answered, where its SQL says so, in words that the parser does not know.
@@ -47,17 +48,21 @@ _FORM = (
 _NUMBERS = ("delta", "epsilon", "max_groups_contributed")
 _TEXTS = {"contribution": ("auto",), "covers": COVERS}
 """Options that are one of a few words, in quotes."""
-_KNOWN = (*_TEXTS, "find_groups", *_NUMBERS, "privacy_unit_column")
+_KNOWN = (*_TEXTS, "find_groups", "group_selection_strategy", *_NUMBERS, "privacy_unit_column")
+_OLDER = {"kappa": "max_groups_contributed"}
+"""Options that had another name with ANONYMIZATION."""
+_STRATEGIES = ("LAPLACE_THRESHOLD", "PUBLIC_GROUPS")
+_CLAUSES = ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")
 _KINDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_NUMBERS, ("NUMBER",)),
     **dict.fromkeys(_TEXTS, ("STRING",)),
     "find_groups": ("TRUE", "FALSE"),
+    "group_selection_strategy": ("VAR", "STRING", "IDENTIFIER"),
     "privacy_unit_column": ("VAR", "IDENTIFIER"),
 }
 _REFUSED = {
-    "group_selection_strategy": "how groups are found follows from what is declared about them, and the plan says how; "
-    "find_groups = TRUE finds those that are declared as well",
-    "max_rows_contributed": "rows are bounded in each group, as the table declares: say contribution= to the session",
+    "max_rows_contributed": "a person's groups are bounded, and its rows in each, not its rows in all groups together; "
+    "use max_groups_contributed, or contribution= of the session",
     "min_privacy_units_per_group": "a group that is shown has as many people as the plan says",
     "analysis_rule": "the custodian declares what may be asked",
 }
@@ -69,7 +74,8 @@ class Wish:
     """What a text says about its answer: how narrow its intervals are to be and how often they hold, and its options.
 
     `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected,
-    `find` whether its groups are to be found, although they are declared, `covers` what its intervals are to cover,
+    `find` whether its groups are to be found, although they are declared, `public` whether all of them must be known
+    beforehand, `covers` what its intervals are to cover,
     `auto` whether it chooses its contribution limit for itself.
     """
 
@@ -82,6 +88,7 @@ class Wish:
     find: bool = False
     covers: Covers | None = None
     auto: bool = False
+    public: bool = False
 
 
 NO_WISH = Wish()
@@ -119,6 +126,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         find=options.get("find_groups", "FALSE").upper() == "TRUE",
         covers=cast(Covers | None, options.get("covers")),
         auto="contribution" in options,
+        public=options.get("group_selection_strategy", "").upper() == "PUBLIC_GROUPS",
     )
 
 
@@ -128,11 +136,11 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
     for index, token in enumerate(tokens):
         depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
         starts = index > 1 and (_name(tokens, index - 2), _name(tokens, index - 1)) == ("SELECT", "WITH")
-        if not starts or not _is_word(token, "DIFFERENTIAL_PRIVACY"):
+        if not starts or not any(_is_word(token, word) for word in _CLAUSES):
             continue
         if depth or found is not None:
             raise Unsupported(
-                "WITH DIFFERENTIAL_PRIVACY stands once, after the outermost SELECT: what is inside it is not released"
+                f"WITH {str(token.text).upper()} stands once, after the outermost SELECT: nothing inside is released"
             )
         found = index
     if found is None:
@@ -148,6 +156,7 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
             place += 1
         _expect(after, place + 1, "EQ")
         name = str(after[place].text).casefold()
+        name = _OLDER.get(name, name)
         if name in _REFUSED:
             raise Unsupported(f"{name} cannot be chosen by a question: {_REFUSED[name]}; leave it out")
         if name not in _KNOWN:
@@ -158,6 +167,11 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
         _expect(after, place + 2 + point, *_KINDS[name])
         if name in _TEXTS:
             choice(str(after[place + 2].text), name, _TEXTS[name])
+        if name == "group_selection_strategy":
+            choice(str(after[place + 2].text).upper(), name, _STRATEGIES)
+        while name == "privacy_unit_column" and _name(after, place + 3) == "DOT":  # the last word is the column
+            place += 2
+            _expect(after, place + 2, *_KINDS[name])
         options[name] = f"{'.' if point else ''}{after[place + 2 + point].text}"
         place += 3 + point
     return before + after[place + 1 :], options
@@ -266,9 +280,31 @@ def parse_asked(
     known = views or {}
 
     def read(tree: Node, wish: Wish) -> tuple[Query, Wish]:
+        if wish.public:
+            _beside_public_groups(tree, tables)
         return read_query(tree, tables, known), wish
 
     return _read_tree(sql, lambda nodes: settle_names(nodes, tables, known, schema), read)
+
+
+def _beside_public_groups(tree: Node, tables: Mapping[str, Schema]) -> None:
+    """Make of outer joins that keep public rows plain ones: where groups are public, each is answered all the same.
+
+    A public row that nobody meets belongs to nobody, and GoogleSQL leaves it out of all that is aggregated.
+    """
+
+    def is_public(item: Node) -> bool:
+        named = [str(one.name).casefold() for one in item.walk() if one.key == "table"]
+        public = {name.casefold() for name, one in tables.items() if one.unit.public}
+        return bool(named) and public.issuperset(named)
+
+    source = part(tree, "from")
+    for node in parts(tree, "joins"):
+        side = str(node.args.get("side") or "").upper()
+        kept = part(node, "this") if side == "RIGHT" else part(source, "this") if side == "LEFT" and source else None
+        if kept is not None and is_public(kept):
+            node.set("side", None)
+            node.set("kind", "INNER")
 
 
 def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callable[[Node, Wish], T]) -> T:
@@ -441,6 +477,7 @@ def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
         raise ParseError("a string, a quoted name or a comment does not end") from None
     read += tokens
     tokens, wish = split_wish(_one_statement(read_tokens(tokens, sql)))
+    tokens = with_bounds(tokens)
     _check_tokens(tokens)
     _check_arguments(tokens)
     try:

@@ -19,6 +19,7 @@ from privet.query.nodes import (
     RowFrame,
     aggregate,
     aggregate_of_two,
+    bounded,
     bounds,
     grouping,
     histogram,
@@ -43,6 +44,7 @@ from .clauses import (
     refusal,
     unknown_function,
 )
+from .stated import AROUND, PER_ROW
 from .synonyms import called
 
 reserve(NAMES)
@@ -221,6 +223,8 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     if name in _COUNTS:
         return _COUNTS[name](node, scope)
     arguments = _several(parts(node, "expressions"), scope)
+    if name.startswith(AROUND):
+        return bounded(arguments[0], "row" if name.endswith(PER_ROW) else "group", *arguments[1:])
     if name == "bin" and len(arguments) == 2:
         return call("bin", *arguments)
     if name == "histogram" and len(arguments) == 2:
