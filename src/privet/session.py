@@ -49,6 +49,7 @@ from .planner.target import CONFIDENCE
 from .planner.verify import verify
 from .query.frame import Frame
 from .query.frame import table as frame
+from .query.sql.given import Parameters
 from .query.sql.names import find_table, read_schema
 from .query.terms import Width
 
@@ -197,6 +198,7 @@ class Session:
         other: str | None = None,
         find_groups: bool = False,
         covers: Covers = "noise",
+        parameters: Parameters | None = None,
     ) -> Plan:
         """Return every decision about an answer, and its price. It costs nothing and reads no data.
 
@@ -221,6 +223,7 @@ class Session:
             covers: what the intervals cover: "noise"; "bounding" for what contribution bounding removes as well, up to
                 the table's `most_rows` for each person, which a share of the price pays for; or, of quantiles,
                 "population" for sampling as well.
+            parameters: values for the parameters of SQL: a list for ? and $1, or a mapping for :name and $name.
 
         Raises:
             RequestError: if the question cannot be answered privately, or an argument is out of range.
@@ -241,6 +244,7 @@ class Session:
             other=other,
             find_groups=find_groups,
             covers=covers,
+            parameters=parameters,
         )
         return plan_question(question, options, self._catalog)[0]
 
@@ -258,6 +262,7 @@ class Session:
         other: str | None = None,
         find_groups: bool = False,
         covers: Covers = "noise",
+        parameters: Parameters | None = None,
         key: str | None = None,
     ) -> Answer:
         """Return a private answer, which is charged first; the same question again costs nothing.
@@ -277,6 +282,7 @@ class Session:
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people.
             covers: what the intervals cover: "noise"; "bounding" or, of quantiles, "population" as well. See `plan`.
+            parameters: values for the parameters of SQL: a list for ? and $1, or a mapping for :name and $name.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:
@@ -302,6 +308,7 @@ class Session:
             other=other,
             find_groups=find_groups,
             covers=covers,
+            parameters=parameters,
         )
         with self._executor.pace.asking():
             plan, merged = plan_question(question, options, self._catalog)

@@ -6,6 +6,31 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "query.sql.given:settle_given",
+        "unit/query/test_given.py",
+        ("given.now.date() if name.upper() in _DAYS else given.now", "given.now"),
+        ("given.values.keys() - used", "[]"),
+    ),
+    *of(
+        "query.sql.given:_value",
+        "unit/query/test_given.py",
+        ("isinstance(value, Term)", "False"),
+    ),
+    *of(
+        "query.kinds:side_by_side",
+        "unit/query/test_kinds.py",
+        ("len(several) < 2", "False"),
+        ("kind == 'text' and not isinstance(one, Literal)", "False"),
+    ),
+    *of(
+        "query.kinds:_read_number",
+        "unit/query/test_kinds.py",
+        (
+            'folded("to_integer", [expression]) or folded("to_number", [expression])',
+            'folded("to_number", [expression])',
+        ),
+    ),
+    *of(
         "query.typed:divide_whole",
         "laws/test_engine_facts.py unit/engines/test_expression_contracts.py",
         ("return -size, size", "return x"),

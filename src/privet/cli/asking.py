@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,6 +95,15 @@ find_option = click.option(
 )
 
 
+param_option = click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="A value for :name, or for ? and $1 in their order: a number, true, false, null, or text.",
+)
+
+
 covers_option = click.option(
     "--covers",
     type=click.Choice(COVERS),
@@ -120,10 +130,11 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with everything that a question needs; it receives how to answer as one value, `options`."""
 
     @wraps(command)
-    def gathered(*, contribution: str | None, **said: Any) -> Any:
+    def gathered(*, contribution: str | None, parameters: tuple[str, ...] = (), **said: Any) -> Any:
         from privet.execution.request import AskOptions
 
         terms = {name: said.pop(name) for name in _TERMS if name in said}
+        terms["parameters"] = read_parameters(parameters)
         return command(**said, options=AskOptions(**terms, contribution=read_contribution(contribution)))
 
     for option in reversed(_OPTIONS):
@@ -168,9 +179,43 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, opti
         raise RequestError(
             "--find-groups applies to one question; with several, write OPTIONS(find_groups = TRUE) in each"
         )
+    if options.parameters is not None:
+        raise RequestError("--param is for one question; ask that one by itself")
     if options.covers != "noise":
         raise RequestError("--covers is for one question; ask that one by itself")
     return [read_sql(one, None) for one in (sql, *more)]
+
+
+def read_parameters(written: tuple[str, ...]) -> list[Any] | dict[str, Any] | None:
+    """Return the values of --param: by their names, or in their order; '=a=b' is the text a=b without a name."""
+    from privet.core.errors import RequestError
+
+    if not written:
+        return None
+    pairs = [_PARAMETER.fullmatch(one) for one in written]
+    names = [found["name"] for found in pairs if found is not None and found["name"]]
+    values = [_parameter(one if found is None else found["value"]) for one, found in zip(written, pairs, strict=True)]
+    if not names:
+        return values
+    if len(names) < len(written) or len(set(names)) < len(names):
+        raise RequestError("pass --param with a name for each value, each name once, or without names")
+    return dict(zip(names, values, strict=True))
+
+
+_PARAMETER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)?=(?P<value>.*)", re.DOTALL)
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def _parameter(text: str) -> Any:
+    """Return a value as it is written: in quotes it is text, whatever it looks like."""
+    from privet.core.numbers import written_decimal, written_whole
+
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1]
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    whole, decimal = written_whole(text), written_decimal(text)
+    return whole if whole is not None else decimal if decimal is not None else text
 
 
 def read_contribution(text: str | None) -> Contribution | None:
@@ -219,6 +264,7 @@ def asking(place: OpenedSession) -> Iterator[None]:
 @more_argument
 @other_option
 @find_option
+@param_option
 @covers_option
 @click.option("--key", help="A name for this question: trying again with it after a failure is charged once.")
 def ask_command(
@@ -316,6 +362,7 @@ def _facts(answer: Answer, told: dict[str, Any], price: dict[str, float] | None 
 @more_argument
 @other_option
 @find_option
+@param_option
 @covers_option
 def plan_command(
     sql: str | None,
@@ -500,6 +547,7 @@ MADE_UP = "made up: these numbers describe no real person"
 
 @click.command()
 @question_options
+@param_option
 @other_option
 def practice_command(
     sql: str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -28,6 +29,7 @@ from privet.query.build import check_categories, check_view
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits
+from privet.query.sql.given import Given, Parameters, read_parameters
 from privet.query.sql.parse import Wish, parse_asked, parse_view
 
 Question = str | Query | Result
@@ -56,6 +58,7 @@ class AskOptions:
     other: str | None = None
     find_groups: bool = False
     covers: Covers = "noise"
+    parameters: Parameters | None = None
 
     def __post_init__(self) -> None:
         if self.confidence is not None:
@@ -102,7 +105,7 @@ class Catalog:
 def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
     tables = catalog.schemas
-    query, wish, schema = read_question(question, catalog)
+    query, wish, schema = read_question(question, catalog, options.parameters)
     if options.other is not None and query.levels:
         raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
     query = query if options.other is None else replace(query, other=options.other)
@@ -205,12 +208,17 @@ def merged(
     return options
 
 
-def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish, Schema]:
+def read_question(
+    question: Question, catalog: Catalog, parameters: Parameters | None = None
+) -> tuple[Query, Wish, Schema]:
     """Return a question as our own tree, what it says itself about its answer, and the facts of what it stands on."""
     tables = catalog.schemas
+    if parameters is not None and not isinstance(question, str):
+        raise RequestError("parameters are for questions in SQL; build this one with the values themselves")
     match question:
         case str():
-            query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema)
+            given = Given(read_parameters(parameters), utc_now())
+            query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema, given=given)
         case Result():
             query, wish = question.query(), question.wish
         case Query():
@@ -219,6 +227,11 @@ def read_question(question: Question, catalog: Catalog) -> tuple[Query, Wish, Sc
             allowed = "SQL text, or a table of this session with .agg(...)"
             raise BadParameter("question", type(question).__name__, allowed)
     return query, wish, check_categories(query, tables)
+
+
+def utc_now() -> datetime.datetime:
+    """Return the moment at which a question is asked, in whole seconds of UTC."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
 
 
 def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Schema]:

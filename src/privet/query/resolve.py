@@ -18,6 +18,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
 from .functions import mentions, typed
+from .kinds import as_condition, as_number, side_by_side
 from .nodes import MARK, PrivateRows, Query, has_aggregate
 from .normal import EPOCH, MICROSECONDS, MIRROR, call, text
 from .typed import LONGEST, Typed
@@ -26,6 +27,9 @@ MOST_PARTS = 10_000
 """The most parts of an expression: a column that is used twice at each of many levels would have 2**levels."""
 
 _LARGEST_DENOMINATOR = 2**20
+_COMPARED = frozenset((*MIRROR, "in", "nullif", "coalesce"))
+_OF_TRUTHS = frozenset(MARK + name for name in ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"))
+"""Aggregates that take a boolean as 0 or 1."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 
@@ -39,7 +43,7 @@ def checked(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
 
 def condition(expression: Expression, columns: Mapping[str, Facts], clause: str) -> Expression:
     """Return a checked condition."""
-    result = checked(expression, columns)
+    result = as_condition(checked(expression, columns), columns)
     kind = typed(result, columns).kind
     if kind != "boolean":
         raise WrongKind(clause, "a condition", (kind or "NULL",), advice="compare it: x = 1, x > 0, x IS NULL")
@@ -106,9 +110,20 @@ def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     if not expression.function:
         return expression
     arguments = [_fitted(argument, columns) for argument in expression.arguments]
-    if expression.function in MIRROR or expression.function == "in":
-        arguments = _fit_dates(arguments, columns)
+    if expression.function in _COMPARED and not any(map(_is_marked, arguments)):
+        arguments = side_by_side(_fit_dates(arguments, columns), columns)
+    elif expression.function in {"and", "or", "not"}:
+        arguments = [as_condition(one, columns) for one in arguments]
+    elif expression.function == "case":
+        arguments = [_when(place, one, len(arguments), columns) for place, one in enumerate(arguments)]
+    elif expression.function in _OF_TRUTHS and not any(map(_is_marked, arguments)):
+        arguments[0] = as_number(arguments[0], typed(arguments[0], columns).kind)
     return _fit_durations(expression.function, arguments, columns) or call(expression.function, *arguments)
+
+
+def _when(place: int, argument: Expression, many: int, columns: Mapping[str, Facts]) -> Expression:
+    """Return an argument of CASE: every other one, but for the last, is a condition."""
+    return as_condition(argument, columns) if place % 2 == 0 and place < many - 1 else argument
 
 
 def _fit_durations(function: str, arguments: list[Expression], columns: Mapping[str, Facts]) -> Expression | None:
@@ -199,6 +214,8 @@ def check_argument(function: str, expression: Expression, source: PrivateRows, *
     name = function.upper()
     if facts.kind in {"date", "timestamp"} and function in OF_MOMENTS:
         one = counted(one, facts.kind)
+    elif facts.kind == "boolean" and MARK + function in _OF_TRUTHS:
+        one = as_number(one, facts.kind)
     elif facts.kind not in {"integer", "number"}:
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     person = person_column(source.schema.unit)

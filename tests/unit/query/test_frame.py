@@ -171,7 +171,7 @@ def test_unknown_names_are_told(build: object) -> None:
         lambda: visits.agg(n=col("age")).query(),
         lambda: visits.agg(sum(mean("age"))).query(),
         lambda: visits.where(count() > 5).agg(count()).query(),
-        lambda: visits.where(col("age")).agg(count()).query(),
+        lambda: visits.where(col("diag")).agg(count()).query(),
         lambda: by_hospital.agg(n=count()).select(m=sum(mean("n"))).query(),
         lambda: by_hospital.agg(n=count()).select("n").having(col("n") > 1),
         lambda: by_hospital.select("age"),

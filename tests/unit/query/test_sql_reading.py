@@ -233,7 +233,7 @@ def test_quoted_names_hold_anything_and_mean_themselves() -> None:
         ("SELECT AVG(LENGTH(diag)) FROM visits", Unbounded, "clamp it"),
         ("SELECT HISTOGRAM(weight, 4) FROM visits", Unbounded, "weight"),
         ("SELECT SUM(diag) FROM visits", WrongKind, "SUM takes numbers"),
-        ("SELECT COUNT(*) FROM visits WHERE age", WrongKind, "WHERE takes a condition"),
+        ("SELECT COUNT(*) FROM visits WHERE diag", WrongKind, "WHERE takes a condition"),
         ("SELECT COUNT(*) FROM visits WHERE day > 'soon'", RequestError, "'soon' is not a date"),
         ("SELECT COUNT(*) FROM visits WHERE day > '2024-02-30'", RequestError, "is not a date"),
         ("SELECT COUNT(*) FROM visits WHERE day * 2 > 3", WrongKind, "integer or number"),

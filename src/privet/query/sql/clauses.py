@@ -226,9 +226,9 @@ NODES: dict[str, str] = {
     "tablesample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "pivot": "PIVOT is not supported: private values would become column names; use GROUP BY",
     "exists": f"EXISTS is not supported: {_SUBQUERY}",
-    "placeholder": "parameters are not supported; write the value as a constant",
-    "parameter": "parameters are not supported; write the value as a constant",
-    "sessionparameter": "parameters are not supported; write the value as a constant",
+    **dict.fromkeys(
+        ("placeholder", "parameter", "sessionparameter"), "a parameter is written as ?, $1, $name or :name"
+    ),
     "bytestring": "strings with backslash escapes (E'...') are not supported; write a plain string, doubling quotes",
     "similarto": "SIMILAR TO is not supported; use LIKE, STARTS_WITH or CONTAINS",
     "regexplike": "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS",

@@ -27,6 +27,7 @@ from privet.query.nodes import PrivateRows, Query
 from .brackets import without_brackets
 from .calls import NAMES
 from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes, part, parts
+from .given import NOTHING, Given, settle_given
 from .names import read_schema, settle_names
 from .places import mark
 from .select import read_query, read_rows
@@ -229,6 +230,10 @@ _SPECIAL = frozenset(
     | {"QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC"}
 )
 """The functions with a syntax of their own that are read: any other is left as it is called."""
+_BARE = frozenset(
+    {"CURRENT_DATE", "CURRENT_DATETIME", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"}
+)
+"""Functions that are called without brackets."""
 _INSIDE = frozenset({"DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_TO_DATE_STR"})
 """Names that the parser has for itself."""
 _VALUES = frozenset({"IDENTIFIER", "STRING", "R_PAREN", "R_BRACKET"})
@@ -275,8 +280,12 @@ def parse_asked(
     views: Mapping[str, PrivateRows] | None = None,
     *,
     schema: str | None = None,
+    given: Given = NOTHING,
 ) -> tuple[Query, Wish]:
-    """Return the query of a SQL text, as `parse` does, and what the text says about its answer."""
+    """Return the query of a SQL text, as `parse` does, and what the text says about its answer.
+
+    `given` has the values of its parameters, and the moment at which it is asked.
+    """
     known = views or {}
 
     def read(tree: Node, wish: Wish) -> tuple[Query, Wish]:
@@ -284,7 +293,11 @@ def parse_asked(
             _beside_public_groups(tree, tables)
         return read_query(tree, tables, known), wish
 
-    return _read_tree(sql, lambda nodes: settle_names(nodes, tables, known, schema), read)
+    def settle(nodes: Sequence[Node]) -> None:
+        settle_names(nodes, tables, known, schema)
+        settle_given(nodes, given)
+
+    return _read_tree(sql, settle, read)
 
 
 def _beside_public_groups(tree: Node, tables: Mapping[str, Schema]) -> None:
@@ -343,7 +356,11 @@ def parse_view(
             raise Unsupported("a view is of rows, without noise; WITHIN and OPTIONS stand in questions about it")
         return read_rows(tree, tables, views)
 
-    return _read_tree(sql, lambda nodes: settle_names(nodes, tables, views, schema), read)
+    def settle(nodes: Sequence[Node]) -> None:
+        settle_names(nodes, tables, views, schema)
+        settle_given(nodes, NOTHING)
+
+    return _read_tree(sql, settle, read)
 
 
 @contextmanager
@@ -409,10 +426,21 @@ def read_tokens(tokens: Sequence[Node], sql: str) -> list[Node]:
     TOP 3 after SELECT becomes a word of the parser's, and DIV before a bracket the name of a function.
     """
     kept: list[Node] = []
-    place = 0
+    place = marks = 0
     while place < len(tokens):
         token = tokens[place]
         kind, end = token.token_type.name, place
+        given = _parameter(kept, tokens, place)
+        if given is not None:
+            mark, name, length = given
+            marks += mark == "?"
+            kept += _called(token, mark, name or str(marks), named=bool(name) and not name.isdigit())
+            place += length
+            continue
+        if kind in _BARE and _name(tokens, place + 1) != "L_PAREN" and _name(kept, len(kept) - 1) != "DOT":
+            kept += _called(token, token.text)
+            place += 1
+            continue
         if kind == "VAR" and _is_word(token, "TOP") and _is_top(kept, tokens, place):
             kept.append(_made(token, "TOP", token.text, token.end))
             place += 1
@@ -447,6 +475,29 @@ def _starts_name(before: Sequence[Node], bracket: Node) -> bool:
     """Return whether a bracket stands where a name can: what follows a value without a space is an index."""
     touches = bool(before) and before[-1].end + 1 == bracket.start
     return not touches or (before[-1].token_type.name not in _VALUES and not before[-1].text[-1:].isalnum())
+
+
+def _parameter(before: Sequence[Node], tokens: Sequence[Node], place: int) -> tuple[str, str, int] | None:
+    """Return the sign of a parameter, its name if it has one, and how many tokens it is; None if here is none."""
+    token, after = tokens[place], tokens[place + 1] if place + 1 < len(tokens) else None
+    kind = token.token_type.name
+    if kind == "PLACEHOLDER":
+        return "?", "", 1
+    if after is None or token.end + 1 != after.start or after.token_type.name in {"STRING", "IDENTIFIER"}:
+        return None
+    if kind == "PARAMETER" and token.text == "$" and str(after.text).isidentifier() | str(after.text).isdigit():
+        return str(token.text), str(after.text), 2
+    if kind == "COLON" and str(after.text).isidentifier() and not _ends_value(before):
+        return ":", str(after.text), 2
+    return None
+
+
+def _called(token: Node, name: str, argument: str = "", *, named: bool = False) -> list[Node]:
+    """Return the tokens of a function in place of one that has no brackets, with one constant at most."""
+    made = [_made(token, "VAR", name, token.end), _made(token, "L_PAREN", "(", token.end)]
+    if argument:
+        made.append(_made(token, "STRING" if named else "NUMBER", argument, token.end))
+    return [*made, _made(token, "R_PAREN", ")", token.end)]
 
 
 def _is_top(before: Sequence[Node], tokens: Sequence[Node], place: int) -> bool:

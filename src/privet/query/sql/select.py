@@ -37,6 +37,7 @@ from privet.query.shape import conjuncts, is_public
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
+from .given import fixed_value
 from .names import DECLARED
 from .nested import RELEASED_INSIDE, Lookups, Nested, ReadNested
 from .translate import Scope, find, translate
@@ -271,7 +272,6 @@ def _with_columns(standing: PrivateRows, columns: Columns) -> PrivateRows:
 
 
 _LARGEST_LIMIT = 2**31
-_CONSTANT = frozenset({"literal", "placeholder", "parameter"})
 _ROWS = (
     "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
     "SELECT x, AVG(y) FROM ... GROUP BY x"
@@ -373,9 +373,9 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     lookups = None if isinstance(relation, ReleasedRows) else Lookups(relation, _reader(places))
     scope = replace(scope, nested=lookups)
     scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
-    where = _where(node, scope, asked_by_joins, lookups)
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
+    where = _where(node, replace(scope, aliases=aliases), asked_by_joins, lookups)
     levels = _select_levels(node, scope, outputs, aliases)
     asked = Select(
         outputs=outputs,
@@ -422,7 +422,9 @@ def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], .
             qualifier = part(item, "table") if item.key == "column" else None
             outputs += _starred(scope) if qualifier is None else scope.table(qualifier).items()
         elif item.key == "alias":
-            outputs.append((part(item, "alias").name, translate(part(item, "this"), scope)))
+            # a name that an earlier column was given may be used, where no column of a table has it
+            before = replace(scope, aliases={name: one for name, one in outputs if name is not None})
+            outputs.append((part(item, "alias").name, translate(part(item, "this"), before)))
         else:
             expression = translate(item, scope)
             outputs.append((_own_name(item, scope), expression))
@@ -560,7 +562,7 @@ def _count(node: Node, clause: str) -> int | None:
         return 1
     while said.key == "paren":
         said = part(said, "this")
-    number = translate(said, Scope({})).constant if said.key in _CONSTANT else None
+    number = translate(said, Scope({})).constant if said.key == "literal" or fixed_value(said) else None
     if type(number) is not int or number > _LARGEST_LIMIT:
         raise Unsupported(f"{clause.upper()} takes a constant whole number of at most {_LARGEST_LIMIT}")
     return number

@@ -44,6 +44,7 @@ from .clauses import (
     refusal,
     unknown_function,
 )
+from .given import fixed_value
 from .stated import AROUND, PER_ROW
 from .synonyms import called
 
@@ -213,6 +214,9 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     entry = named_aggregate(node)
     if entry is not None:
         return _registered(node, entry, scope)
+    fixed = fixed_value(node)
+    if fixed is not None:
+        return fixed
     made = called(function_name(node), parts(node, "expressions"), lambda child: translate(child, scope))
     if made is not None:
         return made
