@@ -365,6 +365,7 @@ _ONE: dict[str, Make] = {
         "question": QUESTION,
         "questions": [QUESTION],
         "rate": Fraction(1, 2),
+        "parameters": [],
         "rates": (0.3, 0.5),
         "reason": "because",
         "relative": 1e-3,
