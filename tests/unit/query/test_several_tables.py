@@ -334,7 +334,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM people WHERE zip = (SELECT code FROM codes)", "must give one"),
     ("SELECT COUNT(*) FROM people WHERE zip IN (SELECT zip, region FROM zips)", "list as many"),
     ("SELECT COUNT(*) FROM people p WHERE zip IN (SELECT p.zip FROM zips)", "compute with them outside"),
-    ("SELECT COUNT(*) FROM people WHERE zip IN (SELECT least FROM codes)", "one kind"),
+    ("SELECT COUNT(*) FROM visits WHERE day IN (SELECT least FROM codes)", "one kind"),
     ("SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM zips LIMIT 1)", "LIMIT"),
     ("SELECT COUNT(*) FROM visits WHERE cost > (SELECT MEDIAN(least) FROM codes)", "COUNT, SUM, AVG, MIN or MAX"),
     ("SELECT COUNT(*) FROM (SELECT zip FROM zips WHERE zip IN (SELECT zip FROM people))", "which of them are met"),
