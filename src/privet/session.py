@@ -49,8 +49,8 @@ from .planner.target import CONFIDENCE
 from .planner.verify import verify
 from .query.frame import Frame
 from .query.frame import table as frame
-from .query.sql.given import Parameters
 from .query.sql.names import find_table, read_schema
+from .query.sql.parameters import Parameters
 from .query.terms import Width
 
 

@@ -6,13 +6,13 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "query.sql.given:settle_given",
+        "query.sql.parameters:settle_given",
         "unit/query/test_given.py",
         ("given.now.date() if name.upper() in _DAYS else given.now", "given.now"),
         ("given.values.keys() - used", "[]"),
     ),
     *of(
-        "query.sql.given:_value",
+        "query.sql.parameters:_value",
         "unit/query/test_given.py",
         ("isinstance(value, Term)", "False"),
     ),

@@ -29,7 +29,7 @@ from privet.query.build import check_categories, check_view
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits
-from privet.query.sql.given import Given, Parameters, read_parameters
+from privet.query.sql.parameters import GivenValues, Parameters, read_parameters
 from privet.query.sql.parse import Wish, parse_asked, parse_view
 
 Question = str | Query | Result
@@ -217,7 +217,7 @@ def read_question(
         raise RequestError("parameters are for questions in SQL; build this one with the values themselves")
     match question:
         case str():
-            given = Given(read_parameters(parameters), utc_now())
+            given = GivenValues(read_parameters(parameters), utc_now())
             query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema, given=given)
         case Result():
             query, wish = question.query(), question.wish

@@ -27,8 +27,8 @@ from privet.query.nodes import PrivateRows, Query
 from .brackets import without_brackets
 from .calls import NAMES
 from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes, part, parts
-from .given import NOTHING, Given, settle_given
 from .names import read_schema, settle_names
+from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
 from .select import read_query, read_rows
 from .stated import with_bounds
@@ -280,7 +280,7 @@ def parse_asked(
     views: Mapping[str, PrivateRows] | None = None,
     *,
     schema: str | None = None,
-    given: Given = NOTHING,
+    given: GivenValues = NOTHING,
 ) -> tuple[Query, Wish]:
     """Return the query of a SQL text, as `parse` does, and what the text says about its answer.
 

@@ -37,9 +37,9 @@ from privet.query.shape import conjuncts, is_public
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
-from .given import fixed_value
 from .names import DECLARED
 from .nested import RELEASED_INSIDE, Lookups, Nested, ReadNested
+from .parameters import fixed_value
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.

@@ -36,14 +36,14 @@ Parameters = Sequence[Constant] | Mapping[str, Constant]
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenValues:
     """Values for parameters, as constants, and the moment of asking, if it may be used."""
 
     values: Mapping[str, Literal] = field(default_factory=dict)
     now: datetime.datetime | None = None
 
 
-NOTHING = Given()
+NOTHING = GivenValues()
 
 
 def read_parameters(parameters: object) -> dict[str, Literal]:
@@ -74,7 +74,7 @@ def _value(name: str, value: object) -> Literal:
     return found
 
 
-def settle_given(nodes: Sequence[Node], given: Given) -> None:
+def settle_given(nodes: Sequence[Node], given: GivenValues) -> None:
     """Give each parameter of a tree its value, and each name of the clock the moment of asking."""
     used: set[str] = set()
     for node in nodes:
