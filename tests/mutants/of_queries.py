@@ -6,6 +6,23 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "query.sql.quartiles:_read",
+        "unit/query/test_quartiles.py",
+        ("_grouped(outer, ranked) != ranked.groups", "False"),
+        ("before != _used_in(outer, ranked, but=ranked.select)", "False"),
+        ("not found or (asked is not None and _counts(outer, found))", "not found"),
+    ),
+    *of(
+        "query.sql.quartiles:_edge",
+        "unit/query/test_quartiles.py",
+        ("abs(at - share * of) > _CLOSE", "False"),
+    ),
+    *of(
+        "query.sql.quartiles:_counts_same",
+        "unit/query/test_quartiles.py",
+        ("_source(inner, name) == _source(select, name)", "True"),
+    ),
+    *of(
         "query.sql.parameters:settle_given",
         "unit/query/test_given.py",
         ("given.now.date() if name.upper() in _DAYS else given.now", "given.now"),

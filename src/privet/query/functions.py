@@ -8,7 +8,7 @@ read, a date outside the years 1 to 9999. A stored NaN is NULL. What is not in t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -984,24 +984,39 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
 
 def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
     """Return the value of an expression for one row whose values already keep to the declared facts."""
+    return prepared(expression, columns)(row)
+
+
+def prepared(expression: Expression, columns: Mapping[str, Facts]) -> Callable[[Mapping[str, Any]], Any]:
+    """Return how to compute an expression for a row, with its kinds looked up once."""
     match expression:
-        case Literal(value=value):
-            return literal(value)
+        case Literal(value=said):
+            constant = literal(said)
+            return lambda row: constant
         case ColumnRef(name=name):
-            return row[name]
-    values = [evaluate_row(argument, row, columns) for argument in expression.arguments]
+            return lambda row: row[name]
+    inner = [prepared(argument, columns) for argument in expression.arguments]
     facts = [typed(argument, columns) for argument in expression.arguments]
     kinds = [fact.kind for fact in facts]
     function = FUNCTIONS[expression.function]
-    if not function.sees_null and any(value is None for value in values):
-        return None
-    if function.name in ("case", "coalesce"):
+    chosen = function.name in ("case", "coalesce")
+    kind = None
+    if chosen:
         kind = unify(function.name, [*facts[1::2], facts[-1]] if function.name == "case" else facts)
-        return python.as_kind(kind, function.value(values, kinds))
-    if function.one_kind:
+    elif function.one_kind:
         kind = unify(function.name, facts)
-        values, kinds = [python.as_kind(kind, value) for value in values], [kind] * len(values)
-    return function.value(values, kinds)
+
+    def value(row: Mapping[str, Any]) -> Any:
+        values = [compute(row) for compute in inner]
+        if not function.sees_null and any(one is None for one in values):
+            return None
+        if chosen:
+            return python.as_kind(kind, function.value(values, kinds))
+        if function.one_kind:
+            return function.value([python.as_kind(kind, one) for one in values], [kind] * len(values))
+        return function.value(values, kinds)
+
+    return value
 
 
 def literal(value: Any) -> Any:

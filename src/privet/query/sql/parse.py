@@ -30,6 +30,7 @@ from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes, part, pa
 from .names import read_schema, settle_names
 from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
+from .quartiles import read_quantiles
 from .select import read_query, read_rows
 from .stated import with_bounds
 from .synonyms import SYNONYMS
@@ -336,6 +337,8 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
             check_depth(tree, MOST_DEEP)
             nodes = list(tree.walk())
             check_nodes(nodes, NAMES)
+            if read_quantiles(nodes):
+                nodes = list(tree.walk())
             without_brackets(nodes)
             settle(nodes)
             return read(tree, wish)
@@ -591,7 +594,10 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
     for token in tokens:
         name = token.token_type.name
         if name in {"L_BRACKET", "L_BRACE"}:  # the parser takes quadratic time over chains of them
-            raise Unsupported("lists and structures, [...] and {...}, are not supported; a table has plain columns")
+            raise Unsupported(
+                "lists and structures, [...] and {...}, are not supported; a table has plain columns; for several "
+                "quantiles write QUANTILE(x, 0.25), QUANTILE(x, 0.5)"
+            )
         if name in _PREFIX:
             run += 1
         elif name in _OPENING:
