@@ -449,9 +449,27 @@ class Writer:
         when = self.value(self.draw.choice(["date", "timestamp"]), scope, self.draw.choice([0, 1]))
         several.append(f"{self.draw.choice(['MIN', 'MAX', 'AVG', 'AVG', 'MEDIAN'])}({when})")
         several += [f"MODE({self.key([item for item in scope if item[0] not in unit] or scope)})"] * 2
+        several.append(self.implied(scope))
         if unit and isinstance(self.setting.unit, Person):
             several += [f"COUNT(DISTINCT {unit[0]})"] * 2
         return self.draw.choice(several) + (f" FILTER ({kept.strip()})" if kept else "")
+
+    def implied(self, scope: Scope) -> str:
+        """Return an aggregate of a column whose bounds follow from a condition of its own."""
+        x = self.of(scope, "integer", "number") or "1"
+        held = self.draw.choice(
+            [
+                f"{x} > -3 AND {x} <= 4.5",
+                f"{x} BETWEEN 0 AND 6",
+                f"{x} IN (1, 5, -2)",
+                f"NOT ({x} < -1 OR {x} > 7)",
+                f"{x} = 3 OR ({x} >= 5 AND {x} < 8)",
+            ]
+        )
+        function, way = self.draw.choice(["SUM", "AVG", "VAR_POP", "MAX"]), self.draw.random()
+        if way < 0.5:
+            return f"{function}({x}) FILTER (WHERE {held})"
+        return f"{function}(CASE WHEN {held} THEN {x} ELSE {self.draw.choice(['0', 'NULL', '2'])} END)"
 
     def each(self, scope: Scope, unit: Sequence[str]) -> str:
         """Return an aggregate with bounds of what each person gives to a group."""

@@ -148,8 +148,8 @@ MUTANTS: list[Mutant] = [
         "planner.make:aggregate_of",
         "conformance/test_aggregates.py",
         (
-            "_argument(asked, one, schema, limited, bounded=kind.bounded)",
-            "_argument(asked, one, schema, limited, bounded=False)",
+            "_argument(asked, one, schema, limited, where, bounded=kind.bounded)",
+            "_argument(asked, one, schema, limited, where, bounded=False)",
         ),
     ),
     *of(

@@ -256,7 +256,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.resolve:check_argument",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
-        ("not typed(one, source.limited).bounded", "False"),
+        ("not typed_where(one, source.limited, conditions).bounded", "False"),
         ('one == ColumnRef(person or "")', "False"),
     ),
     *of(

@@ -6,6 +6,18 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "query.implied:_implied",
+        "unit/query/test_implied_bounds.py",
+        ("""(function == "and") == true""", """function == "and\""""),
+        ("_implied(arguments[0], true=not true)", "_implied(arguments[0], true=true)"),
+    ),
+    *of(
+        "query.implied:_either",
+        "unit/query/test_implied_bounds.py",
+        ("one.keys() & other.keys()", "one.keys() & one.keys()"),
+        ("max(high, top)", "min(high, top)"),
+    ),
+    *of(
         "planner.make:_stated_ends",
         "unit/query/test_stated_bounds.py",
         ("min(max(own, low), high)", "own"),

@@ -15,6 +15,7 @@ from privet.core.relation import Derive, GroupWithin, Relation
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import unit_columns
 from privet.query.functions import typed
+from privet.query.implied import typed_where
 from privet.query.join import joins_of
 from privet.query.typed import clamp_ends
 
@@ -129,7 +130,10 @@ def cut_within(plan: Plan, places: Iterable[tuple[int, int]]) -> tuple[bool, boo
         total = one.scan.places if one.scan.places is not None else _sum_at(one, number)
         if total is None or total.expression is None:
             continue
-        low, high = clamp_ends(total.expression, typed(total.expression, one.scan.schema.columns))
+        known = typed(total.expression, one.scan.schema.columns)
+        if not known.bounded:
+            known = typed_where(total.expression, one.scan.schema.columns, (one.scan.where, total.where))
+        low, high = clamp_ends(total.expression, known)
         least, most = (end * total.step + total.origin for end in (total.low, total.high))
         below |= low is None or low < least - total.step
         above |= high is None or high > most + total.step

@@ -33,6 +33,7 @@ from privet.core.schema import Contribution, Schema
 from privet.core.unit import Person, Window
 from privet.core.wire import canonical
 from privet.query.functions import typed
+from privet.query.implied import typed_where
 from privet.query.join import check_fanout
 from privet.query.nodes import AggregateCall as Asked
 from privet.query.nodes import Query
@@ -266,7 +267,7 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
     if not asked and (draft.query.other is not None or draft.covers != "noise"):
         named = "other=" if draft.query.other is not None else f"covers={draft.covers!r}"
         raise RequestError(f"this question lists groups and has no numbers, which {named} is about; add COUNT(*)")
-    aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns) for one in asked}
+    aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns, draft.query.where) for one in asked}
     others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
     if draft.covers == "population" and others:
         raise Unsupported(
@@ -621,7 +622,9 @@ def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
 # From what was asked to an aggregate with public ends and a grid. Reads declared facts and nothing else.
 
 
-def aggregate_of(asked: Asked, schema: Schema, limited: Mapping[str, Facts]) -> Aggregate:
+def aggregate_of(
+    asked: Asked, schema: Schema, limited: Mapping[str, Facts], where: Expression | None = None
+) -> Aggregate:
     """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
     entry = entry_of(asked.function)
     kind = entry.aggregate
@@ -636,7 +639,7 @@ def aggregate_of(asked: Asked, schema: Schema, limited: Mapping[str, Facts]) -> 
         given.sort(key=canonical)
     return entry.of(
         Wanted(
-            arguments=tuple(_argument(asked, one, schema, limited, bounded=kind.bounded) for one in given),
+            arguments=tuple(_argument(asked, one, schema, limited, where, bounded=kind.bounded) for one in given),
             kinds=tuple(typed(one, schema.columns).kind for one in given),
             where=asked.where,
             options=dict(asked.options),
@@ -645,9 +648,18 @@ def aggregate_of(asked: Asked, schema: Schema, limited: Mapping[str, Facts]) -> 
 
 
 def _argument(
-    asked: Asked, expression: Expression, schema: Schema, limited: Mapping[str, Facts], *, bounded: bool
+    asked: Asked,
+    expression: Expression,
+    schema: Schema,
+    limited: Mapping[str, Facts],
+    where: Expression | None,
+    *,
+    bounded: bool,
 ) -> Argument:
     facts = typed(expression, limited)
+    if bounded and not facts.bounded:  # what no declared fact bounds, the question's own conditions may
+        known = typed_where(expression, limited, (where, asked.where))
+        facts = replace(facts, low=known.low, high=known.high)
     ends = _ends(asked, expression, facts, schema) if bounded else (Fraction(0), Fraction(1))
     return Argument(
         expression=expression,

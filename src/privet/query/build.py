@@ -76,6 +76,9 @@ from .typed import clamp_ends
 
 MOST_BINS = 10_000
 
+Conditions = tuple[Expression | None, ...]
+"""What must be true of a row that counts; None says nothing."""
+
 
 def with_bins(asked: Select, source: PrivateRows) -> Select:
     """Return a selection in which HISTOGRAM has become columns bin_low, bin_high and count, in order of the bins.
@@ -183,7 +186,7 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
             return ColumnRef(groupings[expression].name)
         if not is_aggregate(expression):
             return None
-        one = _aggregate(expression, source)
+        one = _aggregate(expression, source, (source.where, where))
         marked = _marked(one)
         if marked not in found:
             name = distinct_name(label(marked), taken)
@@ -338,20 +341,22 @@ def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
     return deduplicated(made) if asked.distinct else made
 
 
-def _aggregate(marked: Expression, source: PrivateRows) -> AggregateCall:
+def _aggregate(marked: Expression, source: PrivateRows, conditions: Conditions) -> AggregateCall:
     marked, stated = stated_bounds(marked)
     if stated is None:
-        return _without_bounds(marked, source)
+        return _without_bounds(marked, source, conditions)
     known = AGGREGATES.get(name_of(marked))
     if name_of(marked) not in EXTREMES and (known is None or known.aggregate.arity != 1 or not known.aggregate.bounded):
         raise Unsupported(f"{name_of(marked).upper()} takes no bounds: leave them out, or declare those of its columns")
-    one = _without_bounds(marked, source, stated=True)
+    one = _without_bounds(marked, source, conditions, stated=True)
     if typed(marked.arguments[0], source.schema.columns).kind not in ("integer", "number"):
         raise Unsupported("stated bounds are numbers; those of dates are declared, or LEAST(GREATEST(x, low), high)")
     return replace(one, options=(*one.options, ("low", str(stated.low)), ("high", str(stated.high))))
 
 
-def _without_bounds(marked: Expression, source: PrivateRows, *, stated: bool = False) -> AggregateCall:
+def _without_bounds(
+    marked: Expression, source: PrivateRows, conditions: Conditions, *, stated: bool = False
+) -> AggregateCall:
     function = name_of(marked)
     argument, where = marked.arguments[0], marked.arguments[1]
     if any(has_aggregate(part) for part in marked.arguments):
@@ -380,10 +385,11 @@ def _without_bounds(marked: Expression, source: PrivateRows, *, stated: bool = F
     if function == "mode":
         options = zip(("k", "rank"), (part.constant for part in marked.arguments[2:]), strict=True)
         return AggregateCall("", function, check_values(argument, source), kept, tuple(options))  # type: ignore[arg-type]
-    checked_one = check_argument(function, argument, source, stated=stated)
+    conditions = (*conditions, kept)
+    checked_one = check_argument(function, argument, source, conditions, stated=stated)
     if entry_of(function).aggregate.arity > 1:
         return AggregateCall(
-            "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source)
+            "", function, checked_one, kept, other=check_argument(function, marked.arguments[2], source, conditions)
         )
     if function == "quantile":
         share = read_quantile(marked.arguments[2])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,6 +18,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
 from .functions import mentions, typed
+from .implied import typed_where
 from .kinds import as_condition, as_number, side_by_side
 from .nodes import MARK, PrivateRows, Query, has_aggregate
 from .normal import EPOCH, MICROSECONDS, MIRROR, call, text
@@ -202,10 +203,18 @@ def check_key(expression: Expression, source: PrivateRows) -> Expression:
     return one
 
 
-def check_argument(function: str, expression: Expression, source: PrivateRows, *, stated: bool = False) -> Expression:
+def check_argument(
+    function: str,
+    expression: Expression,
+    source: PrivateRows,
+    conditions: Sequence[Expression | None] = (),
+    *,
+    stated: bool = False,
+) -> Expression:
     """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted.
 
-    Where the question has `stated` its bounds, none need follow from declared facts.
+    Where the question has `stated` its bounds, none need follow from declared facts; nor where its `conditions` imply
+    some.
     """
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
@@ -221,7 +230,8 @@ def check_argument(function: str, expression: Expression, source: PrivateRows, *
     person = person_column(source.schema.unit)
     if one == ColumnRef(person or ""):
         raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
-    if not stated and not typed(one, source.limited).bounded:
+    known = stated or typed(one, source.limited).bounded
+    if not known and not typed_where(one, source.limited, conditions).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
     return one
 
