@@ -76,6 +76,7 @@ _HOME = {
     "sensitivity_by_enumeration": "core.sensitivity",
     "smallest": "query.frame",
     "std": "query.frame",
+    "strategy": "strategy",
     "sum": "query.frame",
     "text": "core.schema",
     "timestamp": "core.schema",

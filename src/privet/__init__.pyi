@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, mechanisms, noise
+from . import accounting, core, mechanisms, noise, strategy
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -120,6 +120,7 @@ __all__ = [
     "sensitivity_by_enumeration",
     "smallest",
     "std",
+    "strategy",
     "text",
     "timestamp",
     "top_k",

@@ -1,0 +1,88 @@
+"""Many answers for one charge: choose what to measure, and reconstruct every answer with the least error.
+
+Mathematics only: nothing here reads a table, opens a session or charges a ledger.
+"""
+
+from .covariances import CellCovariance
+from .gaussian_optimum import gaussian_optimum, square_root
+from .hierarchies import (
+    TreeStrategy,
+    best_tree,
+    haar,
+    identity_strategy,
+    sums_and_differences,
+    tree,
+    workload_strategy,
+)
+from .integer_products import exact_product
+from .measured import StrategyMeasure
+from .optimum import Candidate, Optimized, optimize
+from .p_identity import p_identity
+from .reconstruct import Answers, Reconstruction, reconstruct
+from .residuals import MarginalStrategy, ResidualStrategy, plan_marginals, plan_residuals
+from .strategies import MatrixStrategy, ProductStrategy, Strategy
+from .workloads import (
+    MarginalWorkload,
+    MatrixWorkload,
+    ProductWorkload,
+    RangeWorkload,
+    UnionWorkload,
+    Workload,
+    all_marginals,
+    all_ranges,
+    identity,
+    marginals,
+    matrix,
+    prefixes,
+    product,
+    ranges,
+    total,
+    union,
+    windows,
+)
+
+__all__ = [
+    "Answers",
+    "Candidate",
+    "CellCovariance",
+    "MarginalStrategy",
+    "MarginalWorkload",
+    "MatrixStrategy",
+    "MatrixWorkload",
+    "Optimized",
+    "ProductStrategy",
+    "ProductWorkload",
+    "RangeWorkload",
+    "Reconstruction",
+    "ResidualStrategy",
+    "Strategy",
+    "StrategyMeasure",
+    "TreeStrategy",
+    "UnionWorkload",
+    "Workload",
+    "all_marginals",
+    "all_ranges",
+    "best_tree",
+    "exact_product",
+    "gaussian_optimum",
+    "haar",
+    "identity",
+    "identity_strategy",
+    "marginals",
+    "matrix",
+    "optimize",
+    "p_identity",
+    "plan_marginals",
+    "plan_residuals",
+    "prefixes",
+    "product",
+    "ranges",
+    "reconstruct",
+    "square_root",
+    "sums_and_differences",
+    "total",
+    "tree",
+    "union",
+    "windows",
+    "workload_strategy",
+]

@@ -1,0 +1,279 @@
+"""Covariances of estimated cells, as their structure allows: dense, a product, or one number per subspace."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from privet.core.errors import RequestError
+
+from .workloads import (
+    Axes,
+    Floats,
+    Integers,
+    MarginalWorkload,
+    ProductWorkload,
+    RangeWorkload,
+    Workload,
+    check_dense,
+    check_held,
+    kronecker,
+)
+
+_NOTHING = 1e-9
+"""Relative size below which a product with an unmeasured direction counts as rounding."""
+
+
+def outside(what: str) -> RequestError:
+    """Return the error for a query that the measurements do not determine."""
+    return RequestError(
+        f"{what} cannot be computed from what the strategy measures: some of it is never measured; choose a strategy "
+        f"for a workload that contains it, or measure single cells as well"
+    )
+
+
+class CellCovariance(ABC):
+    """The covariance of one estimate per cell; it answers for the variance of linear combinations of them.
+
+    Example:
+        >>> found = strategy.identity_strategy(4, measure="gaussian").unit_covariance()
+        >>> strategy.prefixes(4).variances(found).tolist()
+        [1.0, 2.0, 3.0, 4.0]
+    """
+
+    shape: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return math.prod(self.shape)
+
+    @abstractmethod
+    def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
+        """Return the variance of each range of consecutive cells."""
+
+    @abstractmethod
+    def of_rows(self, rows: Floats) -> Floats:
+        """Return the variance of each linear combination, one row each."""
+
+    @abstractmethod
+    def against(self, workload: RangeWorkload) -> float:
+        """Return the trace of W'W times this covariance."""
+
+    @abstractmethod
+    def of_product(self, workload: ProductWorkload) -> Floats:
+        """Return the variance of each query of a product."""
+
+    def total_of_product(self, workload: ProductWorkload) -> float:
+        """Return the weighted sum of the variances of the queries of a product."""
+        return float(self.of_product(workload).sum())
+
+    def of_marginals(self, workload: MarginalWorkload) -> Floats:
+        """Return the variance of each cell of each marginal."""
+        return np.concatenate([self.of_product(one) for one in workload.products])
+
+    def total_of_marginals(self, workload: MarginalWorkload) -> float:
+        """Return the weighted sum of the variances of the cells of marginals."""
+        pairs = zip(workload.products, workload.weights, strict=True)
+        return math.fsum(weight * self.total_of_product(one) for one, weight in pairs)
+
+    @abstractmethod
+    def scaled(self, factor: float) -> CellCovariance:
+        """Return the covariance times a number."""
+
+    def check_shape(self, workload: Workload) -> None:
+        """Refuse a workload over another domain."""
+        if workload.shape != self.shape:
+            raise RequestError(f"the workload is over a domain of shape {workload.shape}, the strategy of {self.shape}")
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCovariance(CellCovariance):
+    """A covariance as a matrix of cells x cells; `unmeasured` spans directions that no measurement determines."""
+
+    shape: tuple[int, ...]
+    matrix: Floats
+    unmeasured: Floats | None = None
+
+    @cached_property
+    def _prefixes(self) -> Floats:
+        sums = np.zeros((self.cells + 1, self.cells + 1))
+        np.cumsum(self.matrix, axis=0, out=sums[1:, 1:])
+        np.cumsum(sums, axis=1, out=sums)
+        return sums
+
+    def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
+        if self.unmeasured is not None:
+            sums = np.vstack([np.zeros(self.unmeasured.shape[1]), np.cumsum(self.unmeasured, axis=0)])
+            self._check(sums[highs + 1] - sums[lows], "a range")
+        sums, diagonal = self._prefixes, np.diagonal(self._prefixes)
+        found = diagonal[highs + 1] + diagonal[lows]
+        found -= 2 * sums[lows, highs + 1]
+        return np.asarray(np.maximum(found, 0.0))
+
+    def of_rows(self, rows: Floats) -> Floats:
+        if self.unmeasured is not None:
+            self._check(rows @ self.unmeasured / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300), "a query")
+        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ self.matrix, rows), 0.0))
+
+    def against(self, workload: RangeWorkload) -> float:
+        if self.unmeasured is not None:
+            self._check(workload.gram_times(self.unmeasured) / workload.mass, "a range")
+        return float(np.sum(workload.gram() * self.matrix))
+
+    def of_product(self, workload: ProductWorkload) -> Floats:
+        self.check_shape(workload)
+        return workload.factors[0].variances(self) if len(self.shape) == 1 else self.of_rows(workload.rows())
+
+    def total_of_product(self, workload: ProductWorkload) -> float:
+        self.check_shape(workload)
+        if len(self.shape) == 1:
+            return workload.factors[0].total_variance(self)
+        if self.unmeasured is not None:
+            return float(self.of_product(workload).sum())
+        return float(np.sum(workload.gram() * self.matrix))
+
+    def scaled(self, factor: float) -> DenseCovariance:
+        return DenseCovariance(self.shape, self.matrix * factor, self.unmeasured)
+
+    def _check(self, hits: Floats, what: str) -> None:
+        if np.abs(hits).max(initial=0.0) > math.sqrt(_NOTHING):
+            raise outside(what)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductCovariance(CellCovariance):
+    """The Kronecker product of a covariance per attribute."""
+
+    factors: tuple[DenseCovariance, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
+        return tuple(factor.cells for factor in self.factors)
+
+    def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
+        return self._only().of_ranges(lows, highs)
+
+    def against(self, workload: RangeWorkload) -> float:
+        return self._only().against(workload)
+
+    def _only(self) -> DenseCovariance:
+        if len(self.factors) > 1:
+            raise RequestError("ranges are over one attribute; use product(...) with a workload per attribute")
+        return self.factors[0]
+
+    def of_rows(self, rows: Floats) -> Floats:
+        if any(factor.unmeasured is not None for factor in self.factors):
+            check_dense(self.cells)
+            raise outside("an explicit query over several attributes")
+        right = rows.reshape(len(rows), *self.shape)
+        for axis, factor in enumerate(self.factors):
+            right = np.moveaxis(np.tensordot(right, factor.matrix, axes=(axis + 1, 0)), -1, axis + 1)
+        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows, right.reshape(rows.shape)), 0.0))
+
+    def of_product(self, workload: ProductWorkload) -> Floats:
+        self.check_shape(workload)
+        found = np.ones(1)
+        for factor, covariance in zip(workload.factors, self.factors, strict=True):
+            found = np.outer(found, factor.variances(covariance)).ravel()
+        return found
+
+    def total_of_product(self, workload: ProductWorkload) -> float:
+        self.check_shape(workload)
+        pairs = zip(workload.factors, self.factors, strict=True)
+        return math.prod(factor.total_variance(covariance) for factor, covariance in pairs)
+
+    def scaled(self, factor: float) -> ProductCovariance:
+        return ProductCovariance((self.factors[0].scaled(factor), *self.factors[1:]))
+
+
+def subsets_of(axes: Axes) -> Iterator[Axes]:
+    """Yield every subset of some attributes, the empty one first."""
+    for many in range(len(axes) + 1):
+        yield from combinations(axes, many)
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceCovariance(CellCovariance):
+    """A sum of projections: `values[A]` times that onto tables that vary in the attributes A and sum to 0 along each.
+
+    With J = 11'/n and P = I - J for an attribute of n values, the projection for A is the product of P over A and of J
+    over all others; these are orthogonal and add up to the identity. Sets that are left out are not measured.
+    """
+
+    shape: tuple[int, ...]
+    values: Mapping[Axes, float]
+
+    def marginal_variance(self, axes: Axes) -> float:
+        """Return the variance of one cell of a marginal: all of its cells have the same."""
+        found = 0.0
+        rest = math.prod(size for axis, size in enumerate(self.shape) if axis not in axes)
+        for inner in subsets_of(axes):
+            if inner not in self.values:
+                raise outside(f"the marginal on attributes {axes}")
+            share = 1.0
+            for axis in axes:
+                share *= 1 - 1 / self.shape[axis] if axis in inner else 1 / self.shape[axis]
+            found += self.values[inner] * share
+        return found * rest
+
+    def of_marginals(self, workload: MarginalWorkload) -> Floats:
+        self.check_shape(workload)
+        check_held(workload.queries, "the list of answers")
+        return np.concatenate(
+            [np.full(workload.cells_of(axes), self.marginal_variance(axes)) for axes in workload.subsets]
+        )
+
+    def total_of_marginals(self, workload: MarginalWorkload) -> float:
+        self.check_shape(workload)
+        pairs = zip(workload.subsets, workload.weights, strict=True)
+        return math.fsum(weight * workload.cells_of(axes) * self.marginal_variance(axes) for axes, weight in pairs)
+
+    def of_product(self, workload: ProductWorkload) -> Floats:
+        self.check_shape(workload)
+        parts = []
+        for factor in workload.factors:
+            flat = np.full((factor.cells, factor.cells), 1 / factor.cells)
+            varied = np.eye(factor.cells) - flat
+            parts.append([factor.variances(DenseCovariance(factor.shape, one)) for one in (flat, varied)])
+        found = np.zeros(workload.queries)
+        for axes in subsets_of(tuple(range(len(self.shape)))):
+            term = np.ones(1)
+            for axis, (flat, varied) in enumerate(parts):
+                term = np.outer(term, varied if axis in axes else flat).ravel()
+            if axes in self.values:
+                found += self.values[axes] * term
+            elif term.max() > _NOTHING * max(1.0, workload.cells):
+                raise outside("a query of the product")
+        return found
+
+    def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
+        return self.dense().of_ranges(lows, highs)
+
+    def of_rows(self, rows: Floats) -> Floats:
+        return self.dense().of_rows(rows)
+
+    def against(self, workload: RangeWorkload) -> float:
+        return self.dense().against(workload)
+
+    def dense(self) -> DenseCovariance:
+        """Return the covariance as a matrix, for small domains."""
+        check_dense(self.cells)
+        found, missing = np.zeros((self.cells, self.cells)), np.zeros((self.cells, self.cells))
+        for axes in subsets_of(tuple(range(len(self.shape)))):
+            flats = [np.full((size, size), 1 / size) for size in self.shape]
+            term = kronecker(np.eye(len(flat)) - flat if axis in axes else flat for axis, flat in enumerate(flats))
+            if axes in self.values:
+                found += self.values[axes] * term
+            else:
+                missing += term
+        return DenseCovariance(self.shape, found, missing if missing.any() else None)
+
+    def scaled(self, factor: float) -> SubspaceCovariance:
+        return SubspaceCovariance(self.shape, {axes: value * factor for axes, value in self.values.items()})

@@ -1,0 +1,179 @@
+"""The best strategy for Gaussian noise: a convex program, solved to a proven gap, and its rows as integers.
+
+Minimise tr(W'W X^-1) over X = A'A with diagonal 1. At the optimum X^-1 W'W X^-1 is a diagonal L, so that
+X = L^-1/2 (L^1/2 W'W L^1/2)^1/2 L^-1/2: one number per cell describes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+from scipy.special import gammaln
+
+from privet.core.errors import RequestError
+from privet.core.numbers import whole
+
+from .strategies import MatrixStrategy, Noise, read_measure
+from .workloads import Floats, RangeWorkload, Workload, all_ranges, check_dense, prefixes
+
+BITS = 16
+"""Binary digits to which real rows are rounded; what is lost is measured with the rounded rows themselves."""
+
+_COARSE = 512
+_LEAST = 1e-14
+_RANK = 1e-13
+"""Eigenvalues below this part of the largest are rounding, and would be measured in vain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The solution of the program: the matrix X, its multipliers, and bounds on the total variance."""
+
+    matrix: Floats
+    multipliers: Floats
+    total: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How far the total variance is above the lower bound, relative to it."""
+        return self.total / self.bound - 1
+
+
+Progress = Callable[[str], None]
+
+
+def solve_gaussian(
+    gram: Floats,
+    *,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
+    start: Floats | None = None,
+    progress: Progress | None = None,
+) -> Optimum:
+    """Return the solution of the convex program, to a relative gap or a number of iterations.
+
+    Each step computes X from the multipliers and multiplies each of these by the square of X's diagonal entry there.
+
+    Guarantee: no strategy for Gaussian noise with unit column norms has a total variance below `bound`: for any
+    positive multipliers l, tr(G X^-1) >= 2 tr((L^1/2 G L^1/2)^1/2) - tr(L X), which is least where tr(L X) is the sum
+    of l; scaled by its best multiple this is tr((L^1/2 G L^1/2)^1/2)^2 / sum(l).
+    Cites: [LMHMR15], [YYZH16].
+    """
+    multipliers = np.ones(len(gram)) if start is None else np.maximum(start / start.mean(), _LEAST)
+    best, bound = math.inf, 0.0
+    found = gram
+    for step in range(iterations):
+        roots = np.sqrt(multipliers)
+        matrix = _root(gram * roots[:, None] * roots) / roots[:, None] / roots
+        diagonal = np.diagonal(matrix).copy()
+        trace = float(np.sum(multipliers * diagonal))
+        bound = max(bound, trace**2 / float(np.sum(multipliers)))
+        total = trace * float(diagonal.max())  # tr(G X^-1) = tr(L X)
+        if total < best:
+            best, found = total, matrix / diagonal.max()
+        if progress is not None:
+            progress(f"step {step + 1}: within {best / bound - 1:.2g} of the optimum")
+        if best <= bound * (1 + tolerance):
+            break
+        multipliers = np.maximum(multipliers * diagonal**2, _LEAST)
+        multipliers /= multipliers.mean()
+    return Optimum(found, multipliers, best, bound)
+
+
+def _root(matrix: Floats) -> Floats:
+    """Return the root of a symmetric positive matrix, by halves where reversing the cells changes nothing."""
+    n = len(matrix)
+    if n % 2 == 0 and n > 2 and np.allclose(matrix, matrix[::-1, ::-1], rtol=1e-9, atol=1e-12 * np.abs(matrix).max()):
+        half = n // 2
+        same, crossed = matrix[:half, :half], matrix[:half, half:][:, ::-1]
+        even, odd = _root_of(same + crossed), _root_of(same - crossed)
+        near, far = (even + odd) / 2, (even - odd) / 2
+        return np.block([[near, far[:, ::-1]], [far[::-1], near[::-1, ::-1]]])
+    return _root_of(matrix)
+
+
+def _root_of(matrix: Floats) -> Floats:
+    values, vectors = linalg.eigh((matrix + matrix.T) / 2, driver="evd")
+    kept = np.where(values > _RANK * values[-1], values, 0.0)
+    return np.asarray((vectors * np.sqrt(kept)) @ vectors.T)
+
+
+def gaussian_optimum(
+    workload: Workload, *, iterations: int = 40, tolerance: float = 1e-5, progress: Progress | None = None
+) -> MatrixStrategy:
+    """Return the strategy with the least total variance under Gaussian noise, for a workload over one attribute.
+
+    Example:
+        >>> strategy.gaussian_optimum(strategy.all_ranges(256)).rmse(strategy.all_ranges(256)).__round__(4)
+        2.9014
+    """
+    check_dense(workload.cells)
+    start = _guess(workload)
+    gram = workload.gram()
+    if not gram.any():
+        raise RequestError("every query of this workload is 0 on every cell; there is nothing to measure")
+    if start is not None and workload.cells > 4 * _COARSE:
+        iterations = min(iterations, 1)
+    found = solve_gaussian(gram, iterations=iterations, tolerance=tolerance, start=start, progress=progress)
+    return from_covering(found.matrix, "optimal for Gaussian noise")
+
+
+def _guess(workload: Workload) -> Floats | None:
+    """Return multipliers from a smaller workload of the same kind: they hardly depend on its size."""
+    make = {"all ranges": all_ranges, "prefixes": prefixes}.get(getattr(workload, "name", ""))
+    if make is None or workload.cells < 2 * _COARSE:
+        return None
+    size = _COARSE if workload.cells < 8 * _COARSE else 2 * _COARSE
+    coarse = solve_gaussian(make(size).gram(), iterations=40, start=_guess(make(size)))
+    places = (np.arange(workload.cells) + 0.5) / workload.cells
+    return np.exp(np.interp(places, (np.arange(size) + 0.5) / size, np.log(coarse.multipliers)))
+
+
+def from_covering(matrix: Floats, name: str) -> MatrixStrategy:
+    """Return integer rows A with A'A close to 4**16 X, for X with a diagonal of at most 1, scaled up to 1.
+
+    X is factored into a triangle where it is regular, else by its eigenvectors: as many rows as its rank.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+    raised = matrix / scale[:, None] / scale
+    factor, info = linalg.lapack.dpotrf(raised, lower=0)
+    if not info and (np.diagonal(factor) ** 2).min() > 1e-9:
+        return MatrixStrategy(name, "gaussian", _rounded(np.triu(factor)), [1] * len(factor), "upper")
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > 1e-9 * values[-1]
+    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
+    return MatrixStrategy(name, "gaussian", _rounded(rows), [1] * len(rows))
+
+
+def _rounded(rows: Floats) -> np.typing.NDArray[np.int64]:
+    return np.rint(np.ldexp(rows, BITS)).astype(np.int64)
+
+
+def square_root(cells: int, *, measure: Noise = "gaussian") -> MatrixStrategy:
+    """Return the square root factorisation of prefixes: the Toeplitz matrix A with A A = W, rounded to integers.
+
+    Its entries k places below the diagonal are those of (1 - x)^-1/2, binomial(2k, k) / 4**k.
+
+    Example:
+        >>> root = strategy.square_root(256)
+        >>> root.rmse(strategy.prefixes(256)).__round__(3)
+        2.597
+
+    Cites: [HUU23], [FHU23].
+    """
+    size = whole(cells, "cells", least=1)
+    check_dense(size)
+    places = np.arange(size, dtype=np.float64)
+    entries = np.exp(gammaln(2 * places + 1) - 2 * gammaln(places + 1) - 2 * places * math.log(2))
+    rows = linalg.toeplitz(entries, np.zeros(size))
+    return MatrixStrategy("square root of prefixes", read_measure(measure), _rounded(rows), [1] * size, "lower")
+
+
+def is_prefixes(workload: Workload) -> bool:
+    """Return whether a workload is that of all prefixes."""
+    return isinstance(workload, RangeWorkload) and workload.name == "prefixes"

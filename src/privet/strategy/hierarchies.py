@@ -1,0 +1,325 @@
+"""Strategies in closed form for one attribute: single cells, the queries themselves, trees, Haar wavelets.
+
+Levels of a hierarchy may be measured with different precision; the best one is a small problem over levels alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import optimize as numerical
+from scipy import sparse
+
+from privet.core.errors import InvariantError, RequestError
+from privet.core.numbers import whole
+
+from .covariances import DenseCovariance
+from .strategies import Form, MatrixStrategy, Noise, read_measure
+from .workloads import MOST_CELLS, Floats, Integers, Workload, check_dense, check_held
+
+PRECISION = 2**16
+"""The largest integer weight that the weight of a level is rounded to."""
+
+BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64)
+
+
+def identity_strategy(cells: int, *, measure: Noise) -> MatrixStrategy:
+    """Return the strategy that measures every cell by itself.
+
+    Example:
+        >>> strategy.identity_strategy(8, measure="pure").rmse(strategy.all_ranges(8)).__round__(5)
+        2.58199
+    """
+    size = whole(cells, "cells", least=1, most=MOST_CELLS)
+    eye = sparse.eye_array(size, dtype=np.int64, format="csr")
+    return MatrixStrategy("identity", read_measure(measure), eye, [1] * size, "diagonal")
+
+
+def workload_strategy(workload: Workload, *, measure: Noise) -> MatrixStrategy:
+    """Return the strategy that measures the queries themselves, as often as they are listed.
+
+    Raises:
+        RequestError: if a query has an entry that is not a whole number.
+
+    Example:
+        >>> both = strategy.matrix([[1, 0, 1], [0, 1, 1]])
+        >>> strategy.workload_strategy(both, measure="pure").rmse(both) ** 2
+        8.000000000000002
+    """
+    rows = workload.rows()
+    exact = np.rint(rows)
+    if (exact != rows).any() or np.abs(rows).max() >= 2**31:
+        raise RequestError("queries are measured as they are only where their entries are whole numbers below 2**31")
+    return MatrixStrategy("the queries", read_measure(measure), exact.astype(np.int64), [1] * len(rows))
+
+
+def sums_and_differences(workload: Workload, *, measure: Noise) -> MatrixStrategy:
+    """Return the strategy of sums and differences of the queries: their Hadamard transform, for 2, 4, 8, ... queries.
+
+    For two counts of overlapping groups the sum and the difference move by 2 in L1 together, as the counts do, and
+    half of their sum has half the variance: 4 / epsilon**2 each instead of 8 / epsilon**2.
+
+    Example:
+        >>> both = strategy.matrix([[1, 0, 1], [0, 1, 1]])
+        >>> round(strategy.sums_and_differences(both, measure="pure").rmse(both) ** 2, 9)
+        4.0
+    """
+    direct = workload_strategy(workload, measure=measure)
+    if direct.rows & (direct.rows - 1) or direct.rows < 2 or direct.rows > 1024:
+        raise RequestError(f"sums and differences need 2, 4, 8, ... up to 1,024 queries; got {direct.rows:,}")
+    signs = np.ones((1, 1), dtype=np.int64)
+    while len(signs) < direct.rows:
+        signs = np.block([[signs, signs], [signs, -signs]])
+    return MatrixStrategy("sums and differences", direct.measure, signs @ direct.matrix, [1] * direct.rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeStrategy(MatrixStrategy):
+    """A tree over the cells in which each node has up to `branching` children; levels have one weight each.
+
+    Estimates follow from one pass up and one down. With V the variance of a node's total as its subtree estimates it,
+    and S the sum over its children c, a child's final estimate is z_c + V_c / V_S (T - S) for its parent's T.
+
+    Guarantee: these are the least squares estimates, for any variance per node.
+    Cites: [HRMS10], [QYL13].
+    """
+
+    branching: int = 2
+    spans: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        MatrixStrategy.__post_init__(self)
+        if sum(-(-self.cells // span) for span in self.spans) != self.rows or self.spans[-1:] != (1,):
+            raise InvariantError("a tree has a row for each node, level by level, down to single cells")
+
+    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+        values = np.asarray(noisy, dtype=np.float64)
+        if values.shape != (self.rows,):
+            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+        levels, noises = self._by_level(values), self._by_level(np.asarray(variances, dtype=np.float64))
+        up, spread, inside = self._upward(levels, noises)
+        final = up[0]
+        for level in range(1, len(self.spans)):
+            parents = self._parents(level)
+            gap = (final - inside[level - 1][0]) / inside[level - 1][1]
+            final = up[level] + spread[level] * gap[parents]
+        return final
+
+    def covariance(self, variances: Floats) -> DenseCovariance:
+        check_dense(self.cells)
+        noises = self._by_level(np.asarray(variances, dtype=np.float64))
+        _, spread, inside = self._upward(noises, noises)
+        found = np.diag(spread[0])
+        for level in range(1, len(self.spans)):
+            parents, own = self._parents(level), spread[level]
+            share = own / inside[level - 1][1][parents]
+            # given the parent's total: diag(V) - V V' / V_S among the children of one parent
+            found = found[np.ix_(parents, parents)]
+            found *= share[:, None]
+            found *= share
+            starts = self._starts(level)
+            for first, last in zip(starts, (*starts[1:], len(own)), strict=True):
+                part = own[first:last]
+                found[first:last, first:last] -= np.outer(part, part) / part.sum()
+            found[np.diag_indices(len(own))] += own
+        return DenseCovariance(self.shape, found)
+
+    def _upward(self, values: list[Floats], noises: list[Floats]) -> tuple[list[Floats], list[Floats], list[Any]]:
+        inside: list[Any] = []
+        up, spread = [values[-1]], [noises[-1]]
+        for level in range(len(self.spans) - 2, -1, -1):
+            starts = self._starts(level + 1)
+            sums, noise = np.add.reduceat(up[0], starts), np.add.reduceat(spread[0], starts)
+            precision = 1 / noises[level] + 1 / noise
+            up.insert(0, (values[level] / noises[level] + sums / noise) / precision)
+            spread.insert(0, 1 / precision)
+            inside.insert(0, (sums, noise))
+        return up, spread, inside
+
+    def _by_level(self, values: Floats) -> list[Floats]:
+        ends = np.cumsum([-(-self.cells // span) for span in self.spans])
+        return np.split(values, ends[:-1])
+
+    def _parents(self, level: int) -> Integers:
+        many = -(-self.cells // self.spans[level])
+        return np.arange(many) // (self.spans[level - 1] // self.spans[level])
+
+    def _starts(self, level: int) -> Integers:
+        many = -(-self.cells // self.spans[level])
+        return np.arange(0, many, self.spans[level - 1] // self.spans[level])
+
+
+def tree(
+    cells: int, *, branching: int = 2, measure: Noise, weights: list[int] | None = None, name: str = ""
+) -> TreeStrategy:
+    """Return the strategy that measures every node of a tree over the cells, from the root to single cells.
+
+    Args:
+        cells: the number of cells.
+        branching: how many children a node has.
+        measure: "pure" or "gaussian".
+        weights: a whole weight per level from the root on, 0 for a level that is not measured; all alike if left out.
+        name: what the strategy is called in tables.
+
+    Example:
+        >>> strategy.tree(9, branching=3, measure="gaussian").spans
+        (9, 3, 1)
+    """
+    size = whole(cells, "cells", least=1, most=MOST_CELLS)
+    base = whole(branching, "branching", least=2, most=MOST_CELLS)
+    spans = _spans(size, base)
+    given = [1] * len(spans) if weights is None else [whole(weight, "weights") for weight in weights]
+    if len(given) != len(spans) or not given[-1]:
+        raise RequestError(f"a tree over {size:,} cells has {len(spans)} levels, and its cells are measured")
+    kept = [(span, weight) for span, weight in zip(spans, given, strict=True) if weight]
+    parts: list[Any] = []
+    every: list[int] = []
+    for span, weight in kept:
+        many = -(-size // span)
+        check_held(len(every) + many, "the list of measurements")
+        places = np.arange(size)
+        parts.append(sparse.csr_array((np.ones(size, dtype=np.int64), (places // span, places)), shape=(many, size)))
+        every += [weight] * many
+    called = name or f"tree, {base} children a node"
+    rows = sparse.csr_array(sparse.vstack(parts))
+    return TreeStrategy(called, read_measure(measure), rows, every, "dense", base, tuple(span for span, _ in kept))
+
+
+def _spans(size: int, base: int) -> list[int]:
+    spans = [1]
+    while spans[-1] < size:
+        spans.append(spans[-1] * base)
+    return spans[::-1]
+
+
+def haar(cells: int, *, measure: Noise, weights: list[int] | None = None, name: str = "Haar wavelet") -> MatrixStrategy:
+    """Return the strategy of Haar wavelets: the total, and for each node of a binary tree left less right half.
+
+    Args:
+        cells: the number of cells; where it is no power of two, cells that are always empty are added, and cut off.
+        measure: "pure" or "gaussian".
+        weights: a positive whole weight for the total and for each level from the top on; all alike if left out.
+        name: what the strategy is called in tables.
+
+    Example:
+        >>> strategy.haar(4, measure="pure").matrix.toarray().tolist()
+        [[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]]
+
+    Cites: [XWG10].
+    """
+    size = whole(cells, "cells", least=1, most=MOST_CELLS)
+    depth = (size - 1).bit_length()
+    given = [1] * (depth + 1) if weights is None else [whole(weight, "weights", least=1) for weight in weights]
+    if len(given) != depth + 1:
+        raise RequestError(f"wavelets over {size:,} cells have {depth + 1} levels, the total included")
+    places = np.arange(size)
+    parts = [sparse.csr_array(np.ones((1, size), dtype=np.int64))]
+    every = [given[0]]
+    for level in range(depth):
+        span = 2 ** (depth - level)
+        many = -(-size // span)
+        signs = np.where(places % span < span // 2, 1, -1)
+        parts.append(sparse.csr_array((signs, (places // span, places)), shape=(many, size)))
+        every += [given[level + 1]] * many
+    rows = sparse.csr_array(sparse.vstack(parts))
+    form: Form = "orthogonal" if size == 2**depth else "dense"
+    return MatrixStrategy(name, read_measure(measure), rows, every, form)
+
+
+# How much of a workload lives on each level of a tree.
+#
+# On the cells of a perfect tree, vectors that are constant on the nodes of a level and sum to 0 over the children of
+# each parent are an eigenspace of A'A for every choice of weights per level. So the error of a tree depends on W'W
+# through one number a level, tau = the trace of W'W on that eigenspace, and the best weights follow from these.
+
+
+def level_shares(workload: Workload, branching: int) -> tuple[Floats, Floats]:
+    """Return the trace of W'W on each level's eigenspace and the span of the level's nodes, from the root on."""
+    spans = _spans(workload.cells, branching)
+    gram = workload.gram()
+    traces: list[float] = []
+    for span in spans[::-1]:
+        traces.insert(0, float(np.trace(gram)) / span)
+        if span < spans[0]:
+            starts = np.arange(0, len(gram), branching)
+            gram = np.add.reduceat(np.add.reduceat(gram, starts, axis=0), starts, axis=1)
+    found = np.diff(np.array([0.0, *traces]))
+    return np.maximum(found, 0.0), np.array(spans, dtype=np.float64)
+
+
+def tree_total(shares: Floats, spans: Floats, weights: Floats, measure: Noise) -> float:
+    """Return the total variance of a workload under a perfect tree at unit cost.
+
+    With q the precision of a level's rows, the eigenvalue of A'QA for level l is the sum over levels k >= l of q_k
+    times the span of k.
+    """
+    precision = weights**2 / 2 if measure == "pure" else weights
+    norm = weights.sum() ** (2 if measure == "pure" else 1)
+    values = np.cumsum((precision * spans)[::-1])[::-1]
+    return float(norm * np.sum(shares / values))
+
+
+def best_tree_weights(shares: Floats, spans: Floats, measure: Noise) -> tuple[list[int], float]:
+    """Return whole weights per level with the least total variance found, and that variance."""
+
+    def loss(logs: Floats) -> float:
+        return math.log(tree_total(shares, spans, np.exp(logs - logs.max()), measure))
+
+    start = np.zeros(len(spans))
+    found = numerical.minimize(loss, start, method="L-BFGS-B", bounds=[(-12.0, 12.0)] * len(spans))
+    weights = np.exp(found.x - found.x.max())
+    integers = np.rint(weights * PRECISION / weights.max()).astype(np.int64)
+    integers[:-1][integers[:-1] < PRECISION // 1000] = 0
+    integers[-1] = max(int(integers[-1]), 1)
+    return [int(one) for one in integers], tree_total(shares, spans, integers.astype(np.float64), measure)
+
+
+def haar_weights(shares: Floats, spans: Floats, measure: Noise) -> tuple[list[int], float]:
+    """Return the best weights of Haar wavelets and the total variance with them, in closed form.
+
+    The row of a node that spans s cells has norm s, squared, and rows are orthogonal: the eigenvalue of a level is
+    q s. The sum of tau / (q s), with the sum of weights fixed, is least for weights that go with (tau / s)^(1/2) where
+    q is the weight (gaussian), and with (tau / s)^(1/3) where it is its square (pure).
+    """
+    nodes = np.concatenate([spans[:1], spans[:-1]])  # a wavelet of level l spans the nodes of the level above
+    raw = np.maximum(shares / nodes, 1e-18) ** (1 / 2 if measure == "gaussian" else 1 / 3)
+    integers = np.maximum(np.rint(raw * PRECISION / raw.max()), 1).astype(np.int64)
+    weights = integers.astype(np.float64)
+    precision = weights**2 / 2 if measure == "pure" else weights
+    norm = weights.sum() ** (2 if measure == "pure" else 1)
+    return [int(one) for one in integers], float(norm * np.sum(shares / (precision * nodes)))
+
+
+def best_tree(workload: Workload, *, measure: Noise, weighted: bool = True) -> TreeStrategy:
+    """Return the tree with the best branching, and the best precision per level, for a workload over one attribute.
+
+    Example:
+        >>> strategy.best_tree(strategy.all_ranges(256), measure="pure", weighted=False).branching
+        16
+
+    Cites: [QYL13].
+    """
+    read_measure(measure)
+    best: tuple[float, int, list[int] | None] | None = None
+    for branching in BRANCHINGS:
+        if branching > 2 and branching >= 2 * workload.cells:
+            continue
+        shares, spans = level_shares(workload, branching)
+        weights: list[int] | None = None
+        if weighted:
+            weights, found = best_tree_weights(shares, spans, measure)
+        elif spans[0] == workload.cells or workload.cells > 2048:
+            found = tree_total(shares, spans, np.ones(len(spans)), measure)
+        else:
+            found = workload.total_variance(
+                tree(workload.cells, branching=branching, measure=measure).unit_covariance()
+            )
+        if best is None or found < best[0]:
+            best = found, branching, weights
+    if best is None:
+        raise InvariantError("there is a tree for every workload")
+    name = f"weighted tree, {best[1]} children a node" if weighted else ""
+    return tree(workload.cells, branching=best[1], measure=measure, weights=best[2], name=name)

@@ -1,0 +1,87 @@
+"""Products of integer matrices and integers of any size, without rounding and without overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privet.core.errors import BadValue, InvariantError
+
+IntegerMatrix = Any
+"""A NumPy array or a SciPy sparse array of int64."""
+
+_ROOM = 62
+"""Bits of an int64 that sums may fill."""
+
+
+def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
+    """Return an integer matrix times a vector of integers of any size, exactly.
+
+    The integers are split into limbs so short that no dot product of a row with limbs leaves 63 bits: a row whose
+    entries have absolute values that sum to less than 2**r takes limbs of 62 - r bits.
+
+    Guarantee: equal to the product in unbounded integers; doubles, which drop the last digits of counts beyond 2**53,
+    and int64, which wraps around, are never relied on.
+    """
+    integers = read_integers(vector)
+    rows, columns = matrix.shape
+    if len(integers) != columns:
+        raise InvariantError(f"a matrix with {columns} columns cannot be applied to {len(integers)} numbers")
+    bits = _ROOM - largest_row_sum(matrix).bit_length()
+    if bits < 1:
+        raise InvariantError("the entries of a matrix of measurements are too large for exact products")
+    longest = max((abs(integer).bit_length() for integer in integers), default=0)
+    if longest <= bits:
+        return [int(one) for one in matrix @ np.array(integers, dtype=np.int64)]
+    total: NDArray[Any] = np.zeros(rows, dtype=object)
+    mask = (1 << bits) - 1
+    for shift in range(0, longest, bits):
+        limbs = [((abs(one) >> shift) & mask) * (1 if one >= 0 else -1) for one in integers]
+        part: NDArray[Any] = (matrix @ np.array(limbs, dtype=np.int64)).astype(object)
+        total = total + part * (1 << shift)
+    return [int(one) for one in total]
+
+
+def largest_row_sum(matrix: IntegerMatrix) -> int:
+    """Return the largest sum of absolute values in a row, or more where the entries are so large that it could wrap."""
+    size = abs(matrix)
+    if not matrix.shape[0] or not matrix.shape[1]:
+        return 0
+    largest = int(size.max())
+    if largest * matrix.shape[1] >= 1 << _ROOM:
+        return largest * int(matrix.shape[1])
+    return int(size.sum(axis=1).max())
+
+
+def powered(matrix: Any, power: int) -> Any:
+    """Return the absolute values of the entries, or their squares."""
+    if power == 1:
+        return abs(matrix)
+    if int(abs(matrix).max()) >= 1 << 31:
+        raise InvariantError("the entries of a matrix of measurements are too large to be squared in 64 bits")
+    return matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix * matrix
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Return whether a matrix is sparse."""
+    return bool(sparse.issparse(matrix))
+
+
+def plain_array(matrix: Any) -> Any:
+    """Return a matrix as a NumPy array, sparse or not."""
+    return matrix.toarray() if is_sparse(matrix) else matrix
+
+
+def read_integers(vector: Iterable[Any]) -> list[int]:
+    """Return private counts as integers, exactly; refuse without quoting one."""
+    found = []
+    array = vector.ravel().tolist() if isinstance(vector, np.ndarray) else vector
+    for one in array:
+        if isinstance(one, bool) or not isinstance(one, (int, np.integer)):
+            raise BadValue("counts", f"a {type(one).__name__}", "whole numbers")
+        found.append(int(one))
+    return found

@@ -1,0 +1,55 @@
+"""Optimised strategies for common sizes, kept in a file, so that nobody waits for them.
+
+`tools/kept_strategies.py` makes the file anew. What is kept are integers: nothing is rounded when it is read.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from .p_identity import from_integers
+from .strategies import MatrixStrategy, Noise
+from .workloads import Integers, RangeWorkload, Workload
+
+_FILE = "kept.bin"
+
+
+def kept_strategy(workload: Workload, measure: Noise) -> MatrixStrategy | None:
+    """Return the strategy that is kept for a workload, if there is one."""
+    if not isinstance(workload, RangeWorkload) or measure != "pure":
+        return None
+    label = f"{workload.name} {workload.size}".replace(" ", "_")
+    found = _read()
+    if f"{label}_rows" not in found:
+        return None
+    rows, weights = found[f"{label}_rows"], found[f"{label}_weights"]
+    name = f"p-identity, p = {len(rows)}, kept"
+    return from_integers(rows.astype(np.int64), weights.astype(np.int64), name)
+
+
+def kept_sizes() -> list[str]:
+    """Return the workloads that a strategy is kept for."""
+    return sorted(label.removesuffix("_rows").replace("_", " ") for label in _read() if label.endswith("_rows"))
+
+
+@cache
+def _read() -> dict[str, Integers]:
+    packed = resources.files(__package__).joinpath(_FILE).read_bytes()
+    with np.load(io.BytesIO(lzma.decompress(packed)), allow_pickle=False) as arrays:
+        return {label: arrays[label] for label in arrays.files}
+
+
+def pack(strategies: dict[str, tuple[Integers, Integers]]) -> bytes:
+    """Return the bytes of a file of strategies: rows of weighted sums, and weights of single cells, by label."""
+    arrays: dict[str, Integers] = {}
+    for label, (rows, weights) in strategies.items():
+        arrays[f"{label.replace(' ', '_')}_rows"] = rows.astype(np.int16)
+        arrays[f"{label.replace(' ', '_')}_weights"] = weights.astype(np.int32)
+    out = io.BytesIO()
+    np.savez(out, **arrays)  # type: ignore[arg-type]
+    return lzma.compress(out.getvalue(), preset=9 | lzma.PRESET_EXTREME)

@@ -1,0 +1,206 @@
+"""A strategy at a price: how much noise each measurement gets, what it costs, and the draw itself.
+
+The event is computed from the very matrix and the very scales that the draw uses; there is no second list of either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privet import noise
+from privet.accounting.events import PureEvent
+from privet.core.errors import BadParameter, RequestError
+from privet.core.event import Event
+from privet.core.given import instance, set_fields
+from privet.core.numbers import Number, positive, sqrt_down, sqrt_up
+from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.mechanisms.gaussian import GaussianEvent
+from privet.mechanisms.lattice import exponent_below
+from privet.mechanisms.laws import DiscreteLaplace
+
+from .covariances import CellCovariance
+from .residuals import ResidualStrategy, difference
+from .strategies import ProductStrategy, Strategy
+from .workloads import Floats, check_held
+
+_BLUR = Fraction(1, 2**24)
+_REACH = 40
+_RESIDUAL_STEPS = 64
+"""The least variance, in squared steps and per cell of its marginal, of the noise that residuals are made from."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class StrategyMeasure:
+    """A strategy with its noise: what is drawn, what it costs, and how sure it leaves every answer.
+
+    A unit has at most `contribution` rows over all cells, in L1: the sum of what it adds to cells. Scaling people in
+    L2, as suffices for a histogram, does not bound what they add to a strategy.
+
+    Args:
+        strategy: what is measured.
+        epsilon: the price of a pure strategy.
+        rho: the price of a strategy with Gaussian noise, as zCDP.
+        neighbors: "add-remove" or "change-one".
+        contribution: the most that the cells of one unit sum to.
+
+    Example:
+        >>> tree = strategy.tree(8, measure="pure")
+        >>> measure = strategy.StrategyMeasure(tree, epsilon=1, neighbors="add-remove")
+        >>> measure.event
+        PureEvent(epsilon=Fraction(1, 1))
+
+    Guarantee: let x and y be counts of neighbours. Under add-remove they differ by a vector u >= 0 (or its negative)
+    whose entries sum to at most C, so |A u| <= sum u_i |a_i| <= C max |a_i| in any norm; under change-one by u - v, and
+    by C max(|a_i - a_j|, |a_i|), as the norm is convex and largest at corners. Laplace noise of scale b_r on integers
+    loses at most sum |(A u)_r| / b_r; with unequal scales only this pure bound is claimed. Gaussian noise has the curve
+    of one number that moves by sqrt(sum (A u)_r^2 / sigma_r^2), with the blur of a grid that fine.
+    Cites: [DMNS06, vectors], [CKS20, Thm 14], [LMHMR15].
+    """
+
+    strategy: Strategy
+    neighbors: Neighbors
+    contribution: Fraction
+    scale: Fraction
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        neighbors: Neighbors,
+        contribution: Number = 1,
+    ) -> None:
+        instance(strategy, Strategy, "strategy", "a strategy, such as tree(64, measure='pure')")
+        relation, most = read_neighbors(neighbors), positive(contribution, "contribution")
+        set_fields(self, strategy=strategy, neighbors=relation, contribution=most)
+        if (epsilon is None) == (rho is None):
+            raise RequestError("pass either epsilon, for a pure strategy, or rho, for one with Gaussian noise")
+        if (epsilon is None) == (strategy.measure == "pure"):
+            wanted = "epsilon" if strategy.measure == "pure" else "rho"
+            raise RequestError(f"a strategy for {strategy.measure} noise is priced in {wanted}; pass {wanted}=")
+        if epsilon is not None:
+            scale = most * self.moved / positive(epsilon, "epsilon")
+        else:
+            scale = most**2 * self.moved / (2 * positive(rho, "rho"))
+        set_fields(self, scale=scale)
+
+    @property
+    def moved(self) -> Fraction:
+        """The norm that one row moves the strategy by, relative to its weights: L1, or L2 squared."""
+        return self.strategy.column_norm() if self.neighbors == "add-remove" else self.strategy.pair_norm()
+
+    @cached_property
+    def event(self) -> Event:
+        """What one release costs."""
+        if self.strategy.measure == "pure":
+            return PureEvent(self.contribution * self.moved / self.scale)
+        return GaussianEvent(
+            sensitivity_squared=self.contribution**2 * self.moved, sigma_squared=self.scale, blur=_BLUR
+        )
+
+    @cached_property
+    def noises(self) -> tuple[tuple[Fraction, int], ...]:
+        """The scale (pure) or variance (Gaussian) of the noise, and how many numbers in a row are drawn with it."""
+        if isinstance(self.strategy, ResidualStrategy):
+            pairs = zip(self.strategy.subsets, self.strategy.weights, strict=True)
+            return tuple((self.scale / weight, math.prod(self.strategy.marginal_sizes(axes))) for axes, weight in pairs)
+        found: list[tuple[Fraction, int]] = []
+        last, many = 0, 0
+        for weight in self.strategy.row_weights():
+            if weight != last and many:
+                found.append((self.scale / last, many))
+                many = 0
+            last, many = weight, many + 1
+        return (*found, (self.scale / last, many))
+
+    @cached_property
+    def exponent(self) -> int:
+        """How many binary digits the grid of Gaussian noise is below the integers; 0 for Laplace noise.
+
+        With m numbers of standard deviations sigma_r, a step of 2**-e and k = ceil(sqrt(m)), the logarithm of the
+        ratio of discrete and continuous densities is at most (step / sigma) k (k + 40 + mu) but for a set of
+        probability below 2**-900, by the Cauchy-Schwarz inequality in coordinates divided by sigma_r.
+        """
+        if self.strategy.measure == "pure":
+            return 0
+        root = math.isqrt(sum(many for _, many in self.noises) - 1) + 1
+        mu = math.ceil(sqrt_up(self.contribution**2 * self.moved / self.scale))
+        least = sqrt_down(min(variance for variance, _ in self.noises))
+        exponent = max(0, exponent_below(least * _BLUR / (root * (root + _REACH + mu))))
+        if isinstance(self.strategy, ResidualStrategy):
+            for variance, many in self.noises:
+                while variance * 4**exponent < _RESIDUAL_STEPS * many:
+                    exponent += 1
+        return exponent
+
+    @cached_property
+    def variances(self) -> Floats:
+        """The variance of each measurement (of each subset's noise for residuals), of the law that is drawn."""
+        if isinstance(self.strategy, ResidualStrategy):
+            return np.array([float(variance) for variance, _ in self.noises])
+        spread = _laplace_variance if self.strategy.measure == "pure" else float
+        return np.repeat([spread(one) for one, _ in self.noises], [many for _, many in self.noises])
+
+    @cached_property
+    def covariance(self) -> CellCovariance:
+        """The covariance of the cells that least squares estimates from one release."""
+        if isinstance(self.strategy, ProductStrategy):
+            norm = self.strategy.column_norm()
+            if self.strategy.measure == "pure":
+                # Laplace noise on integers has a variance of at most 2 b^2
+                return self.strategy.covariance_of_factors(2.0).scaled(float(self.scale / norm) ** 2)
+            return self.strategy.covariance_of_factors(1.0).scaled(float(self.scale / norm))
+        return self.strategy.covariance(self.variances)
+
+    def draw(self, counts: Iterable[int]) -> Floats:
+        """Return noisy measurements of exact integer counts, rounded to doubles after the noise is added.
+
+        Draws from the operating system's source. Each call is one more release, which costs `event` again.
+        """
+        check_held(sum(many for _, many in self.noises), "the list of measurements")
+        if isinstance(self.strategy, ResidualStrategy):
+            return self._draw_residuals(counts)
+        exact = self.strategy.apply(counts)
+        found: list[float] = []
+        for scale, many in self.noises:
+            part = exact[len(found) : len(found) + many]
+            found += self._rounded(self._noisy(part, scale))
+        return np.array(found)
+
+    def _draw_residuals(self, counts: Iterable[int]) -> Floats:
+        strategy = self.strategy
+        if not isinstance(strategy, ResidualStrategy):
+            raise BadParameter("strategy", strategy, "a strategy of residuals")
+        found: list[float] = []
+        for table, (variance, _) in zip(strategy.tables(counts), self.noises, strict=True):
+            noisy: Any = np.empty(table.size, dtype=object)
+            noisy[:] = self._noisy(table.ravel().tolist(), variance)
+            found += self._rounded(difference(noisy.reshape(table.shape)).ravel().tolist())
+        return np.array(found)
+
+    def _noisy(self, exact: list[int], scale: Fraction) -> list[int]:
+        if self.strategy.measure == "pure":
+            drawn = noise.discrete_laplace(scale, len(exact))
+        else:
+            drawn = noise.discrete_gaussian(Fraction(math.ceil(scale * 4**self.exponent)), len(exact))
+        return [(int(one) << self.exponent) + int(other) for one, other in zip(exact, drawn.tolist(), strict=True)]
+
+    def _rounded(self, steps: list[int]) -> list[float]:
+        return [int(one) / (1 << self.exponent) for one in steps]
+
+    def __repr__(self) -> str:
+        pure = self.strategy.measure == "pure"
+        price = f"epsilon={float(self.event.pure()):g}" if pure else f"rho={float(self.event.rho()):g}"
+        return f"StrategyMeasure({self.strategy!r}, {price}, {self.neighbors})"
+
+
+def _laplace_variance(scale: Fraction) -> float:
+    return 2 * float(scale) ** 2 if scale > 1000 else DiscreteLaplace(scale=scale).variance

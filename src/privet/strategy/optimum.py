@@ -1,0 +1,246 @@
+"""Choose a strategy for a workload: every one that fits is priced, and the one with the least error is returned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from privet.core.errors import RequestError
+from privet.core.given import choice, instance
+
+from .gaussian_optimum import gaussian_optimum, is_prefixes, square_root
+from .hierarchies import (
+    best_tree,
+    haar,
+    haar_weights,
+    identity_strategy,
+    level_shares,
+    sums_and_differences,
+    workload_strategy,
+)
+from .kept import kept_strategy
+from .p_identity import p_identity
+from .residuals import MarginalStrategy, plan_marginals, plan_residuals
+from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure
+from .workloads import (
+    MOST_CELLS,
+    MOST_DENSE,
+    MarginalWorkload,
+    ProductWorkload,
+    RangeWorkload,
+    UnionWorkload,
+    Workload,
+    check_dense,
+)
+
+Effort = Literal["low", "normal", "high"]
+Progress = Callable[[str], None]
+
+_DIRECT = 2**22
+"""The most entries of a matrix of queries that are measured as they are."""
+
+_ROUNDS = 3
+_LATER = {"low": 0, "normal": 2**17, "high": 2**30}
+"""The most rows x cells of a p-identity that is optimised."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A strategy's name, and its root mean squared error per query at epsilon 1, or at mu 1."""
+
+    name: str
+    rmse: float
+
+
+@dataclass(frozen=True, eq=False)
+class Optimized:
+    """The best strategy that was found, and what each of the others would have cost, best first."""
+
+    strategy: Strategy
+    rmse: float
+    table: tuple[Candidate, ...]
+
+    def __str__(self) -> str:
+        width = max(len(one.name) for one in self.table)
+        return "\n".join(f"{one.name:{width}}  {one.rmse:.4g}" for one in self.table)
+
+
+def optimize(
+    workload: Workload, *, measure: Noise = "pure", effort: Effort = "normal", progress: Progress | None = None
+) -> Optimized:
+    """Return the strategy with the least mean squared error for a workload, with a table of all that were tried.
+
+    Nothing here sees data, and nothing is charged.
+
+    Args:
+        workload: the queries that are to be answered.
+        measure: "pure" for Laplace noise and a pure epsilon, "gaussian" for Gaussian noise.
+        effort: "low" tries closed forms and kept strategies only; "normal" takes seconds; "high" may take minutes.
+        progress: called with a line of text now and then.
+
+    Raises:
+        RequestError: if the domain cannot be held.
+
+    Example:
+        >>> lecture = strategy.matrix([[1, 0, 1], [0, 1, 1]])
+        >>> best = strategy.optimize(lecture, measure="pure")
+        >>> best.strategy.name, round(best.rmse ** 2, 6)
+        ('sums and differences', 4.0)
+    """
+    instance(workload, Workload, "workload", "a workload, such as all_ranges(64)")
+    noise = read_measure(measure)
+    choice(effort, "effort", ("low", "normal", "high"))
+    tried: list[tuple[float, int, Strategy]] = []
+    for found in _candidates(workload, noise, effort, progress):
+        error = found.rmse(workload)
+        if not math.isfinite(error):
+            continue
+        tried.append((error, len(tried), found))
+        if progress is not None:
+            progress(f"{found.name}: {error:.6g}")
+    if not tried:
+        raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
+    tried.sort(key=lambda one: one[:2])
+    table = tuple(Candidate(found.name, error) for error, _, found in tried)
+    return Optimized(tried[0][2], tried[0][0], table)
+
+
+def _candidates(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> Iterator[Strategy]:
+    if len(workload.shape) == 1:
+        yield from _of_one(_single(workload), noise, effort, progress)
+        return
+    if isinstance(workload, MarginalWorkload):
+        yield from _of_marginals(workload, noise)
+    parts = products_of(workload)
+    if max(workload.shape) > MOST_DENSE:
+        check_dense(max(workload.shape))
+    if workload.cells <= MOST_CELLS and len(parts) <= 10_000:
+        yield ProductStrategy(tuple(identity_strategy(size, measure=noise) for size in workload.shape))
+        yield best_product(workload.shape, parts, noise, effort, progress)
+
+
+def _single(workload: Workload) -> Workload:
+    """Return a workload over one attribute without the product around it."""
+    return workload.factors[0] if isinstance(workload, ProductWorkload) else workload
+
+
+def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> Iterator[MatrixStrategy]:
+    n = workload.cells
+    check_dense(n)
+    yield identity_strategy(n, measure=noise)
+    yield from _direct(workload, noise)
+    if n == 1:
+        return
+    yield best_tree(workload, measure=noise, weighted=False)
+    yield best_tree(workload, measure=noise)
+    if n & (n - 1) == 0 or n <= 2048:
+        yield haar(n, measure=noise)
+        weights, _ = haar_weights(*level_shares(workload, 2), noise)
+        yield haar(n, measure=noise, weights=weights, name="weighted Haar wavelet")
+    if noise == "pure":
+        kept = kept_strategy(workload, noise)
+        if kept is not None:
+            yield kept
+        rows = min(max(n // 16, 1), 128)
+        if (kept is None or effort == "high") and rows * n <= _LATER[effort]:
+            high = effort == "high"
+            yield p_identity(workload, iterations=3000 if high else 600, restarts=3 if high else 1, progress=progress)
+        return
+    if is_prefixes(workload):
+        yield square_root(n)
+    known = isinstance(workload, RangeWorkload) and workload.name in ("all ranges", "prefixes")
+    if n <= {"low": 256, "normal": 1024, "high": 4096}[effort] or (known and n <= 4096 and effort != "low"):
+        yield gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
+
+
+def _direct(workload: Workload, noise: Noise) -> Iterator[MatrixStrategy]:
+    """Yield the queries themselves, and their sums and differences, where these are few and whole."""
+    if workload.queries * workload.cells > _DIRECT or workload.cells > 1024:
+        return
+    rows = workload.rows()
+    if (np.rint(rows) != rows).any():
+        return
+    yield workload_strategy(workload, measure=noise)
+    if 2 <= workload.queries <= 64 and workload.queries & (workload.queries - 1) == 0:
+        yield sums_and_differences(workload, measure=noise)
+
+
+def _of_marginals(workload: MarginalWorkload, noise: Noise) -> Iterator[Strategy]:
+    weights = (1,) * len(workload.subsets)
+    yield MarginalStrategy(noise, workload.sizes, workload.subsets, weights, name="the marginals themselves")
+    if len(workload.subsets) <= 2000:
+        yield plan_marginals(workload, measure=noise)
+    if noise == "gaussian":
+        yield plan_residuals(workload)
+
+
+Parts = list[tuple[ProductWorkload, float]]
+
+
+def products_of(workload: Workload) -> Parts:
+    """Return a workload over several attributes as weighted products."""
+    if isinstance(workload, ProductWorkload):
+        return [(workload, 1.0)]
+    if isinstance(workload, MarginalWorkload):
+        if workload.cells > MOST_CELLS:
+            return []
+        return list(zip(workload.products, workload.weights, strict=True))
+    if isinstance(workload, UnionWorkload):
+        pairs = [(products_of(part), weight) for part, weight in workload.weighted()]
+        return [(one, inner * weight) for part, weight in pairs for one, inner in part]
+    raise RequestError("a workload over several attributes is a product, marginals, or a union of such")
+
+
+def best_product(
+    shape: tuple[int, ...], parts: Parts, noise: Noise, effort: Effort = "normal", progress: Progress | None = None
+) -> ProductStrategy:
+    """Return a product of strategies, optimised one attribute after the other for a weighted sum of products.
+
+    With the other factors fixed, the total variance is that of a union over this attribute alone, in which each
+    product has the weight of what its other factors contribute.
+
+    Cites: [MMHM18, Kronecker strategies].
+    """
+    factors = [identity_strategy(size, measure=noise) for size in shape]
+    totals = [[_total(one, axis, factors[axis]) for axis in range(len(shape))] for one, _ in parts]
+    for _ in range(1 if len(parts) == 1 else _ROUNDS):
+        for axis in range(len(shape)):
+            weights = [
+                weight * math.prod(total for other, total in enumerate(row) if other != axis)
+                for (_, weight), row in zip(parts, totals, strict=True)
+            ]
+            merged = _merged([one.factors[axis] for one, _ in parts], weights)
+            factors[axis] = _best_factor(merged, noise, effort, progress)
+            for row, (one, _) in zip(totals, parts, strict=True):
+                row[axis] = _total(one, axis, factors[axis])
+    return ProductStrategy(tuple(factors))
+
+
+def _total(workload: ProductWorkload, axis: int, factor: MatrixStrategy) -> float:
+    return workload.factors[axis].total_variance(factor.unit_covariance())
+
+
+def _best_factor(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> MatrixStrategy:
+    found = optimize(workload, measure=noise, effort=effort, progress=progress).strategy
+    if not isinstance(found, MatrixStrategy):
+        raise RequestError("a factor of a product is a strategy over one attribute")
+    return found
+
+
+def _merged(factors: list[Workload], weights: list[float]) -> Workload:
+    """Return the factors as one workload, equal ones once."""
+    found: dict[object, tuple[Workload, float]] = {}
+    for factor, weight in zip(factors, weights, strict=True):
+        named = isinstance(factor, RangeWorkload) and factor.name != "ranges"
+        key: object = (repr(factor), factor.queries) if named else id(factor)
+        found[key] = factor, found.get(key, (factor, 0.0))[1] + weight
+    if len(found) == 1:
+        return next(iter(found.values()))[0]
+    largest = max(weight for _, weight in found.values())
+    return UnionWorkload(
+        tuple(factor for factor, _ in found.values()), tuple(weight / largest for _, weight in found.values())
+    )

@@ -1,0 +1,503 @@
+"""Strategies: what is measured instead of the workload. Integer rows, and how precisely each is measured.
+
+A strategy is public and fixed before a row is read. Real coefficients never meet noise: the rows are integers, noise is
+added to integers, and what a unit can move is computed from these very integers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+from scipy import linalg, sparse
+
+from privet.core.errors import InvariantError, RequestError
+from privet.core.given import choice, set_fields
+
+from .covariances import CellCovariance, DenseCovariance, ProductCovariance
+from .integer_products import (
+    IntegerMatrix,
+    exact_product,
+    is_sparse,
+    largest_row_sum,
+    plain_array,
+    powered,
+    read_integers,
+)
+from .workloads import Floats, Workload, check_dense, check_held, kronecker
+
+Noise = Literal["pure", "gaussian"]
+"""`pure`: discrete Laplace noise, priced as a pure epsilon. `gaussian`: Gaussian noise, priced as zCDP and tighter."""
+
+Form = Literal["dense", "diagonal", "orthogonal", "upper", "lower"]
+"""What is known of a matrix: nothing; its first rows are a diagonal; its rows are orthogonal; it is triangular."""
+
+_MOST_PAIRS = 512
+"""The most cells for which every pair of columns is compared."""
+
+_ROOM = 2**62
+
+
+def read_measure(measure: object) -> Noise:
+    """Return the kind of noise that was named."""
+    return cast(Noise, choice(measure, "measure", ("pure", "gaussian")))
+
+
+class Strategy(ABC):
+    """Integer measurements of a domain's cells, each with an integer weight that says how precise it is.
+
+    Row r is measured with Laplace noise of scale s / weights[r] (pure), or with Gaussian noise of variance
+    s / weights[r], for one common s that the price decides. With power = 1 (pure) or 2 (gaussian), `column_norm` is
+    the largest over cells i of the sum over r of |a[r, i]|**power weights[r]: what one row of a table can move.
+
+    Example:
+        >>> tree = strategy.tree(8, branching=2, measure="pure")
+        >>> tree.rows, tree.column_norm()
+        (15, 4)
+    """
+
+    name: str
+    measure: Noise
+    shape: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the domain."""
+        return math.prod(self.shape)
+
+    @property
+    def power(self) -> int:
+        """The norm in which columns are measured: 1, or 2 (squared)."""
+        return 1 if self.measure == "pure" else 2
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """The number of measurements."""
+
+    @abstractmethod
+    def row_weights(self) -> list[int]:
+        """Return the weight of each measurement."""
+
+    @abstractmethod
+    def apply(self, counts: Iterable[int]) -> list[int]:
+        """Return the exact measurements of exact integer counts, before noise."""
+
+    @abstractmethod
+    def column_norm(self) -> Fraction:
+        """Return the largest weighted norm of a column: L1, or L2 squared."""
+
+    @abstractmethod
+    def pair_norm(self) -> Fraction:
+        """Return the largest weighted norm of a column or of the difference of two, or a proven upper bound."""
+
+    @abstractmethod
+    def covariance(self, variances: Floats) -> CellCovariance:
+        """Return the covariance of the cells by least squares, given the variance of each measurement."""
+
+    @abstractmethod
+    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+        """Return the cells by least squares from noisy measurements, given the variance of each."""
+
+    @abstractmethod
+    def describing(self) -> bytes:
+        """Return bytes that say all of the strategy: equal exactly where matrix, weights and noise are."""
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the matrix, the weights, the domain and the kind of noise."""
+        head = f"{self.measure} {self.shape} ".encode()
+        return hashlib.sha256(head + self.describing()).hexdigest()
+
+    def unit_variances(self) -> Floats:
+        """Return the variance of each measurement at epsilon 1, or at an L2 sensitivity of one sigma."""
+        norm, weights = float(self.column_norm()), np.array(self.row_weights(), dtype=np.float64)
+        return 2 * (norm / weights) ** 2 if self.measure == "pure" else norm / weights
+
+    def unit_covariance(self) -> CellCovariance:
+        """Return the covariance of the cells at epsilon 1, or at an L2 sensitivity of one sigma (mu = 1)."""
+        return self.covariance(self.unit_variances())
+
+    def rmse(self, workload: Workload) -> float:
+        """Return the root mean squared error per query at epsilon 1, or at an L2 sensitivity of one sigma."""
+        if workload.shape != self.shape:
+            raise RequestError(f"the workload is over a domain of shape {workload.shape}, the strategy of {self.shape}")
+        return workload.rmse(self.unit_covariance())
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Strategy) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<{self.measure} strategy {self.name!r}: {self.rows:,} measurements of {self.cells:,} cells>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixStrategy(Strategy):
+    """A strategy with an explicit integer matrix, dense or sparse.
+
+    Args:
+        name: what the strategy is called in tables.
+        measure: "pure" or "gaussian".
+        matrix: integer rows over cells, a NumPy array or a SciPy sparse array.
+        weights: a positive integer per row.
+        form: what is known of the matrix, which reconstruction makes use of; it is checked.
+
+    Example:
+        >>> lecture = strategy.MatrixStrategy("sum and difference", "pure", [[1, 1], [1, -1]], [1, 1])
+        >>> lecture.column_norm(), lecture.pair_norm()
+        (Fraction(2, 1), Fraction(2, 1))
+
+    Guarantee: norms of columns are exact; the norm of pairs is exact for up to 512 cells and never too small.
+    Cites: [LMHMR15].
+    """
+
+    name: str
+    measure: Noise
+    matrix: IntegerMatrix
+    weights: Any
+    form: Form = "dense"
+
+    def __post_init__(self) -> None:
+        read_measure(self.measure)
+        held: Any = self.matrix if is_sparse(self.matrix) else np.asarray(self.matrix)
+        if held.ndim != 2 or not held.shape[0] or not held.shape[1]:
+            raise RequestError("a strategy needs at least one measurement of at least one cell")
+        if not np.issubdtype(held.dtype, np.integer):
+            raise RequestError(
+                "the rows of a strategy are whole numbers; multiply real ones by a power of two, round them, "
+                "and divide the weight of the row by the same power"
+            )
+        held = sparse.csr_array(held.astype(np.int64)) if is_sparse(held) else held.astype(np.int64)
+        if not abs(held).max():
+            raise RequestError("every entry of this strategy is 0: it measures nothing")
+        weights = tuple(read_integers(self.weights))
+        if len(weights) != held.shape[0] or min(weights) < 1:
+            raise RequestError("a strategy needs one positive whole weight for each of its rows")
+        (held.data if is_sparse(held) else held).setflags(write=False)
+        set_fields(self, matrix=held, weights=weights)
+        if not self._keeps_form():
+            raise InvariantError(f"the matrix of {self.name!r} is not {self.form}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
+        return (int(self.matrix.shape[1]),)
+
+    @property
+    def rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def row_weights(self) -> list[int]:
+        return list(self.weights)
+
+    def apply(self, counts: Iterable[int]) -> list[int]:
+        integers = read_integers(counts)
+        if len(integers) != self.cells:
+            raise RequestError(f"the strategy is about {self.cells:,} cells; got {len(integers):,} counts")
+        return exact_product(self.matrix, integers)
+
+    @cached_property
+    def _column_norm(self) -> int:
+        return max(exact_product(powered(self.matrix, self.power).T, self.weights))
+
+    def column_norm(self) -> Fraction:
+        return Fraction(self._column_norm)
+
+    def pair_norm(self) -> Fraction:
+        return Fraction(self._pair_norm)
+
+    @cached_property
+    def _pair_norm(self) -> int:
+        """Return the largest norm of a_i - a_j or of a_i.
+
+        Constant rows drop out of differences. What is left is compared pair by pair, or bounded: by the triangle
+        inequality |a_i - a_j| <= 2 max |a_i|, squared 4 max |a_i|^2, and without negative entries
+        |a_i - a_j|^2 <= |a_i|^2 + |a_j|^2.
+        """
+        least, most = _ends(self.matrix.min(axis=1)), _ends(self.matrix.max(axis=1))
+        kept = np.flatnonzero(least != most)
+        if not len(kept):
+            return self._column_norm
+        varied = self.matrix[kept]
+        weights = [self.weights[row] for row in kept]
+        bound = max(exact_product(powered(varied, self.power).T, weights))
+        reach = int(most[kept].max() - least[kept].min())
+        small = reach**self.power * max(weights) * len(kept) < _ROOM
+        if self.cells <= _MOST_PAIRS and small:
+            dense = plain_array(varied)
+            return max(self._column_norm, _largest_difference(dense, np.array(weights, dtype=np.int64), self.power))
+        factor = 2 if self.power == 1 or int(least[kept].min()) >= 0 else 4
+        return max(self._column_norm, factor * bound)
+
+    def covariance(self, variances: Floats) -> DenseCovariance:
+        check_dense(self.cells)
+        return DenseCovariance(self.shape, *self._inverse(np.asarray(variances, dtype=np.float64)))
+
+    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+        noise = np.asarray(variances, dtype=np.float64)
+        values = np.asarray(noisy, dtype=np.float64)
+        if values.shape != (self.rows,) or noise.shape != (self.rows,):
+            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+        if self.form == "diagonal":
+            spread, rest, inner = self._diagonal_parts(noise)
+            right = self.matrix.T @ (values / noise)
+            return np.asarray(spread * (right - rest.T @ inner(rest @ (spread * right))))
+        if self.form == "orthogonal":
+            return np.asarray(self.matrix.T @ (values / self._squares))
+        if self.form in ("upper", "lower"):
+            return np.asarray(linalg.solve_triangular(self._floats, values, lower=self.form == "lower"))
+        return np.asarray(self._inverse(noise)[0] @ (self.matrix.T @ (values / noise)))
+
+    def _inverse(self, noise: Floats) -> tuple[Floats, Floats | None]:
+        """Return (A' V^-1 A)^-1, by what is known of the matrix, and what it leaves unmeasured."""
+        if self.form == "diagonal":
+            spread, rest, inner = self._diagonal_parts(noise)
+            right = rest * spread
+            dense = plain_array(right)
+            found = -(dense.T @ inner(dense))
+            found[np.diag_indices(self.cells)] += spread
+            return found, None
+        if self.form == "orthogonal":
+            scaled = self.matrix.multiply((noise / self._squares**2)[:, None]).tocsr()
+            return (self.matrix.T @ scaled).toarray(), None
+        if self.form in ("upper", "lower") and np.ptp(noise) == 0:
+            turned = self.form == "lower"  # reversing rows and columns makes a lower triangle an upper one
+            found, info = linalg.lapack.dpotri(self._floats[::-1, ::-1] if turned else self._floats, lower=0)
+            if not info:
+                full = _mirrored(found) * noise[0]
+                return full[::-1, ::-1] if turned else full, None
+        gram = self.matrix.T @ (self.matrix * (1 / noise)[:, None])
+        return invert(gram.toarray() if is_sparse(gram) else np.asarray(gram, dtype=np.float64))
+
+    def _diagonal_parts(self, noise: Floats) -> tuple[Floats, Any, Any]:
+        """Return the parts of (E^-1 + B' V^-1 B)^-1 = E - E B' (V + B E B')^-1 B E."""
+        n = self.cells
+        spread = noise[:n] / self._first**2
+        rest = self.matrix[n:].astype(np.float64)
+        if not rest.shape[0]:
+            return spread, rest, lambda right: right
+        core = rest @ (rest * spread).T
+        core = plain_array(core)
+        core[np.diag_indices(len(core))] += noise[n:]
+        factor = linalg.cho_factor(core)
+        return spread, rest, lambda right: linalg.cho_solve(factor, right)
+
+    @cached_property
+    def _first(self) -> Floats:
+        top = self.matrix[: self.cells]
+        return np.asarray(top.diagonal(), dtype=np.float64)
+
+    @cached_property
+    def _squares(self) -> Floats:
+        return np.asarray(powered(self.matrix, 2).sum(axis=1), dtype=np.float64).ravel()
+
+    @cached_property
+    def _floats(self) -> Floats:
+        dense = plain_array(self.matrix)
+        return np.asarray(dense, dtype=np.float64)
+
+    def _keeps_form(self) -> bool:
+        rows, n = self.matrix.shape
+        if self.form == "dense":
+            return True
+        if self.form == "diagonal":
+            top = self.matrix[:n]
+            there = np.count_nonzero(top.data if is_sparse(top) else top)
+            return bool(rows >= n and there == n and (top.diagonal() != 0).all())
+        if rows != n:
+            return False
+        if self.form == "orthogonal":
+            products = sparse.csr_array(self.matrix @ self.matrix.T)
+            products.eliminate_zeros()
+            return bool(products.count_nonzero() == n and (products.diagonal() > 0).all())
+        kept = np.triu(self._floats) if self.form == "upper" else np.tril(self._floats)
+        return bool((kept == self._floats).all() and (np.diagonal(self._floats) != 0).all())
+
+    def describing(self) -> bytes:
+        held = sparse.csr_array(self.matrix)
+        held.sort_indices()
+        parts = (held.indptr.astype(np.int64), held.indices.astype(np.int64), held.data)
+        return b"".join(part.tobytes() for part in parts) + repr(self.weights).encode()
+
+
+def _ends(found: Any) -> Any:
+    return np.asarray(plain_array(found)).ravel()
+
+
+def _largest_difference(matrix: Any, weights: Any, power: int) -> int:
+    most = 0
+    for place in range(matrix.shape[1] - 1):
+        moves = np.abs(matrix[:, place + 1 :] - matrix[:, place, None]) ** power
+        most = max(most, int((weights @ moves).max()))
+    return most
+
+
+def _mirrored(half: Floats) -> Floats:
+    """Return a symmetric matrix from its upper triangle."""
+    kept = np.triu(half)
+    found = kept + kept.T
+    found[np.diag_indices(len(found))] /= 2
+    return found
+
+
+_RANK = 1e-11
+"""Eigenvalues below this part of the largest count as directions that are not measured."""
+
+
+def invert(gram: Floats) -> tuple[Floats, Floats | None]:
+    """Return the inverse of a symmetric positive matrix; if singular, on its range, and a basis of what is left."""
+    scale = np.sqrt(np.maximum(np.diagonal(gram), 1e-300))
+    normal = gram / scale[:, None] / scale
+    factor, info = linalg.lapack.dpotrf(normal, lower=0)
+    if not info and (np.diagonal(factor) ** 2).min() > _RANK:
+        found, info = linalg.lapack.dpotri(factor, lower=0)
+        return _mirrored(found) / scale[:, None] / scale, None
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > _RANK * values[-1]
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return inverse, None if kept.all() else vectors[:, ~kept]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProductStrategy(Strategy):
+    """The Kronecker product of a strategy per attribute: every combination of their rows is measured.
+
+    Args:
+        factors: a strategy over one attribute each, all of one kind of noise.
+
+    Example:
+        >>> rows, columns = strategy.tree(4, measure="pure"), strategy.identity_strategy(3, measure="pure")
+        >>> both = strategy.ProductStrategy((rows, columns))
+        >>> both.shape, both.rows, both.column_norm()
+        ((4, 3), 21, Fraction(3, 1))
+
+    Guarantee: the largest column norm of a product is the product of the largest column norms, in L1 and in L2: each
+    column is a product of columns, and each norm of a product is the product of the norms.
+    Cites: [MMHM18, Kronecker strategies].
+    """
+
+    factors: tuple[MatrixStrategy, ...]
+
+    def __post_init__(self) -> None:
+        if not self.factors or not all(isinstance(factor, MatrixStrategy) for factor in self.factors):
+            raise RequestError("a product of strategies needs a strategy with a matrix for each attribute")
+        if len({factor.measure for factor in self.factors}) > 1:
+            raise RequestError("all factors of a product have the same kind of noise: 'pure' or 'gaussian'")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # read only
+        return " x ".join(factor.name for factor in self.factors)
+
+    @property
+    def measure(self) -> Noise:  # type: ignore[override]  # read only
+        return self.factors[0].measure
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
+        return tuple(factor.cells for factor in self.factors)
+
+    @property
+    def rows(self) -> int:
+        return math.prod(factor.rows for factor in self.factors)
+
+    def row_weights(self) -> list[int]:
+        check_held(self.rows, "the list of measurements")
+        found = [1]
+        for factor in self.factors:
+            found = [one * other for one in found for other in factor.weights]
+        return found
+
+    def apply(self, counts: Iterable[int]) -> list[int]:
+        check_held(self.rows, "the list of measurements")
+        integers = read_integers(counts)
+        if len(integers) != self.cells:
+            raise RequestError(f"the strategy is about {self.cells:,} cells; got {len(integers):,} counts")
+        values = integers
+        after = self.cells
+        before = 1
+        for factor in self.factors:
+            after //= factor.cells
+            values = _exact_along(factor, values, before, after)
+            before *= factor.rows
+        return values
+
+    def column_norm(self) -> Fraction:
+        return math.prod((factor.column_norm() for factor in self.factors), start=Fraction(1))
+
+    def pair_norm(self) -> Fraction:
+        """Return the norm of pairs from the whole matrix if it is small, else a bound as in `MatrixStrategy`."""
+        if self.cells * self.rows <= 2**18:
+            return self.expanded().pair_norm()
+        signed = any(int(factor.matrix.min()) < 0 for factor in self.factors)
+        return self.column_norm() * (4 if self.power == 2 and signed else 2)
+
+    def expanded(self) -> MatrixStrategy:
+        """Return the strategy with its whole matrix, for small domains."""
+        found: Any = sparse.csr_array(np.ones((1, 1), dtype=np.int64))
+        for factor in self.factors:
+            found = sparse.csr_array(sparse.kron(found, sparse.csr_array(factor.matrix)))
+        return MatrixStrategy(self.name, self.measure, found.toarray(), self.row_weights())
+
+    def unit_variances(self) -> Floats:
+        check_held(self.rows, "the list of measurements")
+        found = kronecker(factor.unit_variances()[None] for factor in self.factors)[0]
+        return np.asarray(found / 2 ** (len(self.factors) - 1 if self.measure == "pure" else 0))
+
+    def unit_covariance(self) -> ProductCovariance:
+        return self.covariance_of_factors(2.0 if self.measure == "pure" else 1.0)
+
+    def covariance_of_factors(self, variance: float) -> ProductCovariance:
+        """Return the covariance where a row of precision 1 has this variance: 2 for Laplace noise of scale 1."""
+        found = [self._factor_covariance(factor) for factor in self.factors]
+        return ProductCovariance(tuple(found)).scaled(variance)
+
+    def _factor_covariance(self, factor: MatrixStrategy) -> DenseCovariance:
+        halved = factor.unit_variances() / (2 if self.measure == "pure" else 1)
+        return factor.covariance(halved)
+
+    def covariance(self, variances: Floats) -> CellCovariance:
+        """Return the covariance, for variances that are a common multiple of the strategy's own."""
+        own = self.unit_variances()
+        ratio = np.asarray(variances, dtype=np.float64) / own
+        if ratio.shape != own.shape or np.ptp(ratio) > 1e-6 * ratio.max():
+            return self.expanded().covariance(variances)
+        return self.unit_covariance().scaled(float(ratio.mean()))
+
+    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+        """Return the cells attribute by attribute: the inverse of a product is the product of inverses."""
+        values = np.asarray(noisy, dtype=np.float64)
+        if values.size != self.rows:
+            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+        values = values.reshape(tuple(factor.rows for factor in self.factors))
+        for axis, factor in enumerate(self.factors):
+            noise = factor.unit_variances()
+            inverse = factor.covariance(noise).matrix @ plain_array(factor.matrix.T / noise)
+            values = np.moveaxis(np.tensordot(values, inverse, axes=(axis, 1)), -1, axis)
+        return values
+
+    def describing(self) -> bytes:
+        return b"".join(factor.digest.encode() for factor in self.factors)
+
+
+def _exact_along(factor: MatrixStrategy, values: list[int], before: int, after: int) -> list[int]:
+    """Return a table before x cells x after with an integer matrix applied along the middle, exactly."""
+    bound = max((abs(value) for value in values), default=0)
+    table: Any = np.array(values, dtype=object if bound >= _ROOM else np.int64).reshape(before, factor.cells, after)
+    if bound * max(largest_row_sum(factor.matrix), 1) < _ROOM:
+        lines = np.moveaxis(table, 1, 0).reshape(factor.cells, before * after)
+        found = np.asarray(factor.matrix @ lines).reshape(factor.rows, before, after)
+        return [int(one) for one in np.moveaxis(found, 0, 1).ravel().tolist()]
+    result: Any = np.empty((before, factor.rows, after), dtype=object)
+    for first in range(before):
+        for last in range(after):
+            result[first, :, last] = exact_product(factor.matrix, [int(one) for one in table[first, :, last]])
+    return [int(one) for one in result.ravel()]

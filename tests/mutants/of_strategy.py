@@ -1,0 +1,104 @@
+"""Breakages of strategies: what a unit can move, exact products, noise, least squares, intervals."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+NORMS = "unit/strategy/test_column_norms.py"
+FOUND = "unit/strategy/test_reconstruction.py"
+TABLES = "golden/test_reference_strategy.py"
+MUTANTS: list[Mutant] = [
+    *of(
+        "strategy.integer_products:exact_product",
+        NORMS,
+        ("longest <= bits", "True"),
+        ("((abs(one) >> shift) & mask) * (1 if one >= 0 else -1)", "(abs(one) >> shift) & mask"),
+    ),
+    *of("strategy.integer_products:largest_row_sum", NORMS, ("largest * matrix.shape[1] >= 1 << _ROOM", "False")),
+    *of(
+        "strategy.strategies:MatrixStrategy._column_norm",
+        NORMS,
+        (
+            "exact_product(powered(self.matrix, self.power).T, self.weights)",
+            "exact_product(powered(self.matrix, 1).T, self.weights)",
+        ),
+    ),
+    *of(
+        "strategy.strategies:MatrixStrategy._pair_norm",
+        NORMS,
+        ("self.power == 1 or int(least[kept].min()) >= 0", "True"),
+        ("max(self._column_norm, factor * bound)", "factor * self._column_norm // 2"),
+    ),
+    *of(
+        "strategy.strategies:_largest_difference",
+        NORMS,
+        (
+            "np.abs(matrix[:, place + 1 :] - matrix[:, place, None]) ** power",
+            "np.abs(matrix[:, place + 1 :] - matrix[:, place, None])",
+        ),
+    ),
+    *of(
+        "strategy.strategies:ProductStrategy.pair_norm",
+        NORMS,
+        ("4 if self.power == 2 and signed else 2", "1"),
+    ),
+    *of(
+        "strategy.strategies:ProductStrategy.column_norm",
+        NORMS,
+        (
+            "math.prod((factor.column_norm() for factor in self.factors), start=Fraction(1))",
+            "max(factor.column_norm() for factor in self.factors)",
+        ),
+    ),
+    *of(
+        "strategy.hierarchies:TreeStrategy._upward",
+        FOUND,
+        ("1 / noises[level] + 1 / noise", "1 / noises[level]"),
+    ),
+    *of("strategy.hierarchies:TreeStrategy.covariance", FOUND, ("np.outer(part, part) / part.sum()", "0")),
+    *of(
+        "strategy.gaussian_optimum:solve_gaussian",
+        TABLES,
+        ("multipliers * diagonal**2", "multipliers"),
+        ("matrix / diagonal.max()", "gram"),
+    ),
+    *of(
+        "strategy.residuals:ResidualStrategy.column_norm",
+        NORMS,
+        ("weight * self._share(axes)", "weight"),
+    ),
+    *of("strategy.residuals:ResidualStrategy._pair_norm", NORMS, ("4 * norm", "2 * norm"), ("2 * weight", "weight")),
+    *of(
+        "strategy.residuals:MarginalStrategy.pair_norm",
+        NORMS,
+        ("max(2 * moved, sum(self.weights))", "max(moved, sum(self.weights))"),
+    ),
+    *of(
+        "strategy.measured:StrategyMeasure.__init__",
+        NORMS,
+        ("most**2 * self.moved / (2 * positive(rho, 'rho'))", "most * self.moved / (2 * positive(rho, 'rho'))"),
+        ("most * self.moved / positive(epsilon, 'epsilon')", "self.moved / positive(epsilon, 'epsilon')"),
+    ),
+    *of(
+        "strategy.measured:StrategyMeasure.moved",
+        NORMS,
+        (
+            "self.strategy.column_norm() if self.neighbors == 'add-remove' else self.strategy.pair_norm()",
+            "self.strategy.column_norm()",
+        ),
+    ),
+    *of("strategy.measured:StrategyMeasure.noises", NORMS, ("weight != last and many", "False")),
+    *of("strategy.measured:StrategyMeasure._noisy", FOUND, ("scale * 4**self.exponent", "scale")),
+    *of(
+        "strategy.measured:StrategyMeasure._draw_residuals",
+        FOUND,
+        ("difference(noisy.reshape(table.shape))", "noisy.reshape(table.shape)"),
+    ),
+    *of(
+        "strategy.reconstruct:Reconstruction.__post_init__",
+        FOUND,
+        ("self.total is not None and self.measure.neighbors == 'add-remove'", "False"),
+    ),
+    *of("strategy.reconstruct:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")),
+    *of("strategy.reconstruct:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
+]
