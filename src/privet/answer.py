@@ -26,7 +26,7 @@ from .display import (
     written,
 )
 from .planner.contributions import covered_in_words
-from .planner.groupings import Levels, levels_in, parts_of
+from .planner.groupings import Combined, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
 from .planner.target import Accuracy
@@ -185,11 +185,15 @@ class Answer:
             >>> session.ask("SELECT AVG(age) FROM visits", epsilon=1).measurements()[0].kind
             'sum'
         """
+        asked = self.plan.query
+        together = isinstance(self.plan, Combined)
         return Measurements(
             tuple(
                 row
                 for (level, _), plan, one in zip(levels_in(self.plan), parts_of(self.plan), self.released, strict=True)
-                for row in measurements_of(_drawn(plan, one), (one.keys, one.sums), self.plan.query, level=level)
+                for row in measurements_of(
+                    _drawn(plan, one), (one.keys, one.sums), plan.query if together else asked, level=level
+                )
             )
         )
 
@@ -197,7 +201,7 @@ class Answer:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
         from .planner.explain import facts
 
-        told = self.plan.facts() if isinstance(self.plan, Levels) else facts(self.plan)
+        told = self.plan.facts() if isinstance(self.plan, Several) else facts(self.plan)
         told = {**told, "measurements": self.measurements().to_list()}
         told.pop("measured", None)
         return {

@@ -42,7 +42,7 @@ from .execution.run_rounds import run_rounds
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
 from .planner.contributions import covering
-from .planner.groupings import Levels
+from .planner.groupings import Several
 from .planner.plan import Plan
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE
@@ -315,7 +315,7 @@ class Session:
             try:
                 return self.run(plan, confidence=confidence, key=key)
             except BudgetExceeded as refused:
-                if isinstance(plan, Levels):
+                if isinstance(plan, Several):
                     raise
                 raise_alone(with_largest(refused, plan, merged, self._executor))
 
@@ -346,7 +346,7 @@ class Session:
         executor = self._executor
         executor.check_open()
         with executor.pace.asking():
-            if type(plan) is Levels:
+            if isinstance(plan, Several):
                 level_of = CONFIDENCE if confidence is None else confidence
                 return run_batch(executor, plan.batch, confidence=level_of, key=key)[0]
             if plan.rounds > 1:

@@ -496,4 +496,26 @@ MUTANTS: list[Mutant] = [
         "unit/test_released_rows.py::test_rows_are_those_of_a_database",
         ("{**made_here, **columns}", "{**columns, **made_here}"),
     ),
+    *of(
+        "query.build:_refuse_inside",
+        "unit/test_several_releases.py::test_a_released_value_never_reaches_private_rows",
+        ("(asked.where, *asked.keys, *levels, *inside)", "(*asked.keys, *levels, *inside)"),
+        ("(asked.where, *asked.keys, *levels, *inside)", "(asked.where, *levels, *inside)"),
+        ("(asked.where, *asked.keys, *levels, *inside)", "(asked.where, *asked.keys, *levels)"),
+    ),
+    *of(
+        "query.several:public_rows",
+        "unit/test_several_releases.py::test_a_released_value_never_reaches_private_rows",
+        ("not is_public(standing.schema)", "False"),
+    ),
+    *of(
+        "results.read:_leaf",
+        "unit/test_several_releases.py::test_what_comes_twice_has_its_noise_once",
+        ("(plan.digest, cell)", "(plan.digest, cell, place)"),
+    ),
+    *of(
+        "results.released_tables:_pairs",
+        "unit/test_several_releases.py::test_rows_of_joins_are_capped",
+        ("on is None and table.size * other.size > MOST_ROWS", "False"),
+    ),
 ]

@@ -318,12 +318,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.select:_union",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ('node.args.get("distinct")', "False"),
+        ("True in distinct", "False"),
     ),
     *of(
         "query.sql.select:_select",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ("not outermost and stays_within(relation, asked)", "not outermost"),
+        ("outermost or not stays_within(relation, asked)", "outermost"),
     ),
     *of(
         "query.sql.translate:_different",

@@ -22,7 +22,7 @@ from privet.core.schema import Table
 from privet.core.wire import canonical
 from privet.planner.batch import Batch
 from privet.planner.contributions import largest_limit, with_limit
-from privet.planner.groupings import Levels
+from privet.planner.groupings import Several
 from privet.planner.keys import with_found
 from privet.planner.plan import Pass, Plan
 
@@ -153,7 +153,7 @@ def _check_tables(tables: Mapping[str, Table]) -> None:
 
 def _releases(plan: Plan | Batch) -> Sequence[Plan]:
     match plan:
-        case Levels():
+        case Several():
             return plan.batch.releases
         case Batch():
             return plan.releases

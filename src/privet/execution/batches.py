@@ -13,7 +13,7 @@ from privet.core.given import listed as list_of
 from privet.core.numbers import Number, open_probability, whole
 from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
-from privet.planner.groupings import Levels, parts_of
+from privet.planner.groupings import Combined, Levels, parts_of
 from privet.planner.plan import Plan, Target
 from privet.planner.target import CONFIDENCE, read_target
 from privet.planner.together import batch_within
@@ -21,7 +21,7 @@ from privet.planner.verify import verify
 from privet.query.nodes import Query
 from privet.query.sql.parse import Wish
 from privet.release import Released
-from privet.results.read import read_answer, read_levels
+from privet.results.read import read_answer, read_combined, read_levels
 
 from .executor import Executor
 from .request import AskOptions, Catalog, Question, read_question, spend_of, with_found_groups
@@ -121,6 +121,8 @@ def _check_alone(**others: object) -> None:
 def _read(plan: Plan, released: Mapping[str, Released], receipt: Receipt, level: Fraction | None) -> Answer:
     asked = plan.target.confidence if plan.target else CONFIDENCE
     confidence = float(asked if level is None else level)
+    if isinstance(plan, Combined):
+        return read_combined([released[one.digest] for one in plan.plans], plan, receipt, confidence=confidence)
     if isinstance(plan, Levels):
         several = [released[one.digest] for one in plan.plans]
         return read_levels(several, plan, receipt, confidence=confidence)

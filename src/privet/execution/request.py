@@ -106,6 +106,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
     tables = catalog.schemas
     query, wish, schema = read_question(question, catalog, options.parameters)
+    if query.others and (options.other is not None or options.find_groups or wish.find):
+        raise RequestError("other= and find_groups= are for a question on one release; ask its parts by themselves")
     if options.other is not None and query.levels:
         raise RequestError("other= is for a question with one grouping; ask for each grouping by itself")
     query = query if options.other is None else replace(query, other=options.other)
@@ -124,11 +126,11 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
             f"covers={options.covers!r} is for numbers of one group each; leave out window functions and aggregates "
             f"over released rows, or covers="
         )
-    if query.levels:
+    if query.levels or query.others:
         if options.within is not None or options.at_most is not None:
             raise Unsupported(
-                "within= is for a question with one grouping; say what all the levels may cost (epsilon=, rho=), or "
-                "ask each level by itself"
+                "within= is for a question with one grouping; say what all the levels, or releases, may cost "
+                "(epsilon=, rho=), or ask each by itself"
             )
         batch = make_batch([query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution)
         return batch.plans[0], options

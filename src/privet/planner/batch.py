@@ -23,7 +23,7 @@ from privet.query.shape import schema_within_limits
 from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
-from .groupings import Levels, levels_in, levels_of, parts_of
+from .groupings import Combined, Levels, Several, levels_in, levels_of, parts_of
 from .keys import choices
 from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
@@ -41,7 +41,7 @@ class Batch:
     spend: Spend
 
     def __post_init__(self) -> None:
-        if type(self.plans) is not tuple or not all(type(one) in (Plan, Levels) for one in self.plans):
+        if type(self.plans) is not tuple or not all(type(one) in (Plan, Levels, Combined) for one in self.plans):
             raise BadParameter("plans", self.plans, "a tuple of plans")
 
     @cached_property
@@ -63,8 +63,9 @@ class Batch:
     def explain(self) -> str:
         """Return the batch in plain words: each release, and what they cost together."""
         price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost().items())
-        told = [words for plan in self.plans if isinstance(plan, Levels) for words in plan.words()]
-        names = {part.digest: f"At {level}:\n" for one in self.plans for level, part in levels_in(one) if level}
+        told = [words for plan in self.plans if isinstance(plan, Several) for words in plan.words()]
+        named = [one for one in self.plans if isinstance(one, Levels)]
+        names = {part.digest: f"At {level}:\n" for one in named for level, part in levels_in(one)}
         listed = [names.get(plan.digest, "") + explain(replace(plan, target=None)) for plan in self.releases]
         return "\n\n".join([*told, *listed, *self._aims(), f"All together: costs {price}."])
 
@@ -131,16 +132,16 @@ def digests_of(asked: Plan | Batch) -> tuple[tuple[str, ...], ...]:
     """Return for each edition, the present one first, the digests that are stored where all was released before."""
     if isinstance(asked, Batch):
         return tuple((made.digest,) for made in editions_of_batch(asked))
-    return digests_of(asked.batch) if isinstance(asked, Levels) else tuple(made.digests for made in editions_of(asked))
+    return digests_of(asked.batch) if isinstance(asked, Several) else tuple(made.digests for made in editions_of(asked))
 
 
 def _as_of(plan: Plan, editions: int) -> Plan | None:
     """Return a plan as it was made at the time of a number of editions: all of its levels, or none."""
-    if not isinstance(plan, Levels):
+    if not isinstance(plan, Several):
         return as_of(plan, editions)
     parts = [as_of(part, editions) for part in plan.plans]
     made = tuple(part for part in parts if part is not None)
-    return Levels.of(plan.query, made, plan.spend) if len(made) == len(parts) else None
+    return type(plan).of(plan.query, made, plan.spend) if len(made) == len(parts) else None
 
 
 def _digest(releases: Iterable[str]) -> str:
@@ -211,6 +212,8 @@ def _best(
 def answering(query: Query, made: Mapping[str, Plan], spend: Spend, tables: Mapping[str, Schema]) -> Plan:
     """Return the plan that reads a question from what is released for all, by the rows that it is of."""
     plans = tuple(_reading(one, made[rows_of(one)]) for one in levels_of(query, tables))
+    if query.others:
+        return Combined.of(query, plans, spend)
     return Levels.of(query, plans, spend) if query.levels else plans[0]
 
 

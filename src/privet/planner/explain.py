@@ -17,7 +17,7 @@ from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.query.join import joins_of
-from privet.query.nodes import Step
+from privet.query.nodes import Query, Step
 from privet.query.normal import text
 from privet.query.resolve import meanings
 
@@ -150,9 +150,14 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         notes.append(f"Rare groups are merged into {_label(plan)!r}; coverage is stated before that selection.")
     elif plan.discovers:
         notes.append("Rare groups are suppressed; coverage is stated before that selection.")
-    if any(_selects(step) for step in plan.query.steps):
-        notes.append("Rows were selected by released values; coverage is stated before that selection.")
-    return tuple(notes)
+    return (*notes, *selection_notes([plan.query]))
+
+
+def selection_notes(queries: Sequence[Query]) -> list[str]:
+    """Return that rows were selected by what was released, where some of several questions do so."""
+    if not any(_selects(step) for query in queries for step in query.steps):
+        return []
+    return ["Rows were selected by released values; coverage is stated before that selection."]
 
 
 def _selects(step: Step) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from privet.core.event import Composed
 from privet.core.expression import Expression
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Levels(Plan):
-    """A question with several groupings: a plan for each, in their order, under one spend and for one charge.
+class Several(Plan):
+    """A question that stands on several releases: a plan for each, under one spend and for one charge.
 
-    Its passes are those of all levels.
+    Its passes are those of all of them.
     """
 
     plans: tuple[Plan, ...] = ()
 
     @classmethod
-    def of(cls, query: Query, plans: tuple[Plan, ...], spend: Spend) -> Levels:
-        """Return the plan of a question from those of its levels."""
+    def of(cls, query: Query, plans: tuple[Plan, ...], spend: Spend) -> Self:
+        """Return the plan of a question from those of its releases."""
         passes = tuple(one for plan in plans for one in plan.passes)
         return cls(query, passes, plans[0].readings, spend, plans=plans)
 
@@ -64,6 +64,55 @@ class Levels(Plan):
     def price(self) -> Mapping[str, float]:
         """What the answer costs by itself."""
         return self.batch.cost()
+
+    def named(self, level: int) -> str:
+        """Return what one of the releases is called."""
+        return f"({level + 1})"
+
+    def words(self) -> list[str]:
+        """Return how the releases share the cost."""
+        return []
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return self.batch.explain()
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data."""
+        return self.batch.facts()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        from .widths import widths
+
+        columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
+        return {"digest": self.digest, **self.facts(), "columns": columns, "target": None}
+
+
+@dataclass(frozen=True, repr=False)
+class Combined(Several):
+    """A question over what several questions release: the plan of its own, then those of the others, in their order.
+
+    Rows that two of them are about are released once, with all that is asked of them.
+    """
+
+    def words(self) -> list[str]:
+        """Return how the releases share the cost."""
+        different = len({plan.digest for plan in self.plans})
+        if different == 1:
+            return ["All parts of the question are read from one release."]
+        return [
+            f"The question stands on {different} releases, charged together: the cost is divided equally over their "
+            f"sums, whatever the data are. What is computed from them costs nothing more."
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Levels(Several):
+    """A question with several groupings: a plan for each, in their order, under one spend and for one charge.
+
+    Its passes are those of all levels.
+    """
 
     @cached_property
     def reconciled(self) -> tuple[int, ...]:
@@ -111,29 +160,20 @@ class Levels(Plan):
             )
         return told
 
-    def explain(self) -> str:
-        """Return the plan in plain words."""
-        return self.batch.explain()
-
     def facts(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data."""
         return {**self.batch.facts(), "levels": [self.named(level) for level in range(len(self.plans))]}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
-        from .widths import widths
-
-        columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
-        return {"digest": self.digest, **self.facts(), "columns": columns, "target": None}
-
 
 def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
-    """Return a query for each level of a query, or the query itself.
+    """Return a query for each level of a query, or for each release that it stands on, or the query itself.
 
     A total is over the rows that its parts have a group for: a row whose key is none of the declared values is in no
     part, and were it in the total, levels would not agree in truth, nor intervals hold once they are made to agree.
     Where the number of rows is public, totals over all are that number.
     """
+    if query.others:
+        return tuple(replace(one, steps=()) for one in (query, *query.others))
     if not query.levels:
         return (query,)
     schema = schema_of(query.table, tables)
@@ -148,15 +188,20 @@ def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
 
 
 def levels_in(plan: Plan) -> list[tuple[str, Plan]]:
-    """Return each level by its name, with a plan that reads the whole question at that level, for widths."""
+    """Return each level by its name, with a plan that reads the whole question at that level, for widths.
+
+    Of a question on several releases, each of these by its number, with a plan that reads what it releases.
+    """
+    if isinstance(plan, Combined):
+        return [(plan.named(place), one) for place, one in enumerate(plan.plans)]
     if not isinstance(plan, Levels):
         return [("", plan)]
     return [(plan.named(level), replace(one, query=plan.query)) for level, one in enumerate(plan.plans)]
 
 
 def parts_of(plan: Plan) -> tuple[Plan, ...]:
-    """Return the plans of all levels, or the plan itself."""
-    return plan.plans if isinstance(plan, Levels) else (plan,)
+    """Return the plans of all levels or releases, or the plan itself."""
+    return plan.plans if isinstance(plan, Several) else (plan,)
 
 
 def additive(reading: Reading, plan: Plan) -> bool:

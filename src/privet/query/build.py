@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
@@ -28,6 +28,7 @@ from .nodes import (
     GROUPING,
     MARK,
     AggregateCall,
+    Beside,
     Grouping,
     Key,
     Order,
@@ -66,6 +67,7 @@ from .resolve import (
     released_facts,
     substitute,
 )
+from .several import RELEASED_INSIDE, SCALAR, has_scalar
 from .shape import is_of_one, is_public, schema_of
 from .typed import clamp_ends
 
@@ -138,10 +140,14 @@ TRUE = Literal(True)
 PUBLIC_ONLY = "this asks about public tables only; read them where they are, without noise"
 
 
-def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
-    """Return what a SELECT with aggregates releases from private rows."""
+def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = ()) -> ReleasedRows:
+    """Return what a SELECT with aggregates releases from private rows; `values` are those of released sub-queries.
+
+    Such a value may stand beside aggregates. One that would choose, weigh or bound private rows is refused.
+    """
     if is_public(source.schema):
         raise Unsupported(PUBLIC_ONLY)
+    _refuse_inside(asked)
     asked = with_bins(asked, source)
     source, asked, each = by_person(source, asked) if states_each(asked) else (source, asked, False)
     columns = source.schema.columns
@@ -165,6 +171,13 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
         tuple(sorted({places[check_key(expression, source)] for expression in level})) for level in asked.levels
     )
     groupings: dict[Expression, Grouping] = {}
+    given = [distinct_name("value", taken) for _ in values]
+    for name, value in zip(given, values, strict=True):
+        facts[name] = replace(next(iter(value.facts.values())), nullable=True)
+    beside = tuple(
+        Beside(value.query, "left", ((name, next(iter(value.facts))),))
+        for name, value in zip(given, values, strict=True)
+    )
     for place, key in enumerate(keys.values()):
         known = as_facts(typed(key.expression, columns), text(key.expression))
         total = any(place not in level for level in levels)  # where a row is a total over it, a key is NULL
@@ -178,6 +191,8 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
                 f"column {expression.column!r} is neither grouped by nor inside an aggregate and would show rows; "
                 f"add it to GROUP BY, or aggregate it"
             )
+        if expression.function == SCALAR:
+            return ColumnRef(given[int(expression.arguments[0].constant)])  # type: ignore[arg-type]
         if expression.function == GROUPING:
             if expression not in groupings:
                 name = distinct_name(label(Call("grouping", expression.arguments)), taken)
@@ -217,7 +232,11 @@ def aggregated(source: PrivateRows, asked: Select) -> ReleasedRows:
             if not keys
             else "GROUPING SETS, ROLLUP and CUBE go with aggregates; add COUNT(*), or list one grouping: GROUP BY a, b"
         )
-    step = replace(_step(asked, outputs, having, order), windows=tuple(windows.values()), qualify=qualify)
+    if beside and levels:
+        raise Unsupported("GROUPING SETS, ROLLUP and CUBE beside a released value are not supported; ask them apart")
+    step = replace(
+        _step(asked, outputs, having, order), beside=beside, windows=tuple(windows.values()), qualify=qualify
+    )
     used = [source.where, where, *keys]
     used += [part for one in found.values() for part in (one.argument, one.other, one.where)]
     table = with_cuts(source.table, source.tables, used)
@@ -235,6 +254,19 @@ def _check_several(key: Expression, source: PrivateRows) -> None:
             f"GROUP BY {text(key)} would tell people apart, for each value of it belongs to one person; leave it out, "
             f"or count within each person first, in a sub-query"
         )
+
+
+def _refuse_inside(asked: Select) -> None:
+    """Refuse a released value that would choose, weigh or bound private rows: in WHERE, in a key, in an aggregate.
+
+    Guarantee: what a plan asks of private rows holds no value that was released.
+    """
+    shown = [*(one for _, one in asked.outputs), asked.having, asked.qualify]
+    shown += [term.expression for term in asked.order]
+    inside = [part for one in shown if one is not None for part in parts_of(one) if is_aggregate(part)]
+    levels = [one for level in asked.levels for one in level]
+    if any(map(has_scalar, (asked.where, *asked.keys, *levels, *inside))):
+        raise Unsupported(RELEASED_INSIDE)
 
 
 def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[int, ...]:
@@ -260,6 +292,11 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     keys: dict[Expression, Key] = {}
     found: dict[Expression, OverRows] = {}
     grouped = bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))
+    if grouped and not source.query.aggregates and not source.query.others:
+        raise Unsupported(
+            "this counts groups that were listed, whether or not they have rows; to count those that do, write "
+            "COUNT(DISTINCT x), or aggregate in the sub-query"
+        )
     if grouped:
         for expression in asked.keys:
             key = checked(expression, facts)

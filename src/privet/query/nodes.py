@@ -92,9 +92,10 @@ class OverRows:
 
 @dataclass(frozen=True)
 class PublicRows:
-    """Rows of public tables, column by column, with what each column holds."""
+    """Rows of a public table, column by column, with what each column holds; and steps over them."""
 
     columns: tuple[tuple[str, Facts, tuple[Value, ...]], ...]
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from privet.display import is_moments, legend
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.contributions import losses
-from privet.planner.groupings import Levels, additive, shared_sums
+from privet.planner.explain import selection_notes
+from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.quantiles import quantile_passes
 from privet.query.nodes import Query
@@ -210,6 +211,23 @@ def _in_days(origin: Origin | None) -> Origin | None:
     if isinstance(origin, Formula):
         return replace(origin, expression=in_days(origin.expression))
     return None if origin is None else UNKNOWN
+
+
+def read_combined(released: Sequence[Released], combined: Combined, receipt: Receipt, *, confidence: float) -> Answer:
+    """Return the answer that a question over several releases makes of what each of them gave."""
+    made = [_leaf(one, plan, place) for place, (one, plan) in enumerate(zip(released, combined.plans, strict=True))]
+    places = {plan.query: place for place, plan in reversed(list(enumerate(combined.plans)))}
+
+    def rows_of(query: Query) -> ReleasedTable:
+        return made[places[replace(query, steps=())]][1]
+
+    leaves = [leaf for leaf, _ in made]
+    table = after_steps(combined.query.steps, rows_of(combined.query), rows_of)
+    series, unsure = _series(leaves, table, 1 - confidence)
+    told = dict.fromkeys(note for plan in combined.plans for note in plan.notes(confidence))
+    chosen = selection_notes((combined.query, *combined.query.others))
+    notes = (*legend_in((*told, *chosen), series), *outside_notes(series), *unsure)
+    return Answer(series, confidence, combined, receipt, notes, released=tuple(released))
 
 
 def legend_in(notes: Sequence[str], series: Sequence[Series]) -> tuple[str, ...]:

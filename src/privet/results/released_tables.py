@@ -256,10 +256,10 @@ def _sorted(rows: Sequence[int], keys: Sequence[Sequence[Any]], order: Sequence[
 
 def _with_others(beside: Beside, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
     match beside.source:
-        case PublicRows(columns=listed):
-            other = ReleasedTable(
-                {name: values for name, _, values in listed}, {name: facts.kind for name, facts, _ in listed}
-            )
+        case PublicRows(columns=listed, steps=steps):
+            stored = {name: values for name, _, values in listed}
+            other = ReleasedTable(stored, {name: facts.kind for name, facts, _ in listed})
+            other = after_steps(steps, other, rows_of)
         case query:
             other = after_steps(query.steps, rows_of(query), rows_of)
     if beside.kind == "all":

@@ -247,7 +247,10 @@ REFUSED = [
     ("SELECT COUNT(*) FROM other o JOIN people p ON o.person = p.person", "different neighbours"),
     ("SELECT COUNT(*) FROM zips", "public tables only"),
     ("SELECT region, COUNT(*) FROM zips z JOIN codes c ON c.code = z.zip GROUP BY region", "public tables only"),
-    ("SELECT COUNT(*) FROM visits JOIN (SELECT ward, COUNT(*) n FROM visits GROUP BY ward) USING (ward)", "releases"),
+    (
+        "SELECT COUNT(*) FROM visits JOIN (SELECT ward, COUNT(*) n FROM visits GROUP BY ward) USING (ward)",
+        "joined to private",
+    ),
     ("SELECT COUNT(*) FROM visits v JOIN people p ON v.person = p.person AND COUNT(*) > 3", "aggregate"),
     ("SELECT person, COUNT(*) FROM visits JOIN people USING (person) GROUP BY person", "tell people apart"),
     ("SELECT COUNT(zip) FROM people JOIN zips ON people.zip = zips.zip", "people.zip or zips.zip"),
@@ -264,7 +267,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT person, ANY_VALUE(cost) FROM visits GROUP BY person)", "not supported"),
     ("SELECT COUNT(*) FROM (SELECT person, COUNT(*) FROM visits GROUP BY person LIMIT 3)", "LIMIT"),
     ("SELECT COUNT(*) FROM (SELECT person, COUNT(*) FROM visits GROUP BY person ORDER BY 2)", "ORDER BY"),
-    ("SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)", "merge the rows of several people"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits)", "COUNT(DISTINCT x)"),
     (
         "SELECT COUNT(*) FROM (SELECT x, COUNT(*) n FROM events GROUP BY x HAVING COUNT(*) > 3) JOIN events ON true",
         "rel",
@@ -298,7 +301,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT ward, cost FROM visits UNION ALL SELECT ward FROM visits)", "numbers of columns"),
     ("SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT cost FROM visits)", "one kind"),
     ("SELECT ward FROM visits UNION ALL SELECT ward FROM visits", "lists single rows"),
-    ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "one SELECT at a time"),
+    ("SELECT COUNT(*) FROM visits UNION ALL SELECT cost FROM visits", "show the latter"),
     # sub-queries in expressions
     ("SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits)", "the same person's rows"),
     ("SELECT COUNT(*) FROM visits WHERE ward NOT IN (SELECT ward FROM visits)", "the same person's rows"),

@@ -39,7 +39,7 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
             "qualify",
         ),
         "join": ("this", "on", "using", "side", "kind"),
-        "union": ("this", "expression", "distinct", "with"),
+        "union": ("this", "expression", "distinct", "with", "order", "limit", "offset"),
         "with": ("expressions",),
         "cte": ("this", "alias", "materialized"),
         "subquery": ("this", "alias"),

@@ -17,6 +17,7 @@ from privet.query.lookups import Others, Wanted, among, exists, has_outer, is_am
 from privet.query.nodes import MARK, PrivateRows, has_aggregate, is_aggregate, is_window
 from privet.query.normal import call
 from privet.query.resolve import substitute
+from privet.query.several import RELEASED_INSIDE
 from privet.query.shape import conjuncts, is_public
 
 from .clauses import Node, part, parts
@@ -25,10 +26,6 @@ from .translate import Scope, translate
 _ONE_VALUE = (
     "a sub-query that gives a value must give one: aggregate it, such as MAX(x), or ask for the row with one value of "
     "the declared key"
-)
-RELEASED_INSIDE = (
-    "this sub-query gives a value over everybody's rows, which would decide about each person's; ask it as a question "
-    "of its own, and write its answer here as a constant"
 )
 
 

@@ -32,14 +32,16 @@ from privet.query.nodes import (
     union_of,
 )
 from privet.query.normal import call, conjunction
+from privet.query.several import stacked, unused, with_values
 from privet.query.shape import conjuncts, is_public
 
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
 from .names import DECLARED
-from .nested import RELEASED_INSIDE, Lookups, Nested, ReadNested
+from .nested import Lookups, Nested, ReadNested
 from .parameters import fixed_value
+from .released import RELEASED_INSIDE, KeptMembers, Values, read_released
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
@@ -111,12 +113,14 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     joins = parts(node, "joins")
     if not joins:
         return first, Scope.over(((name, first.columns),), first.owner), frozenset()
-    items = [_item(first, name, None)]
+    placed = [(first, name, None), *((*_place(part(one, "this"), places, read), one) for one in joins)]
+    where = part(node, "where")
+    if any(isinstance(standing, ReleasedRows) for standing, _, _ in placed):
+        return read_released(placed, None if where is None else part(where, "this"))
     for one in joins:
         _kind(one)
-        items.append(_item(*_place(part(one, "this"), places, read), one))
+    items = [_item(*one) for one in placed]
     _check_different(items)
-    where = part(node, "where")
     found = arranged(items, None if where is None else part(where, "this"))
     (start, _), *others = found.order
     standing = items[start].rows
@@ -254,10 +258,7 @@ def _renamed(standing: Standing, alias: Node | None) -> Standing:
 
 def _private(standing: Standing) -> PrivateRows:
     if not isinstance(standing, PrivateRows):
-        raise Unsupported(
-            "a sub-query that aggregates over people releases rows, and cannot be joined to others; group it by who "
-            "owns the rows to stay within each person, or ask it by itself"
-        )
+        raise InvariantError("released rows are joined by themselves")
     return standing
 
 
@@ -353,29 +354,59 @@ def _with(node: Node, places: FromTables) -> FromTables:
 
 def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
     several: list[Node] = []
+    whole, distinct = node, set()
     while node.key == "union":
-        if node.args.get("distinct"):
-            raise Unsupported("UNION merges equal rows of several people; write UNION ALL, or aggregate")
+        distinct.add(bool(node.args.get("distinct")))
         several.append(part(node, "expression"))
         node = part(node, "this")
     several.append(node)
     found = [_relation(one, places) for one in reversed(several)]
-    private = [one for one in found if isinstance(one, PrivateRows)]
-    if len(private) != len(found):
-        raise Unsupported("UNION ALL of released rows is not supported; ask one SELECT at a time")
+    released = [one for one in found if isinstance(one, ReleasedRows)]
+    if released:
+        return _united(whole, released, len(found), distinct)
+    if True in distinct:
+        raise Unsupported("UNION merges equal rows of several people; write UNION ALL, or aggregate")
+    if any(part(whole, clause) is not None for clause in ("order", "limit", "offset")):
+        raise Unsupported(
+            "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; leave them out"
+        )
     if outermost:
         raise Unsupported(_ROWS)
-    return united(private)
+    return united([one for one in found if isinstance(one, PrivateRows)])
+
+
+def _united(node: Node, released: list[ReleasedRows], parts_there: int, distinct: set[bool]) -> ReleasedRows:
+    """Return released rows one below the other, in the order that the whole asks for."""
+    if len(released) != parts_there:
+        raise Unsupported("UNION of released rows and of private ones would show the latter; aggregate in each part")
+    if len(distinct) > 1:
+        raise Unsupported("UNION and UNION ALL are not mixed here; put one of them into a sub-query")
+    rows = stacked(released, distinct=True in distinct)
+    outputs: tuple[tuple[str | None, Expression], ...] = tuple((name, ColumnRef(name)) for name in rows.facts)
+    order = _order(node, Scope(rows.columns), outputs)
+    limit, offset = _count(node, "limit"), _count(node, "offset") or 0
+    if not (order or limit is not None or offset):
+        return rows
+    return refined(rows, Select(outputs=outputs, order=order, limit=limit, offset=offset))
 
 
 def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
+    if part(node, "from") is None:
+        return _alone(node, places)
     relation, scope, asked_by_joins = read_from(node, places, _relation)
-    lookups = None if isinstance(relation, ReleasedRows) else Lookups(relation, _reader(places))
-    scope = replace(scope, nested=lookups)
+    lookups: Lookups | KeptMembers = (
+        KeptMembers(relation, lambda one: _relation(one, places))
+        if isinstance(relation, ReleasedRows)
+        else Lookups(relation, _reader(places))
+    )
+    # a value that is released may stand where released rows are computed with; WHERE of private rows is no such place
+    values = Values(lambda one: _relation(one, places), lookups if isinstance(lookups, Lookups) else None)
     scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
+    chosen = replace(scope, nested=lookups if isinstance(lookups, Lookups) else values)
+    scope = replace(scope, nested=values)
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
-    where = _where(node, replace(scope, aliases=aliases), asked_by_joins, lookups)
+    where = _where(node, replace(chosen, aliases=aliases), asked_by_joins, lookups)
     levels = _select_levels(node, scope, outputs, aliases)
     asked = Select(
         outputs=outputs,
@@ -389,11 +420,13 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         offset=_count(node, "offset") or 0,
         qualify=_condition(node, "qualify", replace(scope, aliases=aliases)),
     )
-    relation = relation if lookups is None else lookups.rows
+    relation = lookups.rows
+    if unused(asked, values.found):
+        raise Unsupported(RELEASED_INSIDE)  # it stood in GROUP BY, where it makes no groups
     if asked.levels and (not outermost and isinstance(relation, PrivateRows) and stays_within(relation, asked)):
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
     if isinstance(relation, ReleasedRows):
-        return refined(relation, asked)
+        return refined(*with_values(relation, asked, values.found))
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
     across = asked.qualify is not None or any(has_window(one) for one in released)
@@ -404,15 +437,35 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
                 "aggregates; over private rows they stand in a sub-query, within one person's rows, without QUALIFY"
             )
         relation, asked = with_ranks(relation, asked)
-    if outermost and asked.distinct and not (asked.keys or aggregates):
-        return aggregated(relation, by_distinct(asked))
+    if asked.distinct and not (asked.keys or aggregates or across) and (outermost or _merges(relation, asked)):
+        return aggregated(relation, by_distinct(asked), values.found)
+    if (asked.keys or asked.levels or aggregates) and (outermost or not stays_within(relation, asked)):
+        return aggregated(relation, asked, values.found)
+    if values.found:
+        raise Unsupported(RELEASED_INSIDE)
     if asked.keys or asked.levels or aggregates:
-        return (
-            grouped(relation, asked) if not outermost and stays_within(relation, asked) else aggregated(relation, asked)
-        )
+        return grouped(relation, asked)
     if outermost:
         raise Unsupported(_ROWS)
     return narrowed(relation, asked)
+
+
+def _merges(relation: PrivateRows, asked: Select) -> bool:
+    """Whether DISTINCT of a sub-query merges rows of several people: then it asks for groups, and releases them."""
+    units = unit_columns(relation.schema.unit)
+    shown = [one for _, one in asked.outputs]
+    return not is_public(relation.schema) and not (units and all(ColumnRef(name) in shown for name in units))
+
+
+def _alone(node: Node, places: FromTables) -> Standing:
+    """Return what a SELECT without FROM makes of released values: SELECT (SELECT ...) / (SELECT ...)."""
+    values = Values(lambda one: _relation(one, places))
+    outputs = _outputs(node, Scope({}, nested=values))
+    if not values.found:
+        raise Unsupported("a query reads a table: SELECT ... FROM " + (next(iter(sorted(places.tables)), "...")))
+    asked = Select(outputs=outputs)
+    first = refined(values.found[0], Select(outputs=(("first", ColumnRef(next(iter(values.found[0].facts)))),)))
+    return refined(*with_values(first, asked, values.found))
 
 
 def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], ...]:
@@ -499,14 +552,14 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
     return tuple(terms)
 
 
-def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | None) -> Expression | None:
+def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | KeptMembers) -> Expression | None:
     """Return the condition on rows, without what joins have asked."""
     found = part(node, "where")
     conditions: list[Expression | None] = []
     for one in conjuncts_of(None if found is None else part(found, "this")):
         if id(one) in used:
             continue
-        if lookups is not None and one.key == "in" and part(one, "query") is not None:
+        if one.key == "in" and part(one, "query") is not None:
             conditions.append(lookups.members(one, scope))
         else:
             conditions.append(translate(one, scope))
