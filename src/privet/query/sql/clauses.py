@@ -276,7 +276,7 @@ NODES: dict[str, str] = {
     ),
     **dict.fromkeys(
         ("jsonextract", "jsonextractscalar", "jsonbextract", "jsonbextractscalar", "arraycontainsall"),
-        "fields of JSON are not supported; a table has plain columns",
+        "-> and ->> are not supported; a table has plain columns",
     ),
     **dict.fromkeys(("currentuser", "sessionuser", "currentrole", "currentcatalog"), _WHO),
     "star": "* stands alone in a SELECT list, or in COUNT(*); name the columns",

@@ -318,6 +318,8 @@ def _of_different(name: str) -> Unsupported:
 
 def _quantile(node: Node, scope: Scope) -> Expression:
     argument = part(node, "this")
+    if argument is None:
+        raise Unsupported("a quantile needs a column: MEDIAN(x), or QUANTILE(x, 0.9)")
     if argument.key == "distinct":
         raise Unsupported("DISTINCT is not supported in a quantile; leave it out")
     if node.key == "median":
@@ -364,6 +366,8 @@ def _filter(node: Node, scope: Scope) -> Expression:
 
 
 def _extreme(node: Node, scope: Scope) -> Expression:
+    if part(node, "this") is None:
+        raise WrongKind(node.key.upper(), "one column", ("nothing",))
     if part(node, "this").key == "distinct":
         raise _of_different(node.key.upper())
     return aggregate(node.key, translate(part(node, "this"), scope))
