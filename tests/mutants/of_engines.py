@@ -61,6 +61,29 @@ MUTANTS: list[Mutant] = [
         ("'SELECT u, sum('", "'SELECT u, max('"),
     ),
     *of(
+        "engines.scan_sql.statement:Writer._norm_of_most",
+        "unit/engines/test_shared_grids.py",
+        ("' WHERE w < '", "' WHERE w > '"),
+        ("' UNION ALL '", "' UNION '"),
+    ),
+    *of(
+        "engines.scan_sql.statement:_short_texts",
+        "unit/engines/test_long_keys.py",
+        ("max(map(len, texts)) < longest(scan.schema.columns[name])", "True"),
+        ("len(text.encode())", "len(text)"),
+        ("len(texts) < len(values)", "False"),
+    ),
+    *of(
+        "engines.scan_sql.statement:_Counting._within",
+        "conformance/test_engines.py",
+        ("self.dialect.at(f'l.{end}', f'x.{name}')", "self.dialect.at(f'l.{end}', f'x.{name} + 1')"),
+    ),
+    *of(
+        "engines.scan_sql.statement:Writer._narrow",
+        "unit/engines/test_shared_grids.py",
+        ("self.scan.sums[index].most * max(allowed, 2 ** norm.shift) <= INT64[1]", "True"),
+    ),
+    *of(
         "engines.duckdb.engine:Deadline.running",
         "unit/engines/test_deadline.py",
         ("with self._changing: self._until = None", "pass"),

@@ -124,6 +124,9 @@ class Sqlite(Dialect):
     def cut(self, sql: str, most: int) -> str:
         return f"substr({sql}, 1, {most})"
 
+    def fits(self, sql: str, most: int) -> str:
+        return f"length(CAST({sql} AS BLOB)) <= {most}"
+
     def known_by(self, sql: str, most: int) -> str:
         return sql
 

@@ -78,3 +78,42 @@ def test_no_sum_depends_on_which_came_before_it(pair: tuple[int, int]) -> None:
     first, second = (SUMS[place] for place in pair)
     forward, back = summed((first, second), False), summed((second, first), False)
     assert forward == {group: values[::-1] for group, values in back.items()}
+
+
+def of_everyone(sums: tuple[Sum, ...], norm: Norm) -> tuple[int, ...]:
+    schema = Schema(unit=Person("u"), columns=COLUMNS, contribution=Contribution(groups=1, rows=9))
+    asked = statement(Scan("d", schema, B, (), sums, norm), "d", 2**100 + 7, DUCKDB)
+    (row,) = stored().execute(asked.sql).fetchall()
+    return tuple(row)
+
+
+@pytest.mark.parametrize("norm", [Norm(1, 2, 10), Norm(1, 3, 0), Norm(2, 9, 10), Norm(1, 100, 10)], ids=str)
+def test_many_sums_of_people_without_groups_are_those_of_each_alone(norm: Norm) -> None:
+    alone = tuple(of_everyone((one,), norm)[0] for one in SUMS)
+    assert of_everyone(SUMS, norm) == alone
+    assert any(alone)
+
+
+def test_people_who_give_too_much_are_scaled_down_where_rows_are_read_again() -> None:
+    few, many = (of_everyone(SUMS, Norm(1, limit, 10)) for limit in (1, 100))
+    assert (
+        "JOIN w"
+        in statement(
+            Scan("d", Schema(unit=Person("u"), columns=COLUMNS), B, (), SUMS, Norm(1, 1, 10)), "d", 1, DUCKDB
+        ).sql
+    )
+    people = {person for person, *_, b in ROWS if b}
+    assert few[SUMS.index(Sum(None, 1, 1))] <= len(people) * 2**10 < many[SUMS.index(Sum(None, 1, 1))]
+
+
+@pytest.mark.parametrize("bits", [30, 40, 50, 62])
+def test_sums_of_people_are_exact_however_large_a_row_is(bits: int) -> None:
+    large = replace(OF_X, low=-(2**bits), high=2**bits, step=Fraction(100, 2**bits))
+    norm = Norm(1, 3, 20)
+    counted = [(u, x) for u, _, x, _, b in ROWS if b]
+    weights = {u: min(2**20, 3 * 2**20 // sum(v == u for v, _ in counted)) for u, _ in counted}
+    # these numbers are whole, and the grid holds them all
+    exact = sum(weights[u] * (int(max(-100, min(100, x))) * 2**bits // 100) for u, x in counted if x is not None)
+    (found,) = of_everyone((large,), norm)
+    assert abs(found - exact) <= 2 * len(counted) * 2**20 * max(1, 2 ** (bits - 50))
+    assert found == of_everyone((large, *SUMS), norm)[0]

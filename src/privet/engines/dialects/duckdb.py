@@ -464,6 +464,12 @@ class DuckDBDialect(Dialect):
     infinity = "'inf'::DOUBLE"
     forms = FORMS
 
+    def __init__(self, *, short_sums: bool = True) -> None:
+        self._short_sums = short_sums
+
+    def short_sum(self, sql: str) -> str:
+        return f"sum_no_overflow({sql})" if self._short_sums else super().short_sum(sql)
+
     def is_atom(self, sql: str) -> bool:
         return _ATOM.fullmatch(sql) is not None
 
@@ -510,6 +516,9 @@ class DuckDBDialect(Dialect):
         # no text has more characters than bytes, and these are known without looking at it
         return f"CASE WHEN strlen({sql}) > {most} THEN substring({sql}, 1, {most}) ELSE {sql} END"
 
+    def fits(self, sql: str, most: int) -> str:
+        return f"strlen({sql}) <= {most}"
+
     def known_by(self, sql: str, most: int) -> str:
         mark = f"rpad(sha256({sql}), {most + 1}, '.')"
         return f"CASE WHEN strlen({sql}) > {most} THEN {mark} ELSE {sql} END"
@@ -546,6 +555,15 @@ class DuckDBDialect(Dialect):
             f"SELECT v, min(c) AS c FROM (SELECT unnest({bound}) AS v, unnest(range(len({bound})))::INTEGER AS c) "
             f"GROUP BY v"
         )
+
+    def by_number(self, relation: str, number: str, count: int, columns: Sequence[str]) -> str | None:
+        lists = ", ".join(f"list({column} ORDER BY c) AS {column}" for column in columns)
+        return (
+            f"SELECT {lists} FROM (SELECT unnest(range({count})) AS c) LEFT JOIN {relation} ON c = {relation}.{number}"
+        )
+
+    def at(self, several: str, number: str) -> str:
+        return f"{several}[{number} + 1]"
 
     def semi_join(self, other: str, on: str) -> str:
         return f" SEMI JOIN {other} {on}"

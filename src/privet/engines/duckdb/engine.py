@@ -20,7 +20,7 @@ from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
-from privet.engines.dialects.duckdb import DUCKDB
+from privet.engines.dialects.duckdb import DUCKDB, DuckDBDialect
 from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.row_values import (
     Excess,
@@ -219,6 +219,7 @@ class DuckDB:
         opening = Lane(self._connection, seconds)
         self._lanes = self._public = Lanes(1, lambda: opening)
         try:
+            self._dialect = self._own_dialect()
             registered = self._open(tables)
         except BaseException:
             self.close()
@@ -248,7 +249,7 @@ class DuckDB:
 
     def _written(self, scan: Scan) -> Statement:
         """Return the SQL of a scan, with a key of its own for its hashes."""
-        return write_scan(scan, self._tables, self._relations, secrets.randbits(128), DUCKDB)
+        return write_scan(scan, self._tables, self._relations, secrets.randbits(128), self._dialect)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many."""
@@ -281,6 +282,14 @@ class DuckDB:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _own_dialect(self) -> DuckDBDialect:
+        """Return how this DuckDB is spoken to: sums of 64 bits are by a function that not every version may have."""
+        try:
+            self._fetch(f"SELECT {DUCKDB.short_sum(DUCKDB.whole(1))}")
+        except EngineError:
+            return DuckDBDialect(short_sums=False)
+        return DUCKDB
 
     def _open(self, tables: Mapping[str, Table]) -> dict[str, Any]:
         """Open the tables and lock the database down; return the objects that each connection has to register.

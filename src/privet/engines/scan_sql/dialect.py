@@ -220,6 +220,10 @@ class Dialect(ABC):
         """Return the first characters of a text, found without looking at the rest of a short one."""
 
     @abstractmethod
+    def fits(self, sql: str, most: int) -> str:
+        """Return the test that a text has at most this many bytes."""
+
+    @abstractmethod
     def known_by(self, sql: str, most: int) -> str:
         """Return a text, or for one of more than `most` bytes its fingerprint, which is longer than any such text."""
 
@@ -261,6 +265,17 @@ class Dialect(ABC):
     def numbered(self, parameter: str, kind: Kind) -> str:
         """Return a query for the different values v of a bound list, each with the number c of its first place."""
 
+    def by_number(self, relation: str, number: str, count: int, columns: Sequence[str]) -> str | None:
+        """Return a query for one row with columns of a relation, as what `at` reads by a number from 0 to `count` - 1.
+
+        The relation has each number once at most. None where a join by number is as fast.
+        """
+        return None
+
+    def at(self, several: str, number: str) -> str:
+        """Return the value that `by_number` has for a number; NULL where there is none."""
+        raise InvariantError("this dialect joins by number")
+
     def member_of(self, value: str, parameter: str, kind: Kind) -> str:
         """Return the test that a value is one of a bound list."""
         return f"{value} IN (SELECT {self.listed(parameter, kind)})"
@@ -268,6 +283,10 @@ class Dialect(ABC):
     def total(self, aggregate: str, condition: str | None) -> str:
         """Return an aggregate over the rows that meet a condition."""
         return aggregate if condition is None else f"{aggregate} FILTER (WHERE {condition})"
+
+    def short_sum(self, sql: str) -> str:
+        """Return the aggregate that sums 64-bit numbers: one of more bits may come to anything, but raises nothing."""
+        return f"sum({sql})"
 
     def nested(self, query: str) -> str:
         """Return a query as one stands after FROM or JOIN."""

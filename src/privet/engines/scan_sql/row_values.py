@@ -136,6 +136,8 @@ class Given:
     """Whether each row that meets the condition gives 1, so that counting is enough."""
     raw: str | None = None
     """The column that `x` reads as it is stored."""
+    wide: bool = False
+    """Whether `value` has more than 64 bits."""
 
     @property
     def plain(self) -> str:
@@ -147,6 +149,13 @@ class Given:
     def total(self) -> str:
         """The sum over rows."""
         return self.dialect.total("count(*)" if self.one else f"sum({self.value})", self.condition)
+
+    @property
+    def short_total(self) -> str:
+        """The sum over rows, where it does not matter what comes of one that has more than 64 bits."""
+        if self.one or self.wide:
+            return self.total
+        return self.dialect.total(self.dialect.short_sum(self.value), self.condition)
 
 
 def grid_of(total: Sum) -> Sum:
@@ -195,7 +204,7 @@ def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, l
         value = " * ".join([f"({value})"] * total.power)
     if total.offset:
         value = f"({value} - {whole(total.offset)})"
-    return Given(x, y, value, where, condition, dialect, raw=raw)
+    return Given(x, y, value, where, condition, dialect, raw=raw, wide=widest > INT64[1])
 
 
 def _whole_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str]:

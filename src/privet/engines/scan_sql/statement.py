@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import Counts, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Key, Kind, Schema
-from privet.query.functions import mentions
+from privet.query.functions import longest, mentions
 from privet.query.typed import INT64
 
 from .dialect import Dialect, Rendered, Renderer
@@ -32,6 +32,9 @@ _INLINE = 16
 
 _FEW_SUMS = 3
 """This many sums of each unit in each group are kept while its weight is found; for more, rows are read again."""
+
+_FEW_TOTALS = 2
+"""This many sums of each unit are kept where there are no groups; for more, rows are read again."""
 
 _LONGEST_SHIFT = 30
 
@@ -126,20 +129,20 @@ class Writer:
         schema, names = self.scan.schema, physical(self.scan.schema)
         used = _mentioned(self.scan)
         stored = isinstance(self.scan.table, str)  # what is made of tables is held to its facts and has its unit as u
-        columns = [
-            f"{clamped(f'r.{names[n]}', schema.columns[n], self.dialect) if stored else f'r.{names[n]}'} AS {names[n]}"
-            for n in names
-            if n in used
-        ]
+        short = _short_texts(self.scan) if stored else {}
+        read = {n: f"r.{names[n]}" for n in names if n in used}
+        held = {n: sql if n in short else clamped(sql, schema.columns[n], self.dialect) for n, sql in read.items()}
+        columns = [f"{sql} AS {names[n]}" for n, sql in (held if stored else read).items()]
         # a column that is put on a grid at once is clamped there
         columns += [f"r.{names[n]} AS {names[n]}{RAW}" for n in sorted({one.raw for one in self.given if one.raw})]
-        guard = ""
+        conditions = [self.dialect.fits(read[n], most) for n, most in short.items()]
         if unit:
             owner, known = owner_of(schema, self.dialect, "r.") if stored else ("r.u", "")
             columns.append(f"{owner} AS u")
-            guard = known and f" WHERE {known}"
+            conditions += [known] if known else []
         if every:
             columns.append(f"{self._hash([f'r.{name}' for name in names.values()])} AS h")
+        guard = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         base = f"SELECT {self._listed(columns)} FROM {self.relation} AS r{guard}"
         keys = [f"{_key_sql(key)} AS {name}" for key, name in zip(self.keys, self.k, strict=True)]
         xs = [f"{one.x} AS x{index}" for index, one in enumerate(self.given) if one.x is not None]
@@ -207,6 +210,9 @@ class Writer:
         twice = norm.order == 1 or len(self.given) > _FEW_SUMS
         if twice and self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_rows(norm)
+        several = sum(not one.one for one in self.given) > _FEW_TOTALS
+        if several and not self.k and plain and isinstance(self.scan.table, str):
+            return self._norm_of_most(norm)
         size = "n" if norm.order == 1 else self._square(norm)
         cells, names = self._cells(norm)
         totals = self._weighted(norm, names)
@@ -265,6 +271,28 @@ class Writer:
         )
         return f"WITH {self.dialect.materialised('w', weights, kept=None)} {summed}"
 
+    def _norm_of_most(self, norm: Norm) -> str:
+        """Return the form that reads rows again where there are no groups: most units keep the full weight.
+
+        What all rows give is summed at the full weight, and what the units with less have too much is taken away:
+        sum of w(u) s(u) = 2**shift * sum of s(u) + sum of (w(u) - 2**shift) s(u), in integers.
+        """
+        full = self.dialect.whole(2**norm.shift)
+        # several rows of one unit may have the same weight as those of another, and are then summed together
+        rows = self._rows(unit=True, values="later")
+        size = "n" if norm.order == 1 else self._square(norm)
+        counted = f"SELECT u, count(*) AS n FROM {self.nested(rows)} GROUP BY u"
+        sized = f"SELECT *, {size} AS q FROM {self.nested(counted)}"
+        weights = (
+            f"SELECT u, w - {full} AS w FROM {self.nested(with_weight(sized, norm, self.dialect))} WHERE w < {full}"
+        )
+        sums = [f"{one.total} AS s{index}" for index, one in enumerate(self.given)]
+        everyone = f"SELECT {self._listed([f'{full} AS w', *sums])} FROM {self.nested(rows)}"
+        fewer = f"SELECT {self._listed(['w', *sums])} FROM {self.nested(rows)} JOIN w USING (u) GROUP BY w"
+        totals = [_total(f"sum(w * {self.dialect.wide(f's{index}')})", index) for index in range(len(self.given))]
+        both = self.nested(f"{everyone} UNION ALL {fewer}")
+        return f"WITH {self.dialect.materialised('w', weights, kept=True)} SELECT {self._listed(totals)} FROM {both}"
+
     def _cells(self, norm: Norm | None = None) -> tuple[str, list[str]]:
         """Return what each unit gives to each group before it is weighted, and the names of its sums."""
         keys = ", ".join(["u", *self.k])
@@ -276,7 +304,8 @@ class Writer:
                 continue
             found = f"max(v{index})" if distinct else one.total
             if norm is not None and self._narrow(norm, index):
-                found = self.dialect.cast_whole(found)
+                # what overflows belongs to a unit of weight 0, see `_narrow`: it does not matter what it comes to
+                found = self.dialect.cast_whole(found if distinct else one.short_total)
             totals.append(f"{found} AS s{index}")
             names.append(f"s{index}")
         rows = self._rows(unit=True, values="now" if distinct else "later")
@@ -425,6 +454,24 @@ def _mentioned(scan: Scan) -> frozenset[str]:
     return frozenset().union(*(mentions(expression) for expression in expressions if expression is not None))
 
 
+def _short_texts(scan: Scan) -> dict[str, int]:
+    """Return the text columns that need not be cut, because rows are in public groups by them, and their most bytes.
+
+    A text of more bytes than the longest of these groups is in none of them, and neither is what it would be cut to,
+    which is longer than each: such rows are left out, and the text of any row that counts is not cut. Texts that are
+    stored once and known by number stay so.
+    """
+    found: dict[str, int] = {}
+    for key in scan.keys:
+        name, values = key.expression.column, key.values or ()
+        texts = [value for value in values if isinstance(value, str)]
+        if name is None or not texts or len(texts) < len(values):
+            continue
+        if max(map(len, texts)) < longest(scan.schema.columns[name]):
+            found[name] = max(len(text.encode()) for text in texts)
+    return found
+
+
 def _total(sql: str, index: int) -> str:
     return f"coalesce({sql}, 0) AS t{index}"
 
@@ -538,7 +585,7 @@ class _Counting(Writer):
             case _:
                 raise InvariantError("an unknown kind of bounding")
         near = self.scan.near
-        steps, counted = ([], self._counted("x.p", "")) if near is None else self._near(near)
+        steps, counted = ([], self._counted("x.p")) if near is None else self._near(near)
         collected = self.dialect.collected
         listed = ", ".join([*self.k, f"{collected('p')} AS ps", f"{collected('n')} AS ns"])
         sql = f"SELECT {listed} FROM {self.nested(counted)} WHERE n > 0{self._group_by()} HAVING count(*) > 0"
@@ -551,12 +598,12 @@ class _Counting(Writer):
             f"WITH {', '.join([*self._codes(), *with_rows, *steps])} {sql}", len(self.k), self.parameters, kinds
         )
 
-    def _counted(self, place: str, among: str) -> str:
+    def _counted(self, place: str, among: str = "", where: str = "") -> str:
         """Return what the rows weigh by group and place, or by what is made of it: k0, ..., p and n."""
         keys = [f"x.{name} AS {name}" for name in self.k]
         made = ", ".join([*keys, f"{place} AS p", f"{self.dialect.narrow(self.total)} AS n"])
         by = ", ".join([*(f"x.{name}" for name in self.k), place])
-        return f"SELECT {made} FROM x{among}{self.weigh} GROUP BY {by}"
+        return f"SELECT {made} FROM x{among}{self.weigh}{where} GROUP BY {by}"
 
     def _near(self, near: Near) -> tuple[list[str], str]:
         """Return steps that find the blocks to look into, and the counts: of those by place, of others by block."""
@@ -569,15 +616,28 @@ class _Counting(Writer):
         ranked = f"SELECT {ranks} FROM c WHERE n > 0"
         # these blocks lie side by side, but for some that hold nothing
         window = [*self.k, f"min(p) * {size} AS lo", f"max(p) * {size} + {size} - {whole(1)} AS hi"]
-        same = [f"x.{name} IS NOT DISTINCT FROM m.{name}" for name in self.k]
-        within = " AND ".join([*same, "x.p >= m.lo", "x.p <= m.hi"])
         steps = [
-            named("c", self._counted(self.dialect.block("x.p", near.bits), ""), kept=None),
+            named("c", self._counted(self.dialect.block("x.p", near.bits)), kept=None),
             named("s", f"SELECT *, {begins} AND {ends} AS near FROM {nested(ranked)}", kept=True),
             named("m", f"SELECT {', '.join(window)} FROM s WHERE near{self._group_by()}", kept=True),
         ]
+        close = self._counted("x.p", *self._within(steps))
         far = ", ".join([*self.k, f"p * {size} AS p", "n"])
-        return steps, f"SELECT {far} FROM s WHERE NOT near UNION ALL {self._counted('x.p', f' JOIN m ON {within}')}"
+        return steps, f"SELECT {far} FROM s WHERE NOT near UNION ALL {close}"
+
+    def _within(self, steps: list[str]) -> tuple[str, str]:
+        """Return how rows meet the blocks m of their group, and the test that they lie there; may add a step.
+
+        Where groups have numbers, a row finds its blocks by that; a group that has none there keeps no row.
+        """
+        if len(self.k) == 1 and self.k[0] in self.coded:
+            (name,), values = self.k, self.parameters[self.k[0]]
+            if (found := self.dialect.by_number("m", name, len(values), ("lo", "hi"))) is not None:
+                steps.append(self.dialect.materialised("l", found, kept=True))
+                low, high = (self.dialect.at(f"l.{end}", f"x.{name}") for end in ("lo", "hi"))
+                return " CROSS JOIN l", f" WHERE x.p >= {low} AND x.p <= {high}"
+        same = [f"x.{name} IS NOT DISTINCT FROM m.{name}" for name in self.k]
+        return f" JOIN m ON {' AND '.join([*same, 'x.p >= m.lo', 'x.p <= m.hi'])}", ""
 
     def _placed(self, *, unit: bool, every: bool = False) -> str:
         """Return the rows that have a place: u, k0, ..., h and p."""
