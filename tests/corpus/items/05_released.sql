@@ -47,7 +47,7 @@ ORDER BY m;
 -- world: clinic
 SELECT sex, city, n, RANK() OVER (PARTITION BY sex ORDER BY n DESC) AS place
 FROM (SELECT sex, city, COUNT(*) AS n FROM patients WHERE city IS NOT NULL GROUP BY sex, city) g
-ORDER BY sex, place;
+ORDER BY sex, place, city;
 
 -- name: window_over_aggregates_in_one_select
 -- world: clinic
