@@ -68,8 +68,13 @@ EXTREMES = {"H071", "H104"}
 """MIN and MAX, whose exact values may not be seen: they are answered by private choices instead."""
 
 
+TOTAL = {"H149", "H169"}
+"""An integer division and a cast to DECIMAL, which fail in engines for some values: here they are NULL, or rounded."""
+
 LEVELED = {"H095"}
 """GROUPING SETS, whose groups without rows would be missing: each level answers every declared group instead."""
+
+ANSWERED = {*EXTREMES, *LEVELED, *TOTAL}
 
 
 @pytest.mark.parametrize("entry", [one for one in LISTED["hostile"] if one["id"] in EXTREMES], ids=ids)
@@ -96,7 +101,7 @@ def test_groupings_are_released_each_for_itself_and_declared_keys_are_all_answer
             assert all(key.values for key in one.scan.keys)
 
 
-REJECTED = [one for one in LISTED["hostile"] if one["action"] == "reject" and one["id"] not in {*EXTREMES, *LEVELED}]
+REJECTED = [one for one in LISTED["hostile"] if one["action"] == "reject" and one["id"] not in ANSWERED]
 
 
 @pytest.mark.parametrize("entry", REJECTED, ids=ids)
@@ -236,7 +241,7 @@ def test_a_refusal_is_uncharged_and_the_same_on_neighbouring_databases(
             assert len(session.history()) == before
             told.append((type(refused), str(refused), refused.to_dict()))
         else:
-            assert entry["action"] == "safe" or entry["id"] in {*EXTREMES, *LEVELED}
+            assert entry["action"] == "safe" or entry["id"] in ANSWERED
             assert len(session.history()) == before + 1
             told.append("answered")
     assert told[0] == told[1]

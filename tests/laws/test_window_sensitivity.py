@@ -259,7 +259,7 @@ def test_the_engine_and_the_oracle_have_the_same_buckets(
         ("SELECT COUNT(*) FROM (SELECT who, COUNT(*) FROM visits GROUP BY who)", "tell people apart"),
         ("SELECT COUNT(*) FROM (SELECT DISTINCT who, ward FROM visits)", "add 'day'"),
         ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY who ORDER BY day) FROM visits)", "add 'day'"),
-        ("SELECT COUNT(*) FROM visits WHERE who IN (SELECT who FROM visits)", "for people only"),
+        ("SELECT COUNT(*) FROM visits WHERE who IN (SELECT who FROM visits)", "about the same person"),
     ],
 )
 def test_a_step_stays_within_a_person_and_a_time(sql: str, told: str) -> None:

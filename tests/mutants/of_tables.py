@@ -31,7 +31,7 @@ MUTANTS: list[Mutant] = [
         "core.links:shown_columns",
         "unit/core/test_links.py",
         ("shown != name or name.casefold() not in own", "True"),
-        ("tables is not None and _is_person(link, tables[link.to])", "tables is not None"),
+        ("owned and _is_person(link, schema)", "owned"),
     ),
     *of(
         "core.links:_target",

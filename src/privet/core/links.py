@@ -22,11 +22,11 @@ def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
     return found
 
 
-def shown_columns(table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> dict[str, str]:
+def shown_columns(table: str, schema: Schema, *, owned: bool = True) -> dict[str, str]:
     """Return the columns of a table that questions may name, each with its name in a schema that was followed.
 
     Where a linked table has a column of its own that is called as its owner is elsewhere, questions mean its own. A
-    column that links to who owns the rows is the owner, which `tables`, all of which were followed, tell.
+    column that links to who owns the rows is the owner, if `owned`.
     """
     link = schema.link
     if link is None:
@@ -34,7 +34,7 @@ def shown_columns(table: str, schema: Schema, tables: Mapping[str, Schema] | Non
     renamed = {name: name.removeprefix(f"{table}.") for name in schema.columns}
     own = {shown.casefold() for name, shown in renamed.items() if shown != name}
     found = {shown: name for name, shown in renamed.items() if shown != name or name.casefold() not in own}
-    if tables is not None and _is_person(link, tables[link.to]):
+    if owned and _is_person(link, schema):  # a linked table has the unit of what it leads to
         found[renamed[link.via]] = link.column
     return found
 
@@ -71,7 +71,7 @@ def _target(
     if link.to not in tables:
         raise UnknownName(f"table, to which {name!r} links,", link.to, tables)
     target = _follow(link.to, tables, found, (*path, name))
-    shown = shown_columns(link.to, target)
+    shown = shown_columns(link.to, target, owned=False)
     if link.column not in shown:
         raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, shown)
     if target.unit.rowwise:

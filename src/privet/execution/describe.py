@@ -166,7 +166,7 @@ def _named(name: str, catalog: Catalog) -> dict[str, str]:
     """Return the columns that questions may name, each with its name in the schema."""
     if name in catalog.views:
         return {column: column for column in _schema(name, catalog).columns}
-    return shown_columns(name, catalog.schemas[name], catalog.schemas)
+    return shown_columns(name, catalog.schemas[name])
 
 
 def _of_view(view: PrivateRows) -> Schema:

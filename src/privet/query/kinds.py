@@ -1,7 +1,8 @@
 """Values of different kinds side by side: booleans, numbers and texts are compared as one of them.
 
 A boolean beside a number is 0 or 1. A text beside a number is read as a number, beside a boolean as a boolean, beside
-a date as a date. A constant that cannot be read is refused; in a column such a text is NULL, as in a cast.
+a date as a date, where one of them is a constant: two columns of different kinds are a slip more often than not, and
+refused. A constant that cannot be read is refused; in a column such a text is NULL, as in a cast.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) 
     """Return values that are compared with each other, as values of one kind where that can be."""
     kinds = [None if one == Literal(None) else typed(one, columns).kind for one in arguments]
     several = {kind for kind in kinds if kind is not None}
-    if len(several) < 2:
+    if len(several) < 2 or ("text" in several and not any(isinstance(one, Literal) for one in arguments)):
         return list(arguments)
     if several == {"boolean", "text"}:
         return [_as_boolean(one, kind) for one, kind in zip(arguments, kinds, strict=True)]

@@ -229,7 +229,7 @@ class PrivateRows:
     @classmethod
     def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> PrivateRows:
         """Return all rows and columns of a table."""
-        columns = {shown: ColumnRef(name) for shown, name in shown_columns(table, schema, tables).items()}
+        columns = {shown: ColumnRef(name) for shown, name in shown_columns(table, schema).items()}
         return cls(table, schema, columns, None, tables or {table: schema}, schema.columns)
 
     @property

@@ -212,6 +212,7 @@ SELECT COUNT(*) AS n FROM trips WHERE rider_id NOT IN (SELECT rider_id FROM trip
 
 -- name: above_a_persons_own_mean
 -- world: bikes
+-- plain: SELECT COUNT(*) AS n FROM trips t WHERE t.price > (SELECT AVG(u.price) + 1e-9 FROM trips u WHERE u.rider_id = t.rider_id)
 SELECT COUNT(*) AS n FROM trips t WHERE t.price > (SELECT AVG(u.price) FROM trips u WHERE u.rider_id = t.rider_id);
 
 -- name: count_of_a_persons_rows_as_a_scalar

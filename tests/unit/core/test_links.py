@@ -112,11 +112,11 @@ def test_a_linked_table_may_have_a_column_that_is_called_as_its_owner_is_elsewhe
 
 def test_questions_mean_a_tables_own_column_and_its_link_to_the_owner_is_the_owner() -> None:
     found = followed({"users": USERS, "orders": ORDERS, "items": ITEMS})
-    assert shown_columns("users", found["users"], found) == {"id": "id", "age": "age"}
-    assert shown_columns("orders", found["orders"], found) == {"id": "orders.id", "user": "id"}
-    assert shown_columns("items", found["items"], found) == {"order": "order", "id": "items.id"}
+    assert shown_columns("users", found["users"]) == {"id": "id", "age": "age"}
+    assert shown_columns("orders", found["orders"]) == {"id": "orders.id", "user": "id"}
+    assert shown_columns("items", found["items"]) == {"order": "order", "id": "items.id"}
     drugs = followed({"visits": VISITS, "drugs": DRUGS})
-    assert shown_columns("drugs", drugs["drugs"], drugs) == {name: name for name in ("visit", "drug", "patient")}
+    assert shown_columns("drugs", drugs["drugs"]) == {name: name for name in ("visit", "drug", "patient")}
 
 
 def test_names_that_a_link_needs_are_refused_where_a_column_has_them() -> None:
