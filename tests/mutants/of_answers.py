@@ -518,4 +518,20 @@ MUTANTS: list[Mutant] = [
         "unit/test_several_releases.py::test_rows_of_joins_are_capped",
         ("on is None and table.size * other.size > MOST_ROWS", "False"),
     ),
+    *of(
+        "query.determined:_equals",
+        "unit/test_determined_columns.py",
+        ('one.function == "equal"', "True"),
+    ),
+    *of(
+        "query.determined:DeterminedColumns._side",
+        "unit/test_determined_columns.py",
+        ("any(one in self.keys for one in side.equal)", "True"),
+    ),
+    *of(
+        "query.build:_of_one_value",
+        "unit/test_determined_columns.py",
+        ("bool(parts) and known and texts", "texts"),
+        ('function not in ("any_value", "min", "max") or where != TRUE', 'function not in ("any_value", "min", "max")'),
+    ),
 ]

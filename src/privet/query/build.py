@@ -17,6 +17,7 @@ from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Unio
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
+from .determined import DeterminedColumns
 from .each import by_person, states_each
 from .facts import facts_of
 from .functions import mentions, typed
@@ -183,9 +184,15 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
         total = any(place not in level for level in levels)  # where a row is a total over it, a key is NULL
         facts[key.name] = replace(known, nullable=True) if total else known
 
+    public = DeterminedColumns(source, keys, taken)
+
     def released(expression: Expression) -> Expression | None:
         if expression in keys:
             return ColumnRef(keys[expression].name)
+        if expression.column is not None and public.determines(expression.column):
+            name, known = public.named(expression.column)
+            facts[name] = replace(known, nullable=True)
+            return ColumnRef(name)
         if expression.column is not None:
             raise Unsupported(
                 f"column {expression.column!r} is neither grouped by nor inside an aggregate and would show rows; "
@@ -201,6 +208,8 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
             return ColumnRef(groupings[expression].name)
         if not is_aggregate(expression):
             return None
+        if _of_one_value(expression, source, public, keys):
+            return substitute(expression.arguments[0], released)
         one = _aggregate(expression, source, (source.where, where))
         marked = _marked(one)
         if marked not in found:
@@ -232,7 +241,8 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
             if not keys
             else "GROUPING SETS, ROLLUP and CUBE go with aggregates; add COUNT(*), or list one grouping: GROUP BY a, b"
         )
-    if beside and levels:
+    beside += public.beside({expression: key.name for expression, key in keys.items()})
+    if values and levels:
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE beside a released value are not supported; ask them apart")
     step = replace(
         _step(asked, outputs, having, order), beside=beside, windows=tuple(windows.values()), qualify=qualify
@@ -254,6 +264,22 @@ def _check_several(key: Expression, source: PrivateRows) -> None:
             f"GROUP BY {text(key)} would tell people apart, for each value of it belongs to one person; leave it out, "
             f"or count within each person first, in a sub-query"
         )
+
+
+def _of_one_value(
+    marked: Expression, source: PrivateRows, public: DeterminedColumns, keys: Mapping[Expression, Key]
+) -> bool:
+    """Whether an aggregate is of what has one public value in each group, and returns it: ANY_VALUE, or MIN of a text.
+
+    MIN and MAX of numbers and dates are quantiles, as they always were.
+    """
+    function, (argument, where, *_) = name_of(marked), marked.arguments
+    if function not in ("any_value", "min", "max") or where != TRUE:
+        return False
+    parts = {part for part in parts_of(argument) if part.column is not None}
+    known = all(part in keys or public.determines(part.column or "") for part in parts)
+    texts = function == "any_value" or typed(argument, source.schema.columns).kind in ("text", "boolean")
+    return bool(parts) and known and texts
 
 
 def _refuse_inside(asked: Select) -> None:
@@ -396,6 +422,11 @@ def _without_bounds(
 ) -> AggregateCall:
     function = name_of(marked)
     argument, where = marked.arguments[0], marked.arguments[1]
+    if function == "any_value":
+        raise Unsupported(
+            "ANY_VALUE is not supported: it would return values of single people; write MODE(x), the most frequent "
+            "value, or MEDIAN(x), or GROUP BY x; of a public table, group by its declared key"
+        )
     if any(has_aggregate(part) for part in marked.arguments):
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
     if any(has_window(part) for part in marked.arguments):

@@ -45,6 +45,7 @@ def ask(text: str) -> Query:
 
 
 CORPUS = [
+    "SELECT ANY_VALUE(n) FROM (SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital)",
     "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE urgent ORDER BY n LIMIT 1 OFFSET 1",
     "WITH a AS MATERIALIZED (SELECT * FROM visits) SELECT TOP 3 diag, COUNT(*) FROM a GROUP BY ALL ORDER BY ALL",
     "SELECT t.h, COUNT(*) AS n FROM (SELECT hospital, age FROM visits) AS t(h, a) WHERE a // 10 = 3 GROUP BY t.h "

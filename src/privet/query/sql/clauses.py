@@ -173,6 +173,8 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         "firstvalue": ("this",),
         "lastvalue": ("this",),
         "nthvalue": ("this", "offset"),
+        "ignorenulls": ("this",),
+        "anyvalue": ("this",),
     }.items()
 }
 

@@ -453,7 +453,17 @@ _COUNTS: Mapping[str, Callable[[Node, Scope], Expression]] = {
     **dict.fromkeys(("count_distinct", "uniq"), _count_different),
 }
 
+
+def _any_value(node: Node, scope: Scope) -> Expression:
+    """Return ANY_VALUE, which the parser reads as one that skips NULLs; nothing else may say so."""
+    inner = part(node, "this") if node.key == "ignorenulls" else node
+    if inner.key != "anyvalue":
+        raise refusal(node, NAMES)
+    return aggregate("any_value", translate(part(inner, "this"), scope))
+
+
 _AGGREGATES: Mapping[str, Callable[[Node, Scope], Expression]] = {
+    **dict.fromkeys(("anyvalue", "ignorenulls"), _any_value),
     "anonymous": _anonymous,
     "count": _count,
     "countif": _count_if,
