@@ -141,6 +141,8 @@ class Writer:
             [
                 f"{self.draw.choice(['LOWER', 'UPPER', 'TRIM', 'LTRIM', 'RTRIM'])}({one})",
                 f"REPLACE({one}, 'u', 'vv')",
+                f"LPAD({one}, 3, '0')",
+                f"SPLIT_PART({one}, ' ', 1)",
                 f"RIGHT({one}, {self.draw.choice(['0', '1', '5'])})",
                 f"STRFTIME({self.value(self.draw.choice(['date', 'timestamp']), scope, depth)}, '%Y-%m %a')",
                 f"SUBSTRING({one}, {self.draw.choice(['1', '2', '99'])}, {self.draw.choice(['0', '1', '5'])})",

@@ -75,6 +75,22 @@ def divide_whole(values: Values, kinds: Kinds) -> Any:
     return fit(size if (x < 0) == (y < 0) else -size)
 
 
+def left_pad(values: Values, kinds: Kinds) -> str:
+    x, length, other = values
+    return str(x[:length] if len(x) >= length else (other * length)[: length - len(x)] + x)
+
+
+def right_pad(values: Values, kinds: Kinds) -> str:
+    x, length, other = values
+    return str((x + other * length)[:length] if len(x) < length else x[:length])
+
+
+def split_part(values: Values, kinds: Kinds) -> str:
+    x, other, place = values
+    found = x.split(other)
+    return str(found[place - 1]) if place <= len(found) else ""
+
+
 def make_date(values: Values, kinds: Kinds) -> Any:
     try:
         return datetime.date(*values)

@@ -481,6 +481,8 @@ _SPELLED = {
     "truncate": "TRUNC",
     "left_trim": "LTRIM",
     "right_trim": "RTRIM",
+    "left_pad": "LPAD",
+    "right_pad": "RPAD",
     "position": "STRPOS",
     "format_date": "STRFTIME",
 }

@@ -31,8 +31,8 @@ _LARGEST_DENOMINATOR = 2**20
 _COMPARED = frozenset((*MIRROR, "in", "nullif", "coalesce"))
 _OF_TRUTHS = frozenset(MARK + name for name in ("sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"))
 """Aggregates that take a boolean as 0 or 1."""
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
+_DATE = re.compile(r"(\d{4})(?:([-/])(\d{1,2})\2(\d{1,2})|(\d{2})(\d{2}))", re.ASCII)
+_TIME = re.compile(r"[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(?:Z| ?\+00(?::?00)?)?", re.ASCII)
 
 
 def checked(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
@@ -62,23 +62,39 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
 
 
 def read_date(value: str) -> datetime.date:
-    """Return the date that a constant text says."""
-    try:
-        if _DATE.fullmatch(value):
-            return datetime.date.fromisoformat(value)
-    except ValueError:
-        pass
-    raise RequestError(f"{value[:40]!r} is not a date; write it as DATE '2024-12-31'")
+    """Return the date that a constant text says: 2024-12-31, 2024-1-9, 2024/12/31 or 20241231."""
+    found = _DATE.fullmatch(value.strip())
+    day = None if found is None else _day(found)
+    if day is None:
+        raise RequestError(f"{value[:40]!r} is not a date; write it as DATE '2024-12-31'")
+    return day
 
 
 def read_timestamp(value: str) -> datetime.datetime:
-    """Return the point in time that a constant text says."""
-    try:
-        if _DATE.fullmatch(value) or _TIMESTAMP.fullmatch(value):
-            return datetime.datetime.fromisoformat(value)
-    except ValueError:
-        pass
+    """Return the point in time that a constant text says: a date, and a time in UTC if it has one."""
+    text = value.strip()
+    first = _DATE.match(text)
+    day = None if first is None else _day(first)
+    rest = "" if first is None else text[first.end() :]
+    time = _TIME.fullmatch(rest) if rest else None
+    if day is not None and not rest:
+        return datetime.datetime.combine(day, datetime.time())
+    if day is not None and time is not None:
+        hour, minute, second, fraction = (one or "0" for one in time.groups())
+        try:
+            clock = datetime.time(int(hour), int(minute), int(second), int(fraction.ljust(6, "0")))
+            return datetime.datetime.combine(day, clock)
+        except ValueError:
+            pass
     raise RequestError(f"{value[:40]!r} is not a point in time; write it as TIMESTAMP '2024-12-31 23:59:59'")
+
+
+def _day(found: re.Match[str]) -> datetime.date | None:
+    year, _, month, day, other, last = found.groups()
+    try:
+        return datetime.date(int(year), int(month or other), int(day or last))
+    except ValueError:
+        return None
 
 
 def fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
@@ -181,7 +197,7 @@ def _as_moment(expression: Expression) -> Expression:
     said = expression.constant
     if not isinstance(said, str):
         return expression
-    return Literal(read_timestamp(said) if len(said) > len("2024-12-31") else read_date(said))
+    return Literal(read_timestamp(said) if len(said.strip()) > len("2024-12-31") else read_date(said))
 
 
 def check_key(expression: Expression, source: PrivateRows) -> Expression:

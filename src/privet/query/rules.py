@@ -282,6 +282,22 @@ def right(name: str, arguments: Arguments) -> Typed:
     return text(take(name, arguments[0], "text").nullable)
 
 
+def padded(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a text that is filled up to a constant length."""
+    constant_whole(name, arguments[1], 0, intervals.LONGEST)
+    if not constant_text(name, arguments[2]):
+        raise WrongKind(spelled(name), "a constant text to fill with", ("an empty one",))
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def split_part(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the part of a text at a constant place, between constant texts."""
+    if not constant_text(name, arguments[1]):
+        raise WrongKind(spelled(name), "a constant text that parts others", ("an empty one",))
+    constant_whole(name, arguments[2], 1, 1000)
+    return text(take(name, arguments[0], "text").nullable)
+
+
 def replace(name: str, arguments: Arguments) -> Typed:
     """Return the facts of a text in which one constant stands for another; a short one, so that no text explodes."""
     old, new = (constant_text(name, argument) for argument in arguments[1:])

@@ -139,6 +139,10 @@ CONSTANTS: dict[str, list[tuple[object, ...]]] = {
     "right": [("text", Literal(size)) for size in (0, 1, 3, 10**6)],
     "replace": [("text", Literal(old), Literal(new))
                 for old, new in (("a", "bb"), ("x", "y" * 20), (" ", ""), ("9", "é"))],
+    **{name: [("text", Literal(size), Literal(other))
+              for size, other in ((0, "x"), (3, "0"), (7, "é%"), (2000, "ab"))] for name in ("left_pad", "right_pad")},
+    "split_part": [("text", Literal(other), Literal(place))
+                   for other, place in ((" ", 1), ("%", 2), ("9", 3), ("a", 1000), ("é", 1))],
     "make_date": [
         ("integer", "integer", "integer"), ("integer", Literal(2), Literal(29)),
         (Literal(2024), "integer", Literal(31)), (Literal(None), "integer", Literal(1)),

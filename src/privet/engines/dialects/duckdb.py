@@ -212,6 +212,17 @@ def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
 
 
+def _pad(which: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return f"{which}({as_kind(several[0], 'text')}, {several[1].sql}::INTEGER, {several[2].sql})"
+
+    return method
+
+
+def _split_part(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return f"split_part({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
+
+
 def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
     """Return texts put together, each and all of them cut: no row may become so large that it exhausts the engine."""
     return _cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))
@@ -421,6 +432,9 @@ FORMS: dict[str, Form] = {
     "position": _texts("strpos({}, {})"),
     "right": _right,
     "replace": _replace,
+    "left_pad": _pad("lpad"),
+    "right_pad": _pad("rpad"),
+    "split_part": _split_part,
     "substring": _substring,
     "starts_with": _texts("starts_with({}, {})"),
     "ends_with": _texts("suffix({}, {})"),

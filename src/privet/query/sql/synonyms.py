@@ -6,8 +6,10 @@ order of the closed list are in `query.functions`; here are the others.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 from privet.core.errors import Unsupported, WrongKind
 from privet.core.expression import Expression, Literal
@@ -89,7 +91,7 @@ def _moment(expression: Expression) -> Expression:
     said = expression.constant
     if not isinstance(said, str):
         return expression
-    return Literal(read_timestamp(said) if len(said) > len("2024-12-31") else read_date(said))
+    return Literal(read_timestamp(said) if len(said.strip()) > len("2024-12-31") else read_date(said))
 
 
 def _need_part(node: Node) -> str:
@@ -321,6 +323,37 @@ def _div0(arguments: Sequence[Node], read: Read) -> Expression:
     return call("case", call("equal", y, Literal(0)), Literal(0), call("divide", x, y))
 
 
+def _pi(arguments: Sequence[Node], read: Read) -> Expression:
+    return Literal(Fraction(math.pi))
+
+
+def _turned(top: Fraction) -> Form:
+    return lambda arguments, read: call("multiply", read(arguments[0]), Literal(top))
+
+
+_TYPES = {
+    **dict.fromkeys(("INT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "SIGNED", "UNSIGNED", "INT64"), "to_integer"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "REAL", "DECIMAL", "NUMERIC", "FLOAT64"), "to_number"),
+    **dict.fromkeys(("VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "TEXT", "STRING"), "to_text"),
+    "DATE": "to_date",
+    **dict.fromkeys(("TIMESTAMP", "DATETIME", "DATETIME2", "SMALLDATETIME"), "to_timestamp"),
+    **dict.fromkeys(("BIT", "BOOLEAN", "BOOL"), "to_boolean"),
+}
+
+
+def _convert(arguments: Sequence[Node], read: Read) -> Expression:
+    """Return CONVERT(VARCHAR(10), x) of SQL Server, or CONVERT(x, CHAR) of MySQL."""
+    for kind, value in ((arguments[0], arguments[1]), (arguments[1], arguments[0])):
+        function = _TYPES.get(str(kind.args["this"] if kind.key == "anonymous" else kind.name).upper())
+        if kind.key in {"column", "anonymous", "datatype", "var"} and function is not None:
+            return _cast(function, read(value))
+    raise Unsupported("CONVERT takes a type and a value: CONVERT(VARCHAR, x); write CAST(x AS VARCHAR)")
+
+
+def _weekday(arguments: Sequence[Node], read: Read) -> Expression:
+    return call("modulo", call("day_of_week", read(arguments[0])), Literal(7))
+
+
 def _trunc(arguments: Sequence[Node], read: Read) -> Expression:
     if len(arguments) == 1:
         return call("truncate", read(arguments[0]))
@@ -440,6 +473,11 @@ SYNONYMS: Mapping[str, Entry] = {
     **dict.fromkeys(("SAFE_DIVIDE", "TRY_DIVIDE"), (2, 2, "SAFE_DIVIDE(a, b)", _plain("divide"))),
     "DIV0": (2, 2, "DIV0(a, b)", _div0),
     **dict.fromkeys(("TRUNC", "TRUNCATE"), (1, 2, "TRUNC(x)", _trunc)),
+    "PI": (0, 0, "PI()", _pi),
+    "RADIANS": (1, 1, "RADIANS(x)", _turned(Fraction(math.pi) / 180)),
+    "DEGREES": (1, 1, "DEGREES(x)", _turned(180 / Fraction(math.pi))),
+    "CONVERT": (2, 2, "CONVERT(VARCHAR, x)", _convert),
+    "WEEKDAY": (1, 1, "WEEKDAY(x)", _weekday),
     "SQUARE": (1, 1, "SQUARE(x)", _power_of(2)),
     "WIDTH_BUCKET": (4, 4, "WIDTH_BUCKET(x, 0, 100, 10)", _width_bucket),
     **dict.fromkeys(("CHARINDEX", "LOCATE"), (2, 2, "CHARINDEX('b', x)", _swapped("position"))),

@@ -148,6 +148,9 @@ class Scope:
         if len(holders) > 1:
             shown = " or ".join(f"{table}.{name.name}" for table in holders)
             raise RequestError(f"column {name.name!r} is in several tables; write {shown}")
+        if name.args.get("quoted"):  # where other databases take "A" for a text
+            advice = f"a text is written as '{name.name}'; known columns: {', '.join(sorted(self.columns))}"
+            raise UnknownName("column", name.name, self.columns, advice=advice)
         raise UnknownName("column", name.name, self.columns)
 
 
