@@ -112,6 +112,20 @@ BENCHMARK = Benchmark(
         ),
         Case(title="1,000 rows: plan", task="plan_again", units=ALONE, parameters={"rows": FEW}, limit=0.005),
         Case(
+            title="the corpus: plan, median processor time",
+            task="plan_corpus",
+            units=ALONE,
+            parameters={"which": "median"},
+            limit=0.005,
+        ),
+        Case(
+            title="the corpus: plan, longest processor time",
+            task="plan_corpus",
+            units=ALONE,
+            parameters={"which": "longest"},
+            limit=0.05,
+        ),
+        Case(
             title="first ask of a process, processor time",
             task="first_ask_apart",
             units=ALONE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -154,6 +155,26 @@ def plan_again(rows: int) -> Callable[[], Any]:
     return lambda: session.plan(PERSON_LEVEL, epsilon=1)
 
 
+def plan_corpus(which: str) -> Callable[[], Any]:
+    """Return the processor time of planning the questions of tests/corpus that are answered: "median" or "longest"."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tests"))
+    from corpus.corpus import Worlds, judge, read_questions
+
+    def call() -> dict[str, Any]:
+        with Worlds() as worlds:
+            outcomes = [judge(question, worlds[question.world]) for question in read_questions()]
+        timed = [one for one in outcomes if one.planning is not None]
+        slowest = max(timed, key=lambda one: one.planning)
+        found = slowest.planning if which == "longest" else statistics.median(one.planning for one in timed)
+        return {
+            "seconds": found,
+            "cpu": found,
+            "note": f"{len(timed)} questions; the longest is {slowest.question.key}",
+        }
+
+    return call
+
+
 def first_ask(rows: int) -> Callable[[], Any]:
     return lambda: open_session(rows, people=False).ask(ROW_LEVEL["count"], epsilon=1)
 
@@ -166,6 +187,7 @@ QUERIES: dict[str, Task] = {
     "by_person_noisy": by_person_noisy,
     "ask_again": ask_again,
     "plan_again": plan_again,
+    "plan_corpus": plan_corpus,
     "first_ask": first_ask,
     "first_ask_apart": apart("first_ask", "cpu"),
     "by_row_memory": apart("by_row", "peak MB"),
