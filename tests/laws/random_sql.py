@@ -451,7 +451,7 @@ class Writer:
         when = self.value(self.draw.choice(["date", "timestamp"]), scope, self.draw.choice([0, 1]))
         several.append(f"{self.draw.choice(['MIN', 'MAX', 'AVG', 'AVG', 'MEDIAN'])}({when})")
         several += [f"MODE({self.key([item for item in scope if item[0] not in unit] or scope)})"] * 2
-        several.append(self.implied(scope))
+        several += [self.implied(scope), f"SUM(DISTINCT {x})"]
         if unit and isinstance(self.setting.unit, Person):
             several += [f"COUNT(DISTINCT {unit[0]})"] * 2
         return self.draw.choice(several) + (f" FILTER ({kept.strip()})" if kept else "")

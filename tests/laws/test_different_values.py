@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -17,6 +17,7 @@ import duckdb
 import pytest
 
 from privet.core.errors import InvariantError
+from privet.core.expression import ColumnRef
 from privet.core.scan import Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema, category, integer, text
 from privet.core.unit import Person, Rows
@@ -40,6 +41,13 @@ QUERIES = {
     "by found group": "SELECT h, COUNT(DISTINCT y) FROM d GROUP BY h",
 }
 TABLES = 12
+SUMS = {
+    "sum": ("SELECT SUM(DISTINCT y - 3) FROM d", 3, 6),
+    "sum by group": ("SELECT g, SUM(DISTINCT y) FROM d WHERE y > -1 GROUP BY g", 0, 9),
+    "sum of either sign by group": ("SELECT g, SUM(DISTINCT 2 * y - 9) FILTER (WHERE y <> 4) FROM d GROUP BY g", 9, 9),
+    "sum of numbers below zero": ("SELECT SUM(DISTINCT -y - 1) FROM d", 10, 0),
+}
+"""Sums of different values, and how far each of them may lie below and above zero."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,8 @@ class Shape:
 
     def plan(self) -> Plan:
         tables = {"d": self.schema}
-        return make_plan(parse(QUERIES[self.name], tables), tables, spend=self.spend)
+        sql = SUMS[self.name][0] if self.name in SUMS else QUERIES[self.name]
+        return make_plan(parse(sql, tables), tables, spend=self.spend)
 
     @property
     def kept(self) -> int:
@@ -75,6 +84,15 @@ class Shape:
 SHAPES = [
     Shape(name, rows, neighbors, spend, group)
     for name in QUERIES
+    for rows in (True, False)
+    for neighbors in ("add-remove", "change-one")
+    for spend, group in ((LAPLACE, 1), (GAUSSIAN, 1), (LAPLACE, 2))
+]
+
+
+OF_SUMS = [
+    Shape(name, rows, neighbors, spend, group)
+    for name in SUMS
     for rows in (True, False)
     for neighbors in ("add-remove", "change-one")
     for spend, group in ((LAPLACE, 1), (GAUSSIAN, 1), (LAPLACE, 2))
@@ -165,11 +183,35 @@ def test_no_unit_moves_counts_of_values_by_more_than_the_plan_says_and_some_by_a
         assert largest == [claim.l1, claim.l2_squared]
 
 
-def test_only_counts_have_a_sensitivity_where_values_are_counted() -> None:
+@pytest.mark.parametrize("shape", OF_SUMS, ids=identity)
+def test_no_unit_moves_sums_of_values_by_more_than_the_plan_says(shape: Shape, bench: Bench) -> None:
+    one = shape.plan().passes[-1]
+    (measure,) = one.measures
+    pairs = list(families(shape, random.Random(OF_SUMS.index(shape))))
+    results = bench.scan_all(one.scan, [world for pair in pairs for world in pair])
+    claim, largest = measure.sensitivity, 0
+    for before, after in zip(results[::2], results[1::2], strict=True):
+        moves = [abs(before[cell] - after[cell]) for cell in before.keys() | after.keys()]
+        assert sum(moves) <= claim.l1
+        assert sum(move * move for move in moves) <= claim.l2_squared
+        largest = max(largest, sum(moves))
+    down, up = SUMS[shape.name][1:]
+    most, change = max(down, up), shape.neighbors == "change-one"
+    grouped = one.scan.keys != ()
+    assert claim.l1 == shape.kept * (most if not change else 2 * most if grouped else up + down)
+    if shape.group == 1:
+        assert largest >= claim.l1 / 3
+
+
+def test_what_is_added_up_are_the_different_values_themselves() -> None:
     scan = SHAPES[0].plan().passes[-1].scan
     assert isinstance(scan.bounding, Pairs)
-    with pytest.raises(InvariantError, match="counted, not summed"):
-        sensitivity_of(Sum(scan.bounding.of, 0, 9), scan)
+    with pytest.raises(InvariantError, match="added up themselves"):
+        sensitivity_of(Sum(ColumnRef("u"), 0, 9), scan)
+    with pytest.raises(InvariantError, match="adds them up"):
+        replace(scan, sums=(Sum(ColumnRef("u"), 0, 9),))
+    with pytest.raises(InvariantError, match="adds them up"):
+        replace(scan, sums=(Sum(scan.bounding.of, 0, 9, power=2),))
 
 
 def test_counts_of_values_are_never_taken_for_the_public_number_of_rows() -> None:

@@ -166,8 +166,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.stability:_given",
         "laws/test_different_values.py",
-        ("Fraction(kept) ** 2", "Fraction(kept)"),
-        ("(total.expression, total.ends) != (None, (1, 1))", "False"),
+        ("(kept * most) ** 2", "kept * most**2"),
+        ("not counted and total.expression != scan.bounding.of", "False"),
     ),
     *of(
         "planner.stability:pairs_kept",

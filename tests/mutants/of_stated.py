@@ -6,6 +6,19 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
+        "planner.stability:_given",
+        "laws/test_different_values.py",
+        ("kept * most, (kept * most) ** 2", "Fraction(kept), Fraction(kept) ** 2"),
+    ),
+    *of(
+        "engines.scan_sql.statement:Writer._different",
+        "unit/query/test_sums_of_values.py",
+        (
+            'f"SELECT {pair}, max(w) AS w FROM {self.nested(held)} GROUP BY {pair}"',
+            'f"SELECT {pair}, w FROM {self.nested(held)}"',
+        ),
+    ),
+    *of(
         "query.implied:_implied",
         "unit/query/test_implied_bounds.py",
         ("""(function == "and") == true""", """function == "and\""""),

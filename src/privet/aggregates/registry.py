@@ -17,7 +17,7 @@ from .mode import Mode
 from .ranked import Ranked
 from .span import Span
 from .spread import Spread
-from .total import CountEach, Total
+from .total import CountEach, SumValues, Total
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
 _MOST_ARGUMENTS = 2
@@ -132,7 +132,8 @@ def _add(entries: Iterable[NamedAggregate]) -> None:
 
 
 _PLAIN: tuple[type[Aggregate], ...] = (Total, Mean, Spread, Covariance)
-_SPECIAL: tuple[type[Aggregate], ...] = (CountRows, CountUnits, Count, CountValues, CountEach, Ranked, Mode, Span)
+_OF_VALUES: tuple[type[Aggregate], ...] = (CountValues, SumValues)
+_SPECIAL: tuple[type[Aggregate], ...] = (CountRows, CountUnits, Count, *_OF_VALUES, CountEach, Ranked, Mode, Span)
 """Those that SQL writes in a way of their own: COUNT(DISTINCT x), QUANTILE(x, 0.9), TOP_K(x, 3)."""
 
 _OWN = frozenset((*_PLAIN, *_SPECIAL))

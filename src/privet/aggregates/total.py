@@ -41,6 +41,18 @@ class Total(Aggregate):
 
 
 @dataclass(frozen=True)
+class SumValues(Total):
+    """The sum of the different values of x, in a scan where each of them counts once."""
+
+    names = MappingProxyType({"sum_distinct": ()})
+    additive = False
+    own_pass = True
+
+    def sums(self) -> tuple[Sum, ...]:
+        return (replace(self.argument.plain(), null_as=None),)
+
+
+@dataclass(frozen=True)
 class CountEach(Total):
     """The sum of numbers of rows that were counted within each person."""
 

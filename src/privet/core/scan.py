@@ -139,7 +139,8 @@ class Once:
 class Pairs:
     """At most `most` pairs of a group and a value of `of` per unit, chosen by a keyed hash that is fresh each time.
 
-    A pair counts once, however many units hold it: the one sum of such a scan counts the different values of a group.
+    A pair counts once, however many units hold it: the one sum of such a scan counts the different values of a group,
+    or adds them up, where it is of `of`.
     """
 
     of: Expression
@@ -317,9 +318,10 @@ class Scan:
         if isinstance(self.bounding, Largest) and not self.keys:
             raise InvariantError("the largest cells of a unit are those of its groups")
         if isinstance(self.bounding, Pairs):
-            counts = len(self.sums) == 1 and self.sums[0].expression is None and self.sums[0].offset == 0
+            counts = len(self.sums) == 1 and (self.sums[0].offset, self.sums[0].power) == (0, 1)
+            counts = counts and self.sums[0].expression in (None, self.bounding.of)
             if not counts or self.discovery is not None or self.distinct or self.places is not None:
-                raise InvariantError("a scan for different values counts them, and does nothing else")
+                raise InvariantError("a scan for different values counts them, or adds them up, and does nothing else")
 
     def _check_places(self) -> None:
         places = self.places

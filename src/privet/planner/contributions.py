@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from privet.aggregates import CountValues, Mean
+from privet.aggregates.total import SumValues
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers
 from privet.core.expression import ColumnRef
@@ -201,7 +202,8 @@ def check_covered(plan: Plan, rule: str) -> None:
     shown = meanings(plan.query)
     for name, meaning in {**{one: ColumnRef(one) for one in readings}, **shown}.items():
         used = [readings[one] for one in mentions(meaning) if one in readings]
-        if any(isinstance(one, CountValues) or (one.linear is None and not isinstance(one, Mean)) for one in used):
+        values = any(isinstance(one, CountValues | SumValues) for one in used)
+        if values or any(one.linear is None and not isinstance(one, Mean) for one in used):
             own = next((column for column, of in shown.items() if name in mentions(of)), name)
             raise Unsupported(
                 f"covers='bounding' is for counts, sums and means, which {own!r} is not; ask for it alone"

@@ -23,6 +23,7 @@ from privet.aggregates import (
     entry_of,
 )
 from privet.aggregates.aggregate import rows
+from privet.aggregates.total import SumValues
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
 from privet.core.estimate import Covers
 from privet.core.expression import Expression
@@ -62,6 +63,9 @@ from .presence import PART, presence_pass, presence_place, presence_sum
 from .quantiles import part_of, place_in_pass, quantile_passes, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import CONFIDENCE, excess
+
+OfValues = CountValues | SumValues
+"""Aggregates of the different values of a column."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,8 @@ class PlanDraft:
         return tuple(key for key in self.keys if key.other is not None)
 
     @cached_property
-    def values(self) -> tuple[CountValues, ...]:
-        """The counts of different values."""
+    def values(self) -> tuple[OfValues, ...]:
+        """The counts and sums of different values."""
         return different_values(self.aggregates)
 
     @cached_property
@@ -497,9 +501,9 @@ def _selected(
     return tuple(chosen), tuple(counts)
 
 
-def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[CountValues, ...]:
-    """Return the counts of different values, each once and in an order of their own."""
-    found = {canonical((one.argument, one.sums())): one for one in aggregates.values() if isinstance(one, CountValues)}
+def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[OfValues, ...]:
+    """Return the counts and sums of different values, each once and in an order of their own."""
+    found = {canonical((one.argument, one.sums())): one for one in aggregates.values() if isinstance(one, OfValues)}
     return tuple(found[text] for text in sorted(found))
 
 
@@ -560,7 +564,7 @@ def _summed(draft: PlanDraft, scan: Scan, choice: Choice, *, find: bool) -> Pass
     return Pass(scan, SumMeasure(tuple(measures), release))
 
 
-def _values_pass(draft: PlanDraft, counted: CountValues, choice: Choice) -> Pass:
+def _values_pass(draft: PlanDraft, counted: OfValues, choice: Choice) -> Pass:
     scan = draft.scan(
         counted.sums(), Pairs(counted.argument.expression, pairs_kept(draft.schema, draft.limits.contribution))
     )
@@ -596,7 +600,7 @@ def _reading(
             return Reading(name, *place_in(aggregate, passes, where))
         case Ranked():
             return Reading(name, aggregate, _quantile_places(aggregate, passes, known))
-        case CountValues():
+        case CountValues() | SumValues():
             scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
             return Reading(name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
     others = [not one.plain or isinstance(one.scan.bounding, Pairs) for one in passes]

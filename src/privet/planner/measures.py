@@ -1096,7 +1096,8 @@ def _on_line(chosen: Sequence[int], start: Fraction, step: Fraction, grid: Sum |
 def _sum_in_words(measure: Measure, scan: Scan) -> str:
     used = " and ".join(sorted(mentions(measure.sum.expression))) if measure.sum.expression is not None else ""
     if isinstance(scan.bounding, Pairs):
-        what = f"the number of different values of {text(scan.bounding.of)}"
+        how = "number" if measure.sum.expression is None else "sum"
+        what = f"the {how} of different values of {text(scan.bounding.of)}"
     elif measure.sum.expression is None:
         what = "the count of people" if scan.distinct else "the count of rows"
     elif measure.sum.power == 2:
@@ -1114,7 +1115,8 @@ def _summed_in_words(total: Sum, scan: Scan) -> str:
     """Return what a released integer is a sum of, with its expression and its bounds."""
     where = _where_in_words(total.where)
     if isinstance(scan.bounding, Pairs):
-        return f"the number of different values of {plain_text_of(scan.bounding.of)}{where}"
+        how = "number" if total.expression is None else "sum"
+        return f"the {how} of different values of {plain_text_of(scan.bounding.of)}{where}"
     if total.expression is None:
         return f"the count of {'people' if scan.distinct else 'rows'}{where}"
     over = plain_text_of(total.expression)

@@ -38,7 +38,9 @@ def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     all the same, since only declared facts make a number exact.
     Different values are not a sum over units, and the same holds: let a(g) and b(g) be how many pairs of cell g a unit
     kept before and keeps now, so that both add up to at most B. Whatever the others hold, the cell moves by at most
-    max(a(g), b(g)): in L1 by 2B at most, in L2 squared by sum a^2 + b^2 <= 2B^2, and a single cell by B.
+    max(a(g), b(g)): in L1 by 2B at most, in L2 squared by sum a^2 + b^2 <= 2B^2, and a single cell by B. Where they are
+    added up, each pair that goes or comes is worth a number in [-d, u]: a cell moves by u b + d a or d b + u a at most,
+    as above with a and b for the counts; where a unit comes or goes, by Y a.
     Cites: [DR14, Def. 3.1], [KM11, bounded and unbounded].
     """
     l1, l2_squared = _given(total, scan)
@@ -106,10 +108,11 @@ def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
         case Truncate(groups=groups, rows=rows):
             return most * rows * groups, most**2 * rows**2 * groups
         case Pairs(most=kept):
-            if (total.expression, total.ends) != (None, (1, 1)):
-                raise InvariantError("different values are counted, not summed")
+            counted = total.expression is None and total.ends == (1, 1)
+            if not counted and total.expression != scan.bounding.of:
+                raise InvariantError("different values are counted, or added up themselves")
             # all of them may be values of one group
-            return Fraction(kept), Fraction(kept) ** 2
+            return kept * most, (kept * most) ** 2
     raise InvariantError("an unknown kind of bounding")
 
 

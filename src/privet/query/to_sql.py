@@ -109,8 +109,8 @@ def _aggregate(call: Expression, owner: str | None) -> str:
             written = "COUNT(*)"
         case "count_units":
             written = f"COUNT(DISTINCT {shown_name(owner)})" if owner else "COUNT_UNITS()"
-        case "count_distinct":
-            written = f"COUNT(DISTINCT {inner})"
+        case "count_distinct" | "sum_distinct":
+            written = f"{function.split('_')[0].upper()}(DISTINCT {inner})"
         case "quantile":
             named = _NAMED_SHARES.get(more[0].constant)  # type: ignore[arg-type]
             discrete = DISCRETE in more

@@ -471,14 +471,19 @@ def _counted(scan: Scan, rows: Sequence[Owned]) -> Iterator[tuple[Any, Row, Cell
 
 
 def _different(scan: Scan, pairs: Pairs, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
-    """Return how many different values the units keep in each group."""
+    """Return how many different values the units keep in each group, or what they add up to."""
     held: dict[Any, set[tuple[Cell, Any]]] = defaultdict(set)
+    (total,) = scan.sums
+    worth: dict[tuple[Cell, Any], int] = {}
     for owner, row, cell in _counted(scan, rows):
         value = evaluate_row(pairs.of, row, scan.schema.columns)
-        if value is not None and gives(scan.sums[0], row, scan.schema):
+        if value is not None and gives(Sum(None, 1, 1, where=total.where), row, scan.schema):
             held[owner].add((cell, value))
+            worth[cell, value] = gives(total, row, scan.schema)
     kept = {pair for several in held.values() for pair in _sample(several, pairs.most)}
-    counts = Counter(cell for cell, _ in kept)
+    counts: Counter[Cell] = Counter()
+    for pair in kept:
+        counts[pair[0]] += worth[pair]
     if not scan.keys:
         counts[()] += 0
     return {cell: (count,) for cell, count in counts.items()}

@@ -392,23 +392,31 @@ class Writer:
     # --- different values -------------------------------------------------------------------------------------------
 
     def _pairs(self, pairs: Pairs) -> str:
-        if self.scan.discovery is not None or len(self.given) != 1 or not self.given[0].one:
-            raise InvariantError("a scan for different values counts them, and does nothing else")
+        total = self.scan.sums[0] if len(self.scan.sums) == 1 else None
+        if self.scan.discovery is not None or total is None or total.expression not in (None, pairs.of):
+            raise InvariantError("a scan for different values counts them, or adds them up, and does nothing else")
         alone = self.scan.schema.unit.rowwise  # a row holds one pair
         names, condition = [*self.k, "v"], self.given[0].condition
+        worth = [] if total.expression is None else [f"{self.given[0].value} AS w"]
         counts = "" if condition is None else f" AND {condition}"
         inner = self._rows(unit=not alone, values="later")
         rows = f"SELECT * FROM {self.nested(inner)} WHERE v IS NOT NULL{counts}"
         if alone:
-            return self._different(f"SELECT {self._listed(names)} FROM {self.nested(rows)}")
+            return self._different(f"SELECT {self._listed([*names, *worth])} FROM {self.nested(rows)}", bool(worth))
         # rows that hold the same pair have one rank, so that pairs are ranked without finding the different ones first;
         # pairs whose hashes are equal are told apart by what they hold
         hashed = f"SELECT *, {self._hash(['u', *names])} AS h FROM {self.nested(rows)}"
         rank = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(['h', *names])})"
-        ranked = f"SELECT {self._listed(names)}, {rank} AS i FROM {self.nested(hashed)}"
-        return self._different(f"SELECT {self._listed(names)} FROM {self.nested(ranked)} WHERE i <= {pairs.most}")
+        ranked = f"SELECT {self._listed([*names, *worth])}, {rank} AS i FROM {self.nested(hashed)}"
+        held = self._listed([*names, *(["w"] if worth else [])])
+        return self._different(f"SELECT {held} FROM {self.nested(ranked)} WHERE i <= {pairs.most}", bool(worth))
 
-    def _different(self, held: str) -> str:
+    def _different(self, held: str, summed: bool) -> str:
+        if summed:  # a pair is worth one number, and counts once, whatever the rows that hold it
+            pair = self._listed([*self.k, "v"])
+            once = f"SELECT {pair}, max(w) AS w FROM {self.nested(held)} GROUP BY {pair}"
+            totals = self._listed([*self.k, _total("sum(w)", 0)])
+            return f"SELECT {totals} FROM {self.nested(once)}{self._group_by()}"
         different = f"SELECT DISTINCT {self._listed([*self.k, 'v'])} FROM {self.nested(held)}"
         return f"SELECT {self._listed([*self.k, 'count(*) AS t0'])} FROM {self.nested(different)}{self._group_by()}"
 

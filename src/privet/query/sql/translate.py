@@ -307,12 +307,24 @@ def _registered(node: Node, entry: NamedAggregate, scope: Scope) -> Expression:
     given, wanted = arguments_of(node), entry.aggregate.arity
     name = function_name(node)
     if given and given[0].key == "distinct":
-        raise _of_different(name)
+        return _of_values(name, _several(parts(given[0], "expressions"), scope))
     if len(given) != wanted:
         form = f"{name}({', '.join('xy'[:wanted])})"
         raise WrongKind(name, f"{wanted} argument{'s' if wanted > 1 else ''}: {form}", (f"{len(given)} arguments",))
     arguments = _several(given, scope)
     return aggregate(entry.name, *arguments) if wanted == 1 else aggregate_of_two(entry.name, *arguments)
+
+
+def _of_values(name: str, of: list[Expression]) -> Expression:
+    """Return a sum or a mean of different values, each of which counts once in a group."""
+    if name not in {"SUM", "AVG", "MEAN"}:
+        raise _of_different(name)
+    if len(of) != 1:
+        raise Unsupported(f"{name}(DISTINCT ...) takes one column")
+    total = aggregate("sum_distinct", of[0])
+    if name == "SUM":
+        return total
+    return call("divide", total, call("nullif", aggregate("count_distinct", of[0]), Literal(0)))
 
 
 def _of_different(name: str) -> Unsupported:
@@ -369,10 +381,11 @@ def _filter(node: Node, scope: Scope) -> Expression:
 
 
 def _extreme(node: Node, scope: Scope) -> Expression:
-    if part(node, "this") is None:
+    of = part(node, "this")
+    if of is None:
         raise WrongKind(node.key.upper(), "one column", ("nothing",))
-    if part(node, "this").key == "distinct":
-        raise _of_different(node.key.upper())
+    if of.key == "distinct" and len(parts(of, "expressions")) == 1:  # the least of different values is the least of all
+        return aggregate(node.key, translate(parts(of, "expressions")[0], scope))
     return aggregate(node.key, translate(part(node, "this"), scope))
 
 
