@@ -207,7 +207,28 @@ SELECT COUNT(*) FROM visits v WHERE ward IN (SELECT ward FROM rates WHERE rate >
 SELECT COUNT(DISTINCT pid) FROM visits v WHERE v.vid IN (SELECT visit FROM drugs WHERE dose = 3);
 SELECT COUNT(*) FROM (SELECT p.id, (SELECT COUNT(*) FROM visits v WHERE v.pid = p.id) AS n FROM people p) t WHERE n
     >= 2;
-SELECT COUNT(*) FROM people p LEFT JOIN visits v ON v.pid = p.id WHERE v.vid IS NULL
+SELECT COUNT(*) FROM people p LEFT JOIN visits v ON v.pid = p.id WHERE v.vid IS NULL;
+SELECT COUNT(*) FROM people p SEMI JOIN visits v ON v.pid = p.id AND v.cost > 2;
+SELECT sex, COUNT(*) FROM people p ANTI JOIN visits v ON v.pid = p.id AND v.ward = 'a' GROUP BY sex;
+SELECT COUNT(*) FROM people ANTI JOIN (SELECT pid AS id, ward FROM visits) v USING (id) WHERE sex = 'f';
+SELECT COUNT(*), COUNT(v.vid), COUNT(p.sex) FROM people p FULL JOIN visits v ON v.pid = p.id AND v.cost > 2;
+SELECT COUNT(*) FROM (SELECT pid, COUNT(*) AS a FROM visits WHERE ward = 'a' GROUP BY pid) x
+    FULL OUTER JOIN (SELECT pid, COUNT(*) AS b FROM visits WHERE ward = 'b' GROUP BY pid) y ON x.pid = y.pid
+    WHERE x.a IS NULL OR y.b IS NULL;
+SELECT COALESCE(a, 0) > 0 AS a, COALESCE(b, 0) > 0 AS b, COUNT(pid) AS n
+    FROM (SELECT pid, COUNT(*) AS a FROM visits WHERE ward = 'a' GROUP BY pid) x
+    FULL JOIN (SELECT pid, COUNT(*) AS b FROM visits WHERE ward = 'b' GROUP BY pid) y USING (pid) GROUP BY 1, 2;
+SELECT COUNT(*) FROM (SELECT pid, ward FROM visits UNION SELECT pid, ward FROM visits WHERE cost > 2);
+SELECT COUNT(*) FROM (SELECT pid, ward FROM visits INTERSECT SELECT pid, ward FROM visits WHERE cost > 2);
+SELECT COUNT(*) FROM (SELECT pid, ward FROM visits EXCEPT SELECT pid, ward FROM visits WHERE cost > 2);
+SELECT ward, COUNT(*) FROM (SELECT pid, ward FROM visits EXCEPT SELECT pid, ward FROM visits WHERE cost > 2)
+    GROUP BY ward;
+SELECT COUNT(*) FROM (SELECT id FROM people EXCEPT SELECT pid FROM visits);
+SELECT COUNT(*) FROM (SELECT id FROM people WHERE sex = 'f' UNION SELECT pid FROM visits WHERE ward = 'a'
+    INTERSECT SELECT pid FROM visits WHERE ward = 'b');
+SELECT COUNT(*) FROM people WHERE id IN (SELECT pid FROM visits WHERE ward = 'a' EXCEPT
+    SELECT pid FROM visits WHERE ward = 'b');
+SELECT COUNT(*) FROM people WHERE city IN (SELECT name FROM cities UNION SELECT ward FROM rates)
 """
 
 

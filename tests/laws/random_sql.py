@@ -342,6 +342,14 @@ class Writer:
         if kind == ",":  # tables side by side, and what joins them in WHERE
             unit = [f"{a}.{one}" for one in left.unit]
             return self.selected(f"{left.sql} AS {a}, {right.sql} AS {b}", scope, unit, on)
+        if self.draw.random() < 0.15:
+            if isinstance(self.setting.unit, Person) and left.unit == right.unit and self.draw.random() < 0.5:
+                using = f"{left.sql} AS {a} FULL JOIN {right.sql} AS {b} USING ({left.unit[0]})"
+                named = [(left.unit[0], dict(left.columns)[left.unit[0]])]
+                rest = [one for one in scope if one[0].split(".")[-1] != left.unit[0]]
+                return self.selected(using, [*named, *rest], [left.unit[0]])
+            match = f"{left.sql} AS {a} {self.draw.choice(['SEMI', 'ANTI'])} JOIN {right.sql} AS {b} ON {on}"
+            return self.selected(match, self.under(a, left), [f"{a}.{one}" for one in left.unit])
         kept = b if kind == "RIGHT JOIN" else a
         unit = [f"{kept}.{one}" for one in (right if kept == b else left).unit]
         return self.selected(f"{left.sql} AS {a} {kind} {right.sql} AS {b} ON {on}", scope, unit)
@@ -427,7 +435,8 @@ class Writer:
             first, own = called, dict(scope)
             units = [(name, own[f"{t}.{one}"]) for one, name in zip(inner.unit, called, strict=True)]
         made = [*units, *((f"u{place}", kind) for place, kind in enumerate(kinds))]
-        return Part(f"({' UNION ALL '.join(parts)})", made, first)
+        word = self.draw.choice(["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"])
+        return Part(f"({f' {word} '.join(parts)})", made, first)
 
     def members(self, depth: int) -> Part:
         inner, other, t, s = self.part(depth), self.part(self.draw.randint(0, depth)), self.fresh("t"), self.fresh("t")

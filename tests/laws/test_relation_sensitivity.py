@@ -431,6 +431,10 @@ QUERIES = {
     "values": "SELECT SUM(pay, contribution_bounds_per_row => (-1, 20)), "
     "AVG(age, contribution_bounds_per_row => (4, 30)), VAR_POP(pay, contribution_bounds_per_row => (0, 3)), "
     "SUM(id, contribution_bounds_per_row => (-1, 7)) FROM visits",
+    "full": "SELECT v.city, COUNT(*), SUM(v.pay) FROM (SELECT DISTINCT who FROM people) p FULL JOIN visits v "
+    "ON v.who = p.who GROUP BY v.city",
+    "sets": "SELECT city, COUNT(*) FROM (SELECT who, id, city FROM visits EXCEPT SELECT who, id, city FROM visits "
+    "WHERE pay < -9) GROUP BY city",
     "in": "SELECT sex, COUNT(*) FROM people WHERE who IN (SELECT who FROM visits WHERE pay > 5) GROUP BY sex",
 }
 SPENDS = {

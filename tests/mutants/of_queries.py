@@ -307,8 +307,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.select:_kind",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ('side not in {"", "LEFT", "RIGHT"} or kind not in {"", "INNER", "OUTER", "CROSS"}', "False"),
-        ('"left" if side == "LEFT" else "right" if side == "RIGHT" else "inner"', '"inner"'),
+        ('side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER", "CROSS"}', "False"),
+        ('typing.cast(Side, side.lower() or "inner")', '"inner"'),
     ),
     *of(
         "query.sql.nested:Lookups.members",
@@ -316,9 +316,9 @@ MUTANTS: list[Mutant] = [
         ("list(nested.outputs) == owner", "True"),
     ),
     *of(
-        "query.sql.select:_union",
-        "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ("True in distinct", "False"),
+        "query.sql.select:_together",
+        "unit/query/test_several_tables.py",
+        ('deduplicated(made, "UNION") if merges[0] else made', "made"),
     ),
     *of(
         "query.sql.select:_select",

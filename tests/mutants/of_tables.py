@@ -59,6 +59,22 @@ MUTANTS: list[Mutant] = [
         ("clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)", "physical(schema)[schema.key]"),
     ),
     *of(
+        "query.shape:_check_apart",
+        "unit/query/test_several_tables.py",
+        ("len(set(read)) < len(read)", "False"),
+    ),
+    *of(
+        "query.join:shared_rows",
+        "unit/query/test_several_tables.py e2e/test_subqueries_agree.py",
+        ('check_person_shown(both, "INTERSECT" if kept else "EXCEPT")', "pass"),
+        ('theirs if kept else call("not", theirs)', "theirs"),
+    ),
+    *of(
+        "query.join:full",
+        "e2e/test_subqueries_agree.py",
+        ("replace(right, where=conjunction(right.where, alone))", "right"),
+    ),
+    *of(
         "query.shape:_check_one",
         "unit/query/test_lookups.py",
         ("not isinstance(join.right, GroupWithin)", "False"),
@@ -154,7 +170,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.inside:deduplicated",
+        "query.join:check_person_shown",
         "unit/query/test_several_tables.py",
         ("ColumnRef(name) not in source.columns.values()", "False"),
     ),

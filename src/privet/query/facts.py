@@ -98,7 +98,11 @@ def group_facts(one: Within, source: Schema, most: int, *, empty: bool = False) 
     return as_facts(made(*ends, nullable=nullable), one.step)
 
 
-def grid_step(argument: Expression, source: Schema) -> Fraction | None:
+FINE = 2**59
+"""As many steps where a sum or a mean is compared with a row's own value: most doubles are whole numbers of them."""
+
+
+def grid_step(argument: Expression, source: Schema, grid: int = GRID) -> Fraction | None:
     """Return the step on which numbers are summed within a unit: the declared one, or a fine power of two."""
     known = typed(argument, source.columns)
     if known.kind != "number" or not known.bounded:
@@ -109,9 +113,9 @@ def grid_step(argument: Expression, source: Schema) -> Fraction | None:
     low, high = known.bounds
     widest = max(abs(low or Fraction(0)), abs(high or Fraction(0)))
     step = Fraction(1)
-    while step * GRID > widest > 0:
+    while step * grid > widest > 0:
         step /= 2
-    while step * 2 * GRID <= widest:
+    while step * 2 * grid <= widest:
         step *= 2
     return step
 

@@ -13,7 +13,7 @@ from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
 from .facts import RANKS, WITHIN, grid_step
-from .join import standing_on
+from .join import check_person_shown, standing_on
 from .nodes import (
     MARK,
     WINDOW,
@@ -95,14 +95,9 @@ def grouped(source: PrivateRows, asked: Select) -> PrivateRows:
     return deduplicated(result) if asked.distinct else result
 
 
-def deduplicated(source: PrivateRows) -> PrivateRows:
+def deduplicated(source: PrivateRows, word: str = "DISTINCT") -> PrivateRows:
     """Return each person's rows without repeats: the unit must be among the columns, or people's rows would merge."""
-    for name in unit_columns(source.schema.unit):
-        if ColumnRef(name) not in source.columns.values():
-            raise Unsupported(
-                f"DISTINCT would merge the rows of several people; add {name!r}, which says whose row it is, to the "
-                f"columns, or aggregate"
-            )
+    check_person_shown(source, word)
     units = unit_columns(source.schema.unit)
     taken = {name.casefold() for name in units}
     keys: dict[Expression, str] = {ColumnRef(name): name for name in units}

@@ -13,7 +13,8 @@ from typing import Literal
 
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.expression import Call, ColumnRef, Expression
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.expression import Literal as Constant
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
@@ -138,7 +139,8 @@ def united(several: Sequence[PrivateRows]) -> PrivateRows:
     for other in several[1:]:
         if len(other.columns) != len(names):
             raise Unsupported("the parts of UNION ALL have different numbers of columns; list the same in each")
-        check_same_unit(first.schema, other.schema)
+        if not (first.schema.unit.rowwise and other.schema.unit.rowwise):
+            check_same_unit(first.schema, other.schema)
     units = unit_columns(first.schema.unit)
     owned = {
         place: name
@@ -155,6 +157,59 @@ def united(several: Sequence[PrivateRows]) -> PrivateRows:
         parts.append(Derive(one.table, tuple(made.items()), one.where))
     columns = {name: ColumnRef(own) for name, own in zip(names, called, strict=True)}
     return standing_on(Union(tuple(parts)), first.tables, columns)
+
+
+def check_person_shown(source: PrivateRows, word: str) -> None:
+    """Raise unless the unit is among the columns: or rows of several people would be merged, or compared."""
+    for name in unit_columns(source.schema.unit):
+        if ColumnRef(name) not in source.columns.values():
+            raise Unsupported(
+                f"{word} would merge the rows of several people; add {name!r}, which says whose row it is, to the "
+                f"columns, or aggregate"
+            )
+
+
+def shared_rows(first: PrivateRows, second: PrivateRows, *, kept: bool) -> PrivateRows:
+    """Return the different rows of the first that the second has too, or those that it has not: INTERSECT and EXCEPT.
+
+    NULLs are alike here. Rows are compared within their unit, which must be among the columns, in one place of both.
+    """
+    side = distinct_name("side", {name.casefold() for name in (*first.columns, *second.columns)})
+    both = united(
+        [replace(one, columns={**one.columns, side: Constant(place)}) for place, one in enumerate((first, second))]
+    )
+    check_person_shown(both, "INTERSECT" if kept else "EXCEPT")
+    units = unit_columns(both.schema.unit)
+    shown = {name: one for name, one in both.columns.items() if name != side}
+    keys = {name: ColumnRef(name) for name in units} | {one.column or "": one for one in shown.values()}
+    taken = {name.casefold() for name in keys}
+    counts = tuple(
+        Within(
+            distinct_name(f"rows_{place}", taken),
+            "count_rows",
+            None,
+            call("equal", both.columns[side], Constant(place)),
+        )
+        for place in (0, 1)
+    )
+    made = GroupWithin(both.table, tuple(keys.items()), counts)
+    mine, theirs = (call("greater", ColumnRef(one.name), Constant(0)) for one in counts)
+    return standing_on(made, first.tables, shown, conjunction(mine, theirs if kept else call("not", theirs)))
+
+
+def full(left: PrivateRows, right: PrivateRows) -> PrivateRows:
+    """Return the rows of FULL JOIN: those of a left join, and those of a right join that meet none.
+
+    Both are given with the same columns. What a row of the right join lacks is the unit of the other side, which no row
+    of it lacks; the rows belong to whom they belonged.
+    """
+    joined = right.table
+    if not isinstance(joined, Join) or joined.kind != "left" or is_public(right.schema):
+        raise Unsupported("FULL JOIN is of private tables, by who owns their rows; with a public table, use LEFT JOIN")
+    unit = unit_columns(right.schema.unit)[0]
+    called = {column: name for name, column in joined.names}
+    alone = call("is_null", ColumnRef(called[unit]))
+    return united([left, replace(right, where=conjunction(right.where, alone))])
 
 
 def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:

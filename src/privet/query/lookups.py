@@ -14,7 +14,7 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
-from .facts import grid_step
+from .facts import FINE, grid_step
 from .functions import mentions, typed
 from .join import in_order, renamed, standing_on, without_unit
 from .nodes import PrivateRows, distinct_name, label
@@ -350,7 +350,7 @@ def _aggregates(rows: PrivateRows, wanted: Sequence[Wanted], taken: set[str]) ->
     found = []
     for function, argument in wanted:
         one = None if argument is None else checked(argument, rows.schema.columns)
-        step = grid_step(one, rows.schema) if one is not None and function in {"sum", "avg"} else None
+        step = grid_step(one, rows.schema, FINE) if one is not None and function in {"sum", "avg"} else None
         name = distinct_name("found" if one is None else label(Call(function, (one,))), taken)
         found.append(Within(name, function, one, None, step))
     return tuple(found)

@@ -97,12 +97,27 @@ def is_of_one(relation: Relation, column: str, tables: Mapping[str, Schema]) -> 
 def says_owner(one: Place | None, other: Place | None, tables: Mapping[str, Schema]) -> bool:
     """Return whether an equality of two columns says that two rows have one owner.
 
-    Both are ends of one link, or one is the key of a table of people: then a value of it is of one person's row.
+    Both are ends of one link, or one is the key of a table of people: then a value of it is of one person's row. Or
+    two tables have a column of one name that numbers things, as visit_id does: what it numbers is taken to be of one
+    person, whom the join holds equal in any case.
     """
     if one is None or other is None:
         return False
+    if (
+        one[0] != other[0]
+        and one[1].casefold() == other[1].casefold()
+        and all(_numbers(*at, tables) for at in (one, other))
+    ):
+        return True
     keyed = any(tables[table].key == column and not is_public(tables[table]) for table, column in (one, other))
     return keyed or (one == other and one in _targets(tables))
+
+
+def _numbers(table: str, column: str, tables: Mapping[str, Schema]) -> bool:
+    """Return whether a column of a private table identifies things, by its name, and is not declared as a measure."""
+    facts = tables[table].columns[column]
+    plain = facts.kind in ("integer", "text") and facts.values is None and facts.low is None
+    return plain and not is_public(tables[table]) and column.casefold().endswith(("id", "key", "number", "_no", "_nr"))
 
 
 def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
@@ -324,14 +339,15 @@ class _Shape:
     def _union(self, relation: Union) -> Schema:
         several = [self.of(source) for source in relation.sources]
         first = several[0]
-        if len(several) < 2 or first.unit.rowwise:
-            raise Unsupported(
-                "UNION ALL is of tables of people: where each row is protected by itself, it could come twice"
-            )
+        if len(several) < 2:
+            raise InvariantError("a union is of several relations")
+        if first.unit.rowwise:
+            _check_apart(relation, several, self.tables)
         for other in several[1:]:
             if len(other.columns) != len(first.columns):
                 raise Unsupported("the parts of UNION ALL have different numbers of columns; list the same in each")
-            check_same_unit(first, other)
+            if not first.unit.rowwise:
+                check_same_unit(first, other)
             if _places(first) != _places(other):
                 raise InvariantError("the parts of a union have their units in different places")
         columns = {}
@@ -345,6 +361,24 @@ class _Shape:
             contribution = AUTO
         most = sum(one.most_rows or 0 for one in several) if all(one.most_rows for one in several) else None
         return _made(first, columns, contribution, sum(one.rows for one in several), most)
+
+
+def _check_apart(relation: Union, several: list[Schema], tables: Mapping[str, Schema]) -> None:
+    """Raise unless parts whose rows are protected one by one have no table in common, so that no row comes twice.
+
+    Guarantee: each row of a part is made of one row of its table, at most, and each table is read by one part. So a row
+    that differs between neighbours makes at most one row of the union, as of its own part.
+    """
+    if any(one.unit != several[0].unit or one.neighbors != several[0].neighbors for one in several):
+        raise Unsupported(
+            "UNION ALL is of rows that are protected alike: declare the same unit and neighbours for both"
+        )
+    read = [name for source in relation.sources for name in tables_of(source) if not is_public(tables[name])]
+    if len(set(read)) < len(read):
+        raise Unsupported(
+            "UNION ALL is of different tables where each row is protected by itself: one that is read twice could come "
+            "twice"
+        )
 
 
 def _check_one(join: Join, left: Schema, right: Schema) -> None:

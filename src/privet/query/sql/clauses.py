@@ -40,6 +40,8 @@ UNDERSTOOD: dict[str, frozenset[str]] = {
         ),
         "join": ("this", "on", "using", "side", "kind"),
         "union": ("this", "expression", "distinct", "with", "order", "limit", "offset"),
+        "intersect": ("this", "expression", "distinct", "with"),
+        "except": ("this", "expression", "distinct", "with"),
         "with": ("expressions",),
         "cte": ("this", "alias", "materialized"),
         "subquery": ("this", "alias"),

@@ -26,7 +26,7 @@ from privet.query.nodes import PrivateRows, Query
 
 from .brackets import without_brackets
 from .calls import NAMES
-from .clauses import NODES, UNDERSTOOD, Node, check_depth, check_nodes, part, parts
+from .clauses import UNDERSTOOD, Node, check_depth, check_nodes, part, parts
 from .names import read_schema, settle_names
 from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
@@ -242,7 +242,7 @@ _OPENING = frozenset({"L_PAREN", "CASE"})
 _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
-_SETS = {"INTERSECT": "intersect", "EXCEPT": "except"}
+_SETS = frozenset({"UNION", "INTERSECT", "EXCEPT"})
 _FIRST = frozenset({"SELECT", "WITH", "L_PAREN", "FROM"})
 _ARGUMENTS = {
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
@@ -607,9 +607,7 @@ def _check_tokens(tokens: Sequence[Node]) -> None:
             run = 0
             if name in _CLOSING and open_at:
                 depth -= open_at.pop()
-        if name in _SETS:
-            raise Unsupported(NODES[_SETS[name]])
-        unions += name == "UNION"
+        unions += name in _SETS
         if unions > MOST_UNIONS:
             raise Unsupported(f"a query has at most {MOST_UNIONS} UNION ALLs")
         terms += name in {"AND", "OR"}

@@ -12,9 +12,9 @@ from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import PUBLIC_ONLY, aggregated, by_distinct, narrowed, refined
 from privet.query.functions import mentions
-from privet.query.inside import grouped, stays_within, with_ranks
-from privet.query.join import Columns, join, pair, united
-from privet.query.lookups import has_outer
+from privet.query.inside import deduplicated, grouped, stays_within, with_ranks
+from privet.query.join import Columns, full, join, pair, shared_rows, united
+from privet.query.lookups import among, exists, has_outer, outer
 from privet.query.nodes import (
     Level,
     Order,
@@ -86,7 +86,10 @@ _SEVERAL = frozenset(("rollup", "cube", "groupingsets"))
 # Reads FROM: tables, sub-queries and CTEs, and the joins between them, into rows to stand on and names to use.
 
 
-Side = typing.Literal["inner", "left", "right"]
+Side = typing.Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
+Plain = typing.Literal["inner", "left", "right"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     merged: dict[str, Expression] = {}
     for place, conditions in others:
         standing, sides, merged = _joined(items[place], conditions, standing, sides, merged)
-    written = [next(side for side in sides if side[0] is item) for item in items]
+    written = [side for item in items for side in sides if side[0] is item]
     every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
     return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used
 
@@ -166,7 +169,60 @@ def _joined(
     sides: list[tuple[Item, Columns]],
     merged: dict[str, Expression],
 ) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
-    kind = "inner" if item.join is None else _kind(item.join)
+    kind: Side = "inner" if item.join is None else _kind(item.join)
+    if kind in {"semi", "anti"}:
+        return _matched(item, conditions, left, sides, merged), sides, merged
+    if kind == "full":
+        return _full(item, conditions, left, sides, merged)
+    return _paired(item, conditions, left, sides, merged, typing.cast(Plain, kind))
+
+
+def _matched(
+    item: Item,
+    conditions: tuple[Node, ...],
+    left: PrivateRows,
+    sides: list[tuple[Item, Columns]],
+    merged: dict[str, Expression],
+) -> PrivateRows:
+    """Return the rows that meet another one, or those that meet none: SEMI JOIN and ANTI JOIN."""
+    if item.join is None:
+        raise InvariantError("what is matched is joined")
+    mine = _scope(sides, None, merged)
+    theirs = replace(_scope([(item, item.rows.columns)], None), outer=mine)
+    asked = [one for node in conditions for one in conjuncts(translate(node, theirs))]
+    asked += [call("equal", outer(mine.named(one)), theirs.named(one)) for one in parts(item.join, "using")]
+    own = conjunction(item.rows.where, *(one for one in asked if not has_outer(one)))
+    others = among(replace(item.rows, where=own), [one for one in asked if has_outer(one)])
+    made, met = exists(left, others)
+    kept = met if _kind(item.join) == "semi" else call("not", met)
+    return replace(made, where=conjunction(made.where, kept))
+
+
+def _full(
+    item: Item,
+    conditions: tuple[Node, ...],
+    left: PrivateRows,
+    sides: list[tuple[Item, Columns]],
+    merged: dict[str, Expression],
+) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
+    """Return the rows of a FULL JOIN, with their columns as each side names them."""
+    several = [_paired(item, conditions, left, sides, merged, kind) for kind in ("left", "right")]
+    made = []
+    for standing, found, kept in several:
+        flat = {f"{place} {column}": one for place, (_, columns) in enumerate(found) for column, one in columns.items()}
+        made.append(_with_columns(standing, flat | {f"using {name}": one for name, one in kept.items()}))
+    both = full(*made)
+    return both, _unflat(both.columns, [*sides, (item, item.rows.columns)]), _using(both.columns)
+
+
+def _paired(
+    item: Item,
+    conditions: tuple[Node, ...],
+    left: PrivateRows,
+    sides: list[tuple[Item, Columns]],
+    merged: dict[str, Expression],
+    kind: Plain,
+) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
     # what is known so far stands in one mapping, so that the join can rename it as a whole
     flat = {f"{place} {column}": one for place, (_, columns) in enumerate(sides) for column, one in columns.items()}
     flat |= {f"using {column}": one for column, one in merged.items()}
@@ -203,15 +259,13 @@ def _using(flat: Columns) -> dict[str, Expression]:
 
 def _kind(node: Node) -> Side:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-    if side == "FULL":
-        raise Unsupported(
-            "FULL JOIN is not supported: a row of only one side would have its owner from either; use LEFT JOIN"
-        )
-    if side not in {"", "LEFT", "RIGHT"} or kind not in {"", "INNER", "OUTER", "CROSS"}:
+    if kind in {"SEMI", "ANTI"} and side in {"", "LEFT"}:
+        return "semi" if kind == "SEMI" else "anti"
+    if side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER", "CROSS"}:
         raise Unsupported(f"{kind or side} JOIN is not supported; use JOIN ... ON or LEFT JOIN ... ON")
     if side and part(node, "on") is None and not parts(node, "using"):
         raise Unsupported(f"{side} JOIN needs an ON")
-    return "left" if side == "LEFT" else "right" if side == "RIGHT" else "inner"
+    return typing.cast(Side, side.lower() or "inner")
 
 
 def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, str]:
@@ -323,7 +377,7 @@ def read_rows(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Stan
 def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Standing:
     while node.key == "subquery" and part(node, "alias") is None:
         node = part(node, "this")
-    if node.key not in {"select", "union"}:
+    if node.key not in {"select", "union", "intersect", "except"}:
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
         places = _with(part(node, "with"), places)
@@ -353,26 +407,45 @@ def _with(node: Node, places: FromTables) -> FromTables:
 
 
 def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
+    """Return what UNION, INTERSECT or EXCEPT make of rows; of private ones without ALL, the person is a column."""
     several: list[Node] = []
-    whole, distinct = node, set()
-    while node.key == "union":
-        distinct.add(bool(node.args.get("distinct")))
+    whole, merges = node, []
+    while node.key == whole.key and (node.key == "union" or not several):
+        merges.append(bool(node.args.get("distinct")))
         several.append(part(node, "expression"))
         node = part(node, "this")
     several.append(node)
     found = [_relation(one, places) for one in reversed(several)]
     released = [one for one in found if isinstance(one, ReleasedRows)]
+    if released and whole.key == "union":
+        return _united(whole, released, len(found), set(merges))
+    word = whole.key.upper()
     if released:
-        return _united(whole, released, len(found), distinct)
-    if True in distinct:
-        raise Unsupported("UNION merges equal rows of several people; write UNION ALL, or aggregate")
+        raise Unsupported(f"{word} of released rows is not supported; ask one SELECT at a time")
     if any(part(whole, clause) is not None for clause in ("order", "limit", "offset")):
         raise Unsupported(
             "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; leave them out"
         )
     if outermost:
         raise Unsupported(_ROWS)
-    return united([one for one in found if isinstance(one, PrivateRows)])
+    private = [one for one in found if isinstance(one, PrivateRows)]
+    if whole.key == "union":
+        return _together(private, merges[::-1])
+    if merges != [True]:
+        raise Unsupported(f"{word} ALL is not supported; write {word}, which gives different rows")
+    return shared_rows(private[0], private[1], kept=whole.key == "intersect")
+
+
+def _together(several: list[PrivateRows], merges: list[bool]) -> PrivateRows:
+    """Return the rows of UNION and UNION ALL, from the left; of the former, without repeats."""
+    if len(set(merges)) == 1:
+        made = united(several)
+        return deduplicated(made, "UNION") if merges[0] else made
+    made = several[0]
+    for one, merged in zip(several[1:], merges, strict=True):
+        made = united([made, one])
+        made = deduplicated(made, "UNION") if merged else made
+    return made
 
 
 def _united(node: Node, released: list[ReleasedRows], parts_there: int, distinct: set[bool]) -> ReleasedRows:
