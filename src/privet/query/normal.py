@@ -10,6 +10,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, isqrt, trunc
 from typing import Any
 
@@ -158,6 +159,14 @@ def formatted(moment: Moment, form: str) -> str:
     return "".join(sign if len(sign) == 1 else FORMATS[sign](moment) for sign in _SIGN.findall(form))
 
 
+@lru_cache(maxsize=256)
+def formatted_days(low: Moment, high: Moment, form: str, most: int) -> tuple[str, ...] | None:
+    """Return the texts of all days that touch [low, high], each once; None if there are more than `most` days."""
+    days = starts(low, high, "day", most)
+    return None if days is None else tuple(dict.fromkeys(formatted(day, form) for day in days))
+
+
+@lru_cache(maxsize=256)
 def starts(low: Moment, high: Moment, part: str, most: int) -> tuple[Moment, ...] | None:
     """Return the starts of all parts that touch [low, high]; None if there are more than `most`."""
     first, count = truncate(low, part), difference(part, low, high) + 1

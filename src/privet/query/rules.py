@@ -489,8 +489,7 @@ def format_date(name: str, arguments: Arguments) -> Typed:
     low, high, values = x.low, x.high, None
     daily = not dates.tells_times(form)
     if isinstance(low, datetime.date) and isinstance(high, datetime.date) and (daily or x.kind == "date"):
-        days = dates.starts(low, high, "day", MOST_VALUES)
-        values = None if days is None else tuple(dict.fromkeys(dates.formatted(day, form) for day in days))
+        values = dates.formatted_days(low, high, form, MOST_VALUES)
     return Typed(kind="text", nullable=x.nullable, values=values)
 
 
