@@ -241,7 +241,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM events e JOIN zips z ON e.zip = z.zip OR e.x > 3", "make it into several"),
     ("SELECT COUNT(*) FROM events e JOIN zips z ON z.zip = z.zip", "make it into several"),
     ("SELECT COUNT(*) FROM events e JOIN zips z ON z.zip = CONCAT(z.region, e.zip)", "make it into several"),
-    ("SELECT COUNT(*) FROM texts t JOIN people p ON t.person = p.person", "different kinds"),
+    ("SELECT COUNT(*) FROM texts t JOIN people p ON t.person = p.person", "kind"),
     ("SELECT COUNT(*) FROM other o JOIN people p ON o.person = p.person", "different neighbours"),
     ("SELECT COUNT(*) FROM zips", "public tables only"),
     ("SELECT region, COUNT(*) FROM zips z JOIN codes c ON c.code = z.zip GROUP BY region", "public tables only"),

@@ -16,7 +16,7 @@ from privet.query.normal import call
 from privet.query.resolve import read_date, read_timestamp
 
 from .clauses import Node, arguments_of, part, parts, refusal
-from .synonyms import SHORT_PARTS, SYNONYMS, in_pairs, is_same, shifted
+from .synonyms import SHORT_PARTS, SYNONYMS, in_days, in_pairs, is_same, shifted
 
 Read = Callable[[Node], Expression]
 Translation = Callable[[Node, Read], Expression]
@@ -191,6 +191,34 @@ def _matched(node: Node, arguments: list[Node], read: Read) -> Expression:
     return call("not", matches) if part(node, "negate") else matches
 
 
+_COMPARISONS = {
+    "eq": "equal",
+    "neq": "not_equal",
+    "lt": "less",
+    "lte": "less_equal",
+    "gt": "greater",
+    "gte": "greater_equal",
+}
+
+
+def _compared(function: str) -> Translation:
+    def apply(node: Node, read: Read) -> Expression:
+        left, right = (_bare(part(node, name)) for name in ("this", "expression"))
+        if right.key == "interval" and left.key == "sub":
+            return call(function, read(left), in_days(right, read))
+        if left.key == "interval" and right.key == "sub":
+            return call(function, in_days(left, read), read(right))
+        return call(function, read(part(node, "this")), read(part(node, "expression")))
+
+    return apply
+
+
+def _bare(node: Node) -> Node:
+    while node is not None and node.key == "paren":
+        node = part(node, "this")
+    return node
+
+
 def _add(node: Node, read: Read) -> Expression:
     left, right = part(node, "this"), part(node, "expression")
     if left.key == "interval" and node.key == "add":
@@ -296,6 +324,7 @@ def _plain(function: str) -> Translation:
 
 TRANSLATIONS: Mapping[str, Translation] = {
     **{node: _plain(function.name) for function in FUNCTIONS.values() for node in function.nodes},
+    **{key: _compared(function) for key, function in _COMPARISONS.items()},
     "paren": lambda node, read: read(part(node, "this")),
     "literal": _literal,
     "null": lambda node, read: Literal(None),

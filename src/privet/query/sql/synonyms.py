@@ -73,11 +73,9 @@ def part_name(node: Node, known: Mapping[str, object]) -> str | None:
 
 def later(moment: Expression, amount: Expression, unit: str, *, sign: int = 1) -> Expression:
     """Return a moment a constant number of units later."""
-    value = amount.constant
-    if isinstance(value, str) and re.fullmatch(r" *-?\d{1,9} *", value, re.ASCII):
-        value = int(value)
+    value = _whole(amount)
     function, size = UNITS.get(unit, ("", 0))
-    if not function or type(value) is not int:
+    if not function or value is None:
         raise Unsupported(
             "an interval is a constant whole number and a unit, such as INTERVAL 7 DAY or INTERVAL 1 HOUR"
         )
@@ -120,15 +118,42 @@ def _date_add(sign: int) -> Form:
     return form
 
 
-def shifted(moment: Expression, interval: Node, read: Read, *, sign: int) -> Expression:
-    """Return a moment moved by an interval."""
+def in_days(interval: Node, read: Read) -> Expression:
+    """Return an interval as a number of days, to compare a difference of two moments with."""
+    amount, word = _amount(interval, read)
+    value = None if amount is None else _whole(amount)
+    seconds = _WHOLE_UNITS.get(word if word in UNITS else word.removesuffix("s"))
+    if value is None or seconds is None:
+        raise Unsupported(
+            "a difference of two moments is compared with a constant number of seconds, minutes, hours, days or weeks, "
+            "such as INTERVAL 30 MINUTE"
+        )
+    days = Fraction(value * seconds, _WHOLE_UNITS["day"])
+    return Literal(int(days) if days.denominator == 1 else days)
+
+
+def _amount(interval: Node, read: Read) -> tuple[Expression | None, str]:
+    """Return the number of an interval, and its unit in lower case; INTERVAL '7 days' has both in its text."""
     unit, amount = part(interval, "unit"), part(interval, "this")
     word = "" if unit is None or unit.key != "var" else str(unit.args["this"]).lower()
     said = None if amount is None else read(amount)
     if not word and said is not None and isinstance(said.constant, str):
-        written = said.constant.split()  # INTERVAL '7 days'
+        written = said.constant.split()
         if len(written) == 2:
-            said, word = Literal(written[0]), written[1].lower()
+            return Literal(written[0]), written[1].lower()
+    return said, word
+
+
+def _whole(amount: Expression) -> int | None:
+    value = amount.constant
+    if isinstance(value, str) and re.fullmatch(r" *-?\d{1,9} *", value, re.ASCII):
+        return int(value)
+    return value if type(value) is int else None
+
+
+def shifted(moment: Expression, interval: Node, read: Read, *, sign: int) -> Expression:
+    """Return a moment moved by an interval."""
+    said, word = _amount(interval, read)
     folded = word if word in UNITS else word.removesuffix("s")
     return later(moment, Literal(None) if said is None else said, folded, sign=sign)
 
