@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from privet.strategy.kept import _FILE, pack
-from privet.strategy.p_identity import BITS, first_sums, from_integers, optimise_sums
+from privet.strategy.weighted_sums import BITS, first_sums, from_integers, optimise_sums
 from privet.strategy.workloads import Integers, all_ranges, prefixes
 
 SIZES = ((256, 16), (1024, 64), (4096, 128))

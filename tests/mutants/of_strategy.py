@@ -57,7 +57,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of("strategy.hierarchies:TreeStrategy.covariance", FOUND, ("np.outer(part, part) / part.sum()", "0")),
     *of(
-        "strategy.gaussian_optimum:solve_gaussian",
+        "strategy.gaussian_program:solve_gaussian",
         TABLES,
         ("multipliers * diagonal**2", "multipliers"),
         ("matrix / diagonal.max()", "gram"),
@@ -95,10 +95,12 @@ MUTANTS: list[Mutant] = [
         ("difference(noisy.reshape(table.shape))", "noisy.reshape(table.shape)"),
     ),
     *of(
-        "strategy.reconstruct:Reconstruction.__post_init__",
+        "strategy.reconstruction:Reconstruction.__post_init__",
         FOUND,
         ("self.total is not None and self.measure.neighbors == 'add-remove'", "False"),
     ),
-    *of("strategy.reconstruct:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")),
-    *of("strategy.reconstruct:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
+    *of(
+        "strategy.reconstruction:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")
+    ),
+    *of("strategy.reconstruction:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
 ]

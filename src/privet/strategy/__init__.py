@@ -4,7 +4,7 @@ Mathematics only: nothing here reads a table, opens a session or charges a ledge
 """
 
 from .covariances import CellCovariance
-from .gaussian_optimum import gaussian_optimum, square_root
+from .gaussian_program import gaussian_optimum, square_root
 from .hierarchies import (
     TreeStrategy,
     best_tree,
@@ -17,10 +17,10 @@ from .hierarchies import (
 from .integer_products import exact_product
 from .measured import StrategyMeasure
 from .optimum import Candidate, Optimized, optimize
-from .p_identity import p_identity
-from .reconstruct import Answers, Reconstruction, reconstruct
+from .reconstruction import Answers, Reconstruction, reconstruct
 from .residuals import MarginalStrategy, ResidualStrategy, plan_marginals, plan_residuals
 from .strategies import MatrixStrategy, ProductStrategy, Strategy
+from .weighted_sums import p_identity
 from .workloads import (
     MarginalWorkload,
     MatrixWorkload,

@@ -30,12 +30,17 @@ _NOTHING = 1e-9
 """Relative size below which a product with an unmeasured direction counts as rounding."""
 
 
-def outside(what: str) -> RequestError:
-    """Return the error for a query that the measurements do not determine."""
-    return RequestError(
-        f"{what} cannot be computed from what the strategy measures: some of it is never measured; choose a strategy "
-        f"for a workload that contains it, or measure single cells as well"
-    )
+class NotMeasured(RequestError):
+    """A query cannot be computed from what a strategy measures."""
+
+    code = "request.not_measured"
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        super().__init__(
+            f"{query} cannot be computed from what the strategy measures: some of it is never measured; choose a "
+            f"strategy for a workload that contains it, or measure single cells as well"
+        )
 
 
 class CellCovariance(ABC):
@@ -100,6 +105,7 @@ class DenseCovariance(CellCovariance):
     shape: tuple[int, ...]
     matrix: Floats
     unmeasured: Floats | None = None
+    factor: float = 1.0
 
     @cached_property
     def _prefixes(self) -> Floats:
@@ -115,17 +121,17 @@ class DenseCovariance(CellCovariance):
         sums, diagonal = self._prefixes, np.diagonal(self._prefixes)
         found = diagonal[highs + 1] + diagonal[lows]
         found -= 2 * sums[lows, highs + 1]
-        return np.asarray(np.maximum(found, 0.0))
+        return np.asarray(np.maximum(found, 0.0) * self.factor)
 
     def of_rows(self, rows: Floats) -> Floats:
         if self.unmeasured is not None:
             self._check(rows @ self.unmeasured / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300), "a query")
-        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ self.matrix, rows), 0.0))
+        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ self.matrix, rows), 0.0) * self.factor)
 
     def against(self, workload: RangeWorkload) -> float:
         if self.unmeasured is not None:
             self._check(workload.gram_times(self.unmeasured) / workload.mass, "a range")
-        return float(np.sum(workload.gram() * self.matrix))
+        return float(np.vdot(workload.gram(), self.matrix)) * self.factor
 
     def of_product(self, workload: ProductWorkload) -> Floats:
         self.check_shape(workload)
@@ -137,14 +143,14 @@ class DenseCovariance(CellCovariance):
             return workload.factors[0].total_variance(self)
         if self.unmeasured is not None:
             return float(self.of_product(workload).sum())
-        return float(np.sum(workload.gram() * self.matrix))
+        return float(np.vdot(workload.gram(), self.matrix)) * self.factor
 
     def scaled(self, factor: float) -> DenseCovariance:
-        return DenseCovariance(self.shape, self.matrix * factor, self.unmeasured)
+        return DenseCovariance(self.shape, self.matrix, self.unmeasured, self.factor * factor)
 
     def _check(self, hits: Floats, what: str) -> None:
         if np.abs(hits).max(initial=0.0) > math.sqrt(_NOTHING):
-            raise outside(what)
+            raise NotMeasured(what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +177,10 @@ class ProductCovariance(CellCovariance):
     def of_rows(self, rows: Floats) -> Floats:
         if any(factor.unmeasured is not None for factor in self.factors):
             check_dense(self.cells)
-            raise outside("an explicit query over several attributes")
+            raise NotMeasured("an explicit query over several attributes")
         right = rows.reshape(len(rows), *self.shape)
         for axis, factor in enumerate(self.factors):
-            right = np.moveaxis(np.tensordot(right, factor.matrix, axes=(axis + 1, 0)), -1, axis + 1)
+            right = np.moveaxis(np.tensordot(right, factor.matrix, axes=(axis + 1, 0)), -1, axis + 1) * factor.factor
         return np.asarray(np.maximum(np.einsum("ij,ij->i", rows, right.reshape(rows.shape)), 0.0))
 
     def of_product(self, workload: ProductWorkload) -> Floats:
@@ -216,7 +222,7 @@ class SubspaceCovariance(CellCovariance):
         rest = math.prod(size for axis, size in enumerate(self.shape) if axis not in axes)
         for inner in subsets_of(axes):
             if inner not in self.values:
-                raise outside(f"the marginal on attributes {axes}")
+                raise NotMeasured(f"the marginal on attributes {axes}")
             share = 1.0
             for axis in axes:
                 share *= 1 - 1 / self.shape[axis] if axis in inner else 1 / self.shape[axis]
@@ -250,7 +256,7 @@ class SubspaceCovariance(CellCovariance):
             if axes in self.values:
                 found += self.values[axes] * term
             elif term.max() > _NOTHING * max(1.0, workload.cells):
-                raise outside("a query of the product")
+                raise NotMeasured("a query of the product")
         return found
 
     def of_ranges(self, lows: Integers, highs: Integers) -> Floats:

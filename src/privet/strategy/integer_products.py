@@ -24,6 +24,11 @@ def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
     The integers are split into limbs so short that no dot product of a row with limbs leaves 63 bits: a row whose
     entries have absolute values that sum to less than 2**r takes limbs of 62 - r bits.
 
+    Example:
+        >>> import numpy
+        >>> strategy.exact_product(numpy.array([[1, 1]]), [2**60 + 1, 2**70])
+        [1181744542222018150401]
+
     Guarantee: equal to the product in unbounded integers; doubles, which drop the last digits of counts beyond 2**53,
     and int64, which wraps around, are never relied on.
     """

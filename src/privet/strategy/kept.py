@@ -12,8 +12,8 @@ from importlib import resources
 
 import numpy as np
 
-from .p_identity import from_integers
 from .strategies import MatrixStrategy, Noise
+from .weighted_sums import from_integers
 from .workloads import Integers, RangeWorkload, Workload
 
 _FILE = "kept.bin"

@@ -158,6 +158,8 @@ class StrategyMeasure:
                 # Laplace noise on integers has a variance of at most 2 b^2
                 return self.strategy.covariance_of_factors(2.0).scaled(float(self.scale / norm) ** 2)
             return self.strategy.covariance_of_factors(1.0).scaled(float(self.scale / norm))
+        if self.strategy.measure == "gaussian":
+            return self.strategy.unit_covariance().scaled(float(self.scale / self.strategy.column_norm()))
         return self.strategy.covariance(self.variances)
 
     def draw(self, counts: Iterable[int]) -> Floats:

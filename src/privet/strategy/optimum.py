@@ -12,20 +12,24 @@ import numpy as np
 from privet.core.errors import RequestError
 from privet.core.given import choice, instance
 
-from .gaussian_optimum import gaussian_optimum, is_prefixes, square_root
+from .covariances import NotMeasured
+from .gaussian_program import gaussian_optimum, is_prefixes, square_root
 from .hierarchies import (
+    Shares,
+    TreeStrategy,
     best_tree,
+    every_share,
     haar,
     haar_weights,
     identity_strategy,
-    level_shares,
     sums_and_differences,
+    tree_total,
     workload_strategy,
 )
 from .kept import kept_strategy
-from .p_identity import p_identity
 from .residuals import MarginalStrategy, plan_marginals, plan_residuals
 from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure
+from .weighted_sums import p_identity
 from .workloads import (
     MOST_CELLS,
     MOST_DENSE,
@@ -44,13 +48,21 @@ _DIRECT = 2**22
 """The most entries of a matrix of queries that are measured as they are."""
 
 _ROUNDS = 3
+_CLOSED = 2048
+"""Over more cells than this, errors of hierarchies are computed from their levels alone."""
+
 _LATER = {"low": 0, "normal": 2**17, "high": 2**30}
 """The most rows x cells of a p-identity that is optimised."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy's name, and its root mean squared error per query at epsilon 1, or at mu 1."""
+    """A strategy's name, and its root mean squared error per query at epsilon 1, or at mu 1.
+
+    Example:
+        >>> strategy.optimize(strategy.total(4), measure="pure").table[0]
+        Candidate(name='the queries', rmse=1.41421356)
+    """
 
     name: str
     rmse: float
@@ -58,7 +70,18 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Optimized:
-    """The best strategy that was found, and what each of the others would have cost, best first."""
+    """The best strategy that was found, and what each of the others would have cost, best first.
+
+    Example:
+        >>> print(strategy.optimize(strategy.matrix([[1, 0, 1], [0, 1, 1]]), measure="pure"))
+        sums and differences              2
+        identity                          2
+        weighted tree, 2 children a node  2
+        p-identity, p = 1                 2
+        weighted Haar wavelet             2.402
+        the queries                       2.828
+        tree, 3 children a node           2.828
+    """
 
     strategy: Strategy
     rmse: float
@@ -94,22 +117,47 @@ def optimize(
     instance(workload, Workload, "workload", "a workload, such as all_ranges(64)")
     noise = read_measure(measure)
     choice(effort, "effort", ("low", "normal", "high"))
-    tried: list[tuple[float, int, Strategy]] = []
+    tried: list[_Rated] = []
     for found in _candidates(workload, noise, effort, progress):
-        error = found.rmse(workload)
-        if not math.isfinite(error):
-            continue
-        tried.append((error, len(tried), found))
+        tried.append(found if isinstance(found, _Rated) else _rated(found, workload))
         if progress is not None:
-            progress(f"{found.name}: {error:.6g}")
+            progress(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
+    tried = sorted((one for one in tried if math.isfinite(one.rmse)), key=lambda one: (one.rmse, one.strategy.rows))
     if not tried:
         raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
-    tried.sort(key=lambda one: one[:2])
-    table = tuple(Candidate(found.name, error) for error, _, found in tried)
-    return Optimized(tried[0][2], tried[0][0], table)
+    best = tried[0].strategy
+    table = tuple(Candidate(one.name, one.rmse) for one in tried)
+    return Optimized(best, tried[0].rmse, table)
 
 
-def _candidates(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> Iterator[Strategy]:
+@dataclass(frozen=True)
+class _Rated:
+    """A strategy with its error: computed from its covariance, or in closed form for perfect hierarchies."""
+
+    strategy: Strategy
+    rmse: float
+
+    @property
+    def name(self) -> str:
+        return self.strategy.name
+
+
+def _rated(found: Strategy, workload: Workload) -> _Rated:
+    """Return a strategy with its error; infinite where it leaves out some of the workload."""
+    try:
+        return _Rated(found, _shown(found.rmse(workload)))
+    except NotMeasured:
+        return _Rated(found, math.inf)
+
+
+def _shown(error: float) -> float:
+    """Return an error to nine digits: beyond these, equal ones differ by rounding, and the fewest rows decide."""
+    return float(f"{error:.8e}")
+
+
+def _candidates(
+    workload: Workload, noise: Noise, effort: Effort, progress: Progress | None
+) -> Iterator[Strategy | _Rated]:
     if len(workload.shape) == 1:
         yield from _of_one(_single(workload), noise, effort, progress)
         return
@@ -128,19 +176,14 @@ def _single(workload: Workload) -> Workload:
     return workload.factors[0] if isinstance(workload, ProductWorkload) else workload
 
 
-def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> Iterator[MatrixStrategy]:
+def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> Iterator[Strategy | _Rated]:
     n = workload.cells
     check_dense(n)
     yield identity_strategy(n, measure=noise)
     yield from _direct(workload, noise)
     if n == 1:
         return
-    yield best_tree(workload, measure=noise, weighted=False)
-    yield best_tree(workload, measure=noise)
-    if n & (n - 1) == 0 or n <= 2048:
-        yield haar(n, measure=noise)
-        weights, _ = haar_weights(*level_shares(workload, 2), noise)
-        yield haar(n, measure=noise, weights=weights, name="weighted Haar wavelet")
+    yield from _hierarchies(workload, noise)
     if noise == "pure":
         kept = kept_strategy(workload, noise)
         if kept is not None:
@@ -155,6 +198,28 @@ def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress
     known = isinstance(workload, RangeWorkload) and workload.name in ("all ranges", "prefixes")
     if n <= {"low": 256, "normal": 1024, "high": 4096}[effort] or (known and n <= 4096 and effort != "low"):
         yield gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
+
+
+def _hierarchies(workload: Workload, noise: Noise) -> Iterator[Strategy | _Rated]:
+    """Yield trees and wavelets; over many cells with errors from their levels, which bound those of cut-off trees."""
+    n = workload.cells
+    shares = every_share(workload)
+    found: list[tuple[MatrixStrategy, float]] = []
+    for weighted in (False, True):
+        tree = best_tree(workload, measure=noise, weighted=weighted, shares=shares)
+        found.append((tree, _tree_total(tree, shares[tree.branching], noise)))
+    if n & (n - 1) == 0 or n <= _CLOSED:
+        weights, value = haar_weights(*shares[2], noise)
+        found.append((haar(n, measure=noise, weights=weights, name="weighted Haar wavelet"), value))
+    for one, value in found:
+        yield one if n <= _CLOSED else _Rated(one, _shown(math.sqrt(value / workload.mass)))
+
+
+def _tree_total(tree: TreeStrategy, shares: Shares, noise: Noise) -> float:
+    """Return the total variance of a tree's perfect extension."""
+    held = dict(zip(tree.spans, tree.level_weights, strict=True))
+    weights = np.array([float(held.get(int(span), 0)) for span in shares[1]])
+    return tree_total(*shares, weights, noise)
 
 
 def _direct(workload: Workload, noise: Noise) -> Iterator[MatrixStrategy]:

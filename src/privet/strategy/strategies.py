@@ -60,7 +60,7 @@ class Strategy(ABC):
     Example:
         >>> tree = strategy.tree(8, branching=2, measure="pure")
         >>> tree.rows, tree.column_norm()
-        (15, 4)
+        (15, Fraction(4, 1))
     """
 
     name: str
@@ -123,6 +123,10 @@ class Strategy(ABC):
 
     def unit_covariance(self) -> CellCovariance:
         """Return the covariance of the cells at epsilon 1, or at an L2 sensitivity of one sigma (mu = 1)."""
+        return self._unit_covariance
+
+    @cached_property
+    def _unit_covariance(self) -> CellCovariance:
         return self.covariance(self.unit_variances())
 
     def rmse(self, workload: Workload) -> float:
@@ -300,10 +304,9 @@ class MatrixStrategy(Strategy):
     def _squares(self) -> Floats:
         return np.asarray(powered(self.matrix, 2).sum(axis=1), dtype=np.float64).ravel()
 
-    @cached_property
+    @property
     def _floats(self) -> Floats:
-        dense = plain_array(self.matrix)
-        return np.asarray(dense, dtype=np.float64)
+        return np.asarray(plain_array(self.matrix), dtype=np.float64)
 
     def _keeps_form(self) -> bool:
         rows, n = self.matrix.shape
@@ -319,8 +322,9 @@ class MatrixStrategy(Strategy):
             products = sparse.csr_array(self.matrix @ self.matrix.T)
             products.eliminate_zeros()
             return bool(products.count_nonzero() == n and (products.diagonal() > 0).all())
-        kept = np.triu(self._floats) if self.form == "upper" else np.tril(self._floats)
-        return bool((kept == self._floats).all() and (np.diagonal(self._floats) != 0).all())
+        held = plain_array(self.matrix)
+        kept = np.triu(held) if self.form == "upper" else np.tril(held)
+        return bool((kept == held).all() and (held.diagonal() != 0).all())
 
     def describing(self) -> bytes:
         held = sparse.csr_array(self.matrix)

@@ -200,7 +200,9 @@ class _AllRanges(RangeWorkload):
         """Return (min(i, j) + 1) (n - max(i, j)): the choices of an end on each side of two cells."""
         check_dense(self.size)
         places = np.arange(self.size, dtype=np.float64)
-        return np.minimum.outer(places + 1, places + 1) * np.minimum.outer(self.size - places, self.size - places)
+        found = np.minimum.outer(places + 1, places + 1)
+        found *= np.minimum.outer(self.size - places, self.size - places)
+        return found
 
     def gram_times(self, columns: Floats) -> Floats:
         before = np.arange(1.0, self.size + 1).reshape(-1, *[1] * (columns.ndim - 1))

@@ -209,7 +209,7 @@ def test_products_of_strategies_are_exact_too() -> None:
 
 def test_matrices_whose_products_could_overflow_are_refused() -> None:
     with pytest.raises(InvariantError):
-        exact_product(np.full((1, 4), 2**60), [1, 1, 1, 1])
+        exact_product(np.full((1, 16), 2**60), [1] * 16)  # a sum of 2**64, which is 0 in 64 bits
     with pytest.raises(InvariantError):
         strategy.MatrixStrategy("wide", "gaussian", [[2**31]], [1]).column_norm()
 

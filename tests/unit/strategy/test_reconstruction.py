@@ -12,7 +12,7 @@ from privet import strategy
 from privet.core.errors import RequestError
 from privet.strategy.covariances import SubspaceCovariance
 from privet.strategy.integer_products import plain_array
-from privet.strategy.reconstruct import half_widths
+from privet.strategy.reconstruction import half_widths
 
 PAIRS = strategy.all_marginals((2, 3, 2), ways=2)
 

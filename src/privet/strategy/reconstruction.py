@@ -31,6 +31,13 @@ class Answers:
 
     `values` are the constrained estimates, moved into their intervals; `plain` the unbiased ones, whose standard errors
     are `deviations`.
+
+    Example:
+        >>> cells = strategy.identity_strategy(2, measure="gaussian")
+        >>> measure = strategy.StrategyMeasure(cells, rho=0.5, neighbors="add-remove")
+        >>> found = strategy.reconstruct(measure, [3, -1]).answers(strategy.total(2))
+        >>> found.values.tolist(), found.deviations.round(3).tolist()
+        ([2.0], [1.414])
     """
 
     values: Floats
