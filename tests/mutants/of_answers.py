@@ -534,4 +534,9 @@ MUTANTS: list[Mutant] = [
         ("bool(parts) and known and texts", "texts"),
         ('function not in ("any_value", "min", "max") or where != TRUE', 'function not in ("any_value", "min", "max")'),
     ),
+    *of(
+        "results.over_rows:_aggregate",
+        "unit/test_crosstabs.py::test_a_group_that_was_not_found_is_not_said_to_be_empty",
+        ('given.found and one.function == "any_value"', "False"),
+    ),
 ]

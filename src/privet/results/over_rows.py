@@ -62,7 +62,11 @@ def _aggregate(one: OverRows, given: RowsSeen, rows: Sequence[int]) -> Value:
         number = len({values[row] for row in some})
         return number, UNKNOWN if unsure or noisy else _counted(given, number)
     if not some:
-        return None, UNKNOWN if unsure else None
+        # where groups are found, one that is missing may have rows
+        missing = given.found and one.function == "any_value"
+        return None, UNKNOWN if unsure or missing else None
+    if one.function == "any_value":
+        return values[some[0]], UNKNOWN if unsure else origins[some[0]]
     listed = [values[row] for row in some]
     value = _VALUES[one.function](listed, one)
     if unsure:

@@ -45,6 +45,9 @@ def ask(text: str) -> Query:
 
 
 CORPUS = [
+    "SELECT * FROM (SELECT urgent, hospital FROM visits) PIVOT (COUNT(*) AS n FOR urgent IN (TRUE AS yes, FALSE)) AS p",
+    "WITH v AS (SELECT urgent, hospital FROM visits) SELECT * FROM v PIVOT (COUNT(*) FOR urgent IN (TRUE))",
+    "PIVOT visits ON hospital IN ('A') USING COUNT(*) GROUP BY urgent",
     "SELECT ANY_VALUE(n) FROM (SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital)",
     "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE urgent ORDER BY n LIMIT 1 OFFSET 1",
     "WITH a AS MATERIALIZED (SELECT * FROM visits) SELECT TOP 3 diag, COUNT(*) FROM a GROUP BY ALL ORDER BY ALL",

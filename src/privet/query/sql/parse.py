@@ -243,7 +243,7 @@ _CLOSING = frozenset({"R_PAREN", "END"})
 _PREFIX = frozenset({"NOT", "DASH", "PLUS", "TILDE", "INTERVAL"})
 _PLAIN = frozenset({"L_PAREN", "R_PAREN", "COMMA", "STRING", "IDENTIFIER", "VAR"})
 _SETS = frozenset({"UNION", "INTERSECT", "EXCEPT"})
-_FIRST = frozenset({"SELECT", "WITH", "L_PAREN", "FROM"})
+_FIRST = frozenset({"SELECT", "WITH", "L_PAREN", "FROM", "PIVOT"})
 _ARGUMENTS = {
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MOD"), 2),
 }

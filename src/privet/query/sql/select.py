@@ -38,6 +38,7 @@ from privet.query.shape import conjuncts, is_public
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
+from .crosstab import pivoted
 from .names import DECLARED
 from .nested import Lookups, Nested, ReadNested
 from .parameters import fixed_value
@@ -272,6 +273,15 @@ def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standin
     """Return one thing that FROM names, and the name by which its columns may be qualified."""
     alias = part(place, "alias")
     name = None if alias is None or part(alias, "this") is None else part(alias, "this").name
+    pivots = parts(place, "pivots")
+    if pivots:
+        if len(pivots) > 1:
+            raise Unsupported("one PIVOT stands after a table; put others into a sub-query")
+        bare = place.copy()
+        bare.set("pivots", None)
+        turned = pivoted(_place(bare, places, read)[0], pivots[0])
+        own = part(pivots[0], "alias")
+        return turned, "" if own is None or part(own, "this") is None else part(own, "this").name
     if place.key == "subquery":
         return _renamed(read(part(place, "this"), places), alias), name or ""
     if place.key == "table" and part(place, "this").key == "identifier":
@@ -377,6 +387,8 @@ def read_rows(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Stan
 def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Standing:
     while node.key == "subquery" and part(node, "alias") is None:
         node = part(node, "this")
+    if node.key == "pivot":
+        return pivoted(_place(part(node, "this"), places, _relation)[0], node)
     if node.key not in {"select", "union", "intersect", "except"}:
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
