@@ -94,7 +94,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.parse:_without_options",
         "unit/query/test_google_options.py",
-        ("depth or found is not None", "found is not None"),
+        ("found is not None", "False"),
         ("name in options", "False"),
     ),
     *of(

@@ -94,9 +94,9 @@ def test_its_words_are_names_like_any_other_elsewhere() -> None:
 REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
     (google("OPTIONS(epsilon = 1, delta = 1e-7)"), {}, Refused, "account uses 1e-06"),
     (google("OPTIONS(epsilon = 1, privacy_unit_column = age)"), {}, Refused, "'person'"),
-    (google("OPTIONS(group_selection_strategy = PUBLIC_GROUPS)"), {}, Refused, "group_selection_strategy"),
+    (google("OPTIONS(group_selection_strategy = PRIVATE_GROUPS)"), {}, RequestError, "group_selection_strategy"),
     (google("OPTIONS(max_rows_contributed = 3)"), {}, Refused, "max_rows_contributed"),
-    (google("OPTIONS(kappa = 3)"), {}, UnknownName, "no option 'kappa'"),
+    (google("OPTIONS(capa = 3)"), {}, UnknownName, "no option 'capa'"),
     (google("OPTIONS(epsilom = 3)"), {}, UnknownName, "did you mean 'epsilon'"),
     (google("OPTIONS(epsilon = 1, epsilon = 2)"), {}, ParseError, "twice"),
     (google("OPTIONS(epsilon = -1)"), {}, ParseError, "write options as"),

@@ -256,6 +256,22 @@ def test_options_of_both_clauses(session: Session) -> None:
         session.plan("SELECT COUNT(*) FROM (SELECT WITH ANONYMIZATION paid FROM t)")
 
 
+def test_the_clause_may_stand_in_the_sub_query_that_releases(session: Session) -> None:
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1)"
+    inner = f"SELECT {clause} shop, COUNT(*) AS n FROM t GROUP BY shop"
+    plain = session.plan(f"SELECT shop, n FROM ({inner}) WHERE n > 5 ORDER BY n DESC")
+    assert plain.digest == session.plan(inner).digest
+    assert session.plan(f"WITH r AS ({inner}) SELECT n FROM r").digest == plain.digest
+    for wrong in (
+        f"SELECT shop, COUNT(*) AS n FROM (SELECT {clause} shop FROM t) GROUP BY shop",
+        f"SELECT n FROM (SELECT shop, COUNT(*) AS n FROM (SELECT {clause} shop FROM t) GROUP BY shop)",
+        f"SELECT {clause} n FROM ({inner})",
+        f"SELECT COUNT(*) FROM (SELECT {clause} who FROM t GROUP BY who)",
+    ):
+        with pytest.raises(Unsupported, match="once"):
+            session.plan(wrong)
+
+
 def test_python_asks_the_same(session: Session) -> None:
     schema = table().schema
     built = (

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import ClassVar, TypeVar, cast
@@ -55,6 +55,11 @@ _OLDER = {"kappa": "max_groups_contributed"}
 """Options that had another name with ANONYMIZATION."""
 _STRATEGIES = ("LAPLACE_THRESHOLD", "PUBLIC_GROUPS")
 _CLAUSES = ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")
+_BRACKETS = "brackets around it"
+_ONE_CLAUSE = (
+    "WITH DIFFERENTIAL_PRIVACY stands once, after the SELECT that releases: the outermost, or the one whose released "
+    "rows those around it reshape"
+)
 _KINDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_NUMBERS, ("NUMBER",)),
     **dict.fromkeys(_TEXTS, ("STRING",)),
@@ -91,6 +96,8 @@ class Wish:
     covers: Covers | None = None
     auto: bool = False
     public: bool = False
+    inside: int = 0
+    """In how many brackets its clause stands; read with the tree, and 0 from then on."""
 
 
 NO_WISH = Wish()
@@ -129,27 +136,29 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         covers=cast(Covers | None, options.get("covers")),
         auto="contribution" in options,
         public=options.get("group_selection_strategy", "").upper() == "PUBLIC_GROUPS",
+        inside=int(options.get(_BRACKETS, "0")),
     )
 
 
 def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]]:
-    """Return the tokens without the outermost SELECT's WITH DIFFERENTIAL_PRIVACY OPTIONS(...), and its options."""
-    depth, found = 0, None
+    """Return the tokens without a SELECT's WITH DIFFERENTIAL_PRIVACY OPTIONS(...), and its options.
+
+    How many brackets it stands in is among them: it must be the SELECT that releases.
+    """
+    depth, found, inside = 0, None, 0
     for index, token in enumerate(tokens):
         depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
         starts = index > 1 and (_name(tokens, index - 2), _name(tokens, index - 1)) == ("SELECT", "WITH")
         if not starts or not any(_is_word(token, word) for word in _CLAUSES):
             continue
-        if depth or found is not None:
-            raise Unsupported(
-                f"WITH {str(token.text).upper()} stands once, after the outermost SELECT: nothing inside is released"
-            )
-        found = index
+        if found is not None:
+            raise Unsupported(_ONE_CLAUSE)
+        found, inside = index, depth
     if found is None:
         return list(tokens), {}
     before, after = list(tokens[: found - 1]), list(tokens[found + 1 :])
     if not after or not _is_word(after[0], "OPTIONS") or _name(after, 1) != "L_PAREN":
-        return before + after, {}
+        return before + after, {_BRACKETS: str(inside)}
     options: dict[str, str] = {}
     place = 2
     while _name(after, place) != "R_PAREN":
@@ -176,7 +185,7 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
             _expect(after, place + 2, *_KINDS[name])
         options[name] = f"{'.' if point else ''}{after[place + 2 + point].text}"
         place += 3 + point
-    return before + after[place + 1 :], options
+    return before + after[place + 1 :], {**options, _BRACKETS: str(inside)}
 
 
 def _name(tokens: Sequence[Node], place: int) -> str:
@@ -292,7 +301,10 @@ def parse_asked(
     def read(tree: Node, wish: Wish) -> tuple[Query, Wish]:
         if wish.public:
             _beside_public_groups(tree, tables)
-        return read_query(tree, tables, known), wish
+        query = read_query(tree, tables, known)
+        if wish.inside and wish.inside != len(query.steps) - 1:
+            raise Unsupported(_ONE_CLAUSE)
+        return query, replace(wish, inside=0)
 
     def settle(nodes: Sequence[Node]) -> None:
         settle_names(nodes, tables, known, schema)
