@@ -9,7 +9,6 @@ MUTANTS: list[Mutant] = [
         "query.sql.quartiles:_read",
         "unit/query/test_quartiles.py",
         ("_grouped(outer, ranked) != ranked.groups", "False"),
-        ("before != _used_in(outer, ranked, but=ranked.select)", "False"),
         ("not found or (asked is not None and _counts(outer, found))", "not found"),
     ),
     *of(
@@ -31,7 +30,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.parameters:_value",
         "unit/query/test_given.py",
-        ("isinstance(value, Term)", "False"),
+        ("not isinstance(found, Literal)", "False"),
     ),
     *of(
         "query.kinds:side_by_side",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.expression import Expression, Literal
-from privet.query.terms import Constant, Term, constant
+from privet.query.terms import Constant, constant
 
 from .clauses import Node, blame, parts
 
@@ -66,8 +66,6 @@ def read_parameters(parameters: object) -> dict[str, Literal]:
 
 
 def _value(name: str, value: object) -> Literal:
-    if isinstance(value, Term):
-        raise BadParameter(f"parameter {name}", type(value).__name__, "a value: a number, a text, a date, or None")
     found = constant(value, f"parameter {name}")  # type: ignore[arg-type]
     if not isinstance(found, Literal):
         raise BadParameter(f"parameter {name}", type(value).__name__, "a value: a number, a text, a date, or None")
