@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.statement:Writer._norm_of_most",
         "unit/engines/test_shared_grids.py",
         ("' WHERE w < '", "' WHERE w > '"),
-        ("' UNION ALL '", "' UNION '"),
+        ("'SELECT u, w - '", "'SELECT u, w + '"),
     ),
     *of(
         "engines.scan_sql.statement:_short_texts",
