@@ -228,7 +228,12 @@ SELECT COUNT(*) FROM (SELECT id FROM people WHERE sex = 'f' UNION SELECT pid FRO
     INTERSECT SELECT pid FROM visits WHERE ward = 'b');
 SELECT COUNT(*) FROM people WHERE id IN (SELECT pid FROM visits WHERE ward = 'a' EXCEPT
     SELECT pid FROM visits WHERE ward = 'b');
-SELECT COUNT(*) FROM people WHERE city IN (SELECT name FROM cities UNION SELECT ward FROM rates)
+SELECT COUNT(*) FROM people WHERE city IN (SELECT name FROM cities UNION SELECT ward FROM rates);
+SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY pid ORDER BY day) AS s FROM visits) WHERE s > 5;
+SELECT COUNT(*) FROM (SELECT AVG(cost) OVER (PARTITION BY pid ORDER BY day, vid ROWS BETWEEN 1 PRECEDING AND
+    1 FOLLOWING) AS s FROM visits) WHERE s > 3;
+SELECT ward, COUNT(*) FROM (SELECT ward, COUNT(*) OVER (PARTITION BY pid, ward) AS n, MAX(cost) OVER (PARTITION BY pid)
+    AS m FROM visits) WHERE n > 1 AND m > 2 GROUP BY ward
 """
 
 

@@ -118,6 +118,13 @@ QUESTIONS = (
         "add-remove",
         PURE,
     ),
+    (
+        "SELECT COUNT(*) FROM (SELECT u, SUM(y) OVER (PARTITION BY u ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 "
+        "FOLLOWING) AS s FROM d) AS sums WHERE s > 2",
+        "people",
+        "add-remove",
+        PURE,
+    ),
     ("SELECT SUM(worth) FROM d JOIN c ON d.g = c.code", "people", "add-remove", PURE),
     ("SELECT g, SUM(x) FROM d GROUP BY g", "people", "change-one", RHO, {"covers": "bounding"}),
     ("SELECT SUM(y) FROM d", "people", "add-remove", PURE, {"contribution": AUTO}),

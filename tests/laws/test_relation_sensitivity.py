@@ -18,7 +18,7 @@ import pytest
 
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.links import followed
-from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, RowSpan, Union, Within
 from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, integer, number, text
 from privet.core.unit import Link, Nobody, Person
@@ -235,6 +235,17 @@ class Trees:
         function = self.draw.choice(["row_number", "rank", "dense_rank", "lag", "lead"])
         argument = col(self.draw.choice(columns)) if function in {"lag", "lead"} else None
         partition = (col("who"), col(self.draw.choice(columns))) if self.draw.random() < 0.5 else (col("who"),)
+        x = self.number(source)
+        if x is not None and self.draw.random() < 0.5:
+            function = self.draw.choice(["count_rows", "count", "sum", "avg", "min", "max"])
+            step = grid_step(x, schema_of(source, TABLES)) if function in {"sum", "avg"} else None
+            ends = [(None, 0), (-2, 0), (-1, 1), (None, None), (1, 2), (0, None)]
+            span = self.draw.choice([None, *(RowSpan(True, *two) for two in ends), RowSpan(False, 0, None)])
+            where = self.draw.choice([None, self.condition(source)])
+            order = order if self.draw.random() < 0.7 else ()
+            argument = None if function == "count_rows" else x
+            name = self.fresh(source, "over")
+            return Rank(source, name, function, partition, order, argument, where=where, step=step, span=span)
         return Rank(source, self.fresh(source, "place"), function, partition, order, argument)
 
     def _union(self, source: Relation, depth: int) -> Relation:
@@ -435,6 +446,8 @@ QUERIES = {
     "ON v.who = p.who GROUP BY v.city",
     "sets": "SELECT city, COUNT(*) FROM (SELECT who, id, city FROM visits EXCEPT SELECT who, id, city FROM visits "
     "WHERE pay < -9) GROUP BY city",
+    "over": "SELECT city, COUNT(*) FROM (SELECT city, SUM(pay) OVER (PARTITION BY who ORDER BY id ROWS BETWEEN "
+    "2 PRECEDING AND CURRENT ROW) AS s FROM visits) WHERE s > -99 GROUP BY city",
     "in": "SELECT sex, COUNT(*) FROM people WHERE who IN (SELECT who FROM visits WHERE pay > 5) GROUP BY sex",
 }
 SPENDS = {

@@ -59,6 +59,12 @@ MUTANTS: list[Mutant] = [
         ("clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)", "physical(schema)[schema.key]"),
     ),
     *of(
+        "engines.scan_sql.relations:over_sql",
+        "laws/test_relation_sensitivity.py",
+        ("own if span.rows else []", "[]"),
+        ("[*owner, *parts]", "parts"),
+    ),
+    *of(
         "query.shape:_check_apart",
         "unit/query/test_several_tables.py",
         ("len(set(read)) < len(read)", "False"),

@@ -119,12 +119,43 @@ class By:
         check_fields(self)
 
 
-@wired("Rank", "source", "name", "function", "partition", "order", "argument", "places")
+@wired("RowSpan", "rows", "start", "end")
+@dataclass(frozen=True)
+class RowSpan:
+    """Which rows around its own an aggregate over a unit's rows sees: from `start` to `end` after it, None for all.
+
+    Where it does not count `rows`, 0 means its own row and those that tie with it in the order.
+    """
+
+    rows: bool
+    start: int | None
+    end: int | None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name, value in (("start", self.start), ("end", self.end)):
+            if value is not None and (not -(2**31) < value < 2**31 or (value and not self.rows)):
+                raise BadParameter(name, value, "a number of rows, or None for all on that side")
+
+
+@wired(
+    "Rank",
+    "source",
+    "name",
+    "function",
+    "partition",
+    "order",
+    "argument",
+    "places",
+    later={"where": None, "step": None, "span": None},
+)
 @dataclass(frozen=True)
 class Rank:
-    """One more column: row_number, rank, dense_rank, lag or lead within each unit and `partition`.
+    """One more column: row_number, rank, dense_rank, lag or lead within each unit and `partition`, or an aggregate.
 
-    Rows that tie in `order` are further ordered by all columns of the source, so that what ties still is the same.
+    Rows that tie in `order` are further ordered by all columns of the source, so that what ties still is the same. An
+    aggregate is over the rows of `span` that meet `where`, as a `Within` is; without a span, over those up to its own
+    row and its ties, or over all where there is no order.
     """
 
     source: Relation
@@ -134,11 +165,21 @@ class Rank:
     order: tuple[By, ...] = ()
     argument: Expression | None = None
     places: int = 1
+    where: Expression | None = None
+    step: Fraction | None = None
+    span: RowSpan | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 <= self.places < 2**63:
             raise BadParameter("places", self.places, "at least 0 and below 2**63")
+        if self.step is not None and self.step <= 0:
+            raise BadParameter("step", self.step, "above 0")
+
+    @property
+    def within(self) -> Within:
+        """The aggregate, of the rows that it sees."""
+        return Within(self.name, self.function, self.argument, self.where, self.step)
 
 
 @wired("Union", "sources")

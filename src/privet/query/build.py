@@ -570,8 +570,8 @@ def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: K
             asked = [where, *(one for _, one in keys)]
             for each in aggregates:
                 asked += [each.argument, each.where]
-        case Rank(source=source, partition=partition, order=order, argument=argument):
-            asked = [argument, *partition, *(by.expression for by in order)]
+        case Rank(source=source, partition=partition, order=order, argument=argument, where=where):
+            asked = [argument, where, *partition, *(by.expression for by in order)]
         case Union(sources=sources):
             for one in sources:
                 _check_relation(one, tables)

@@ -61,6 +61,9 @@ WITHIN = ("count_rows", "count", "count_distinct", "sum", "avg", "min", "max")
 
 RANKS = ("row_number", "rank", "dense_rank", "lag", "lead")
 
+OVER = ("count_rows", "count", "sum", "avg", "min", "max")
+"""The aggregates that may stand over rows of a unit, beside each of them."""
+
 GRID = 2**24
 """A sum of numbers without a declared step is taken in no fewer steps than this from zero to the far bound."""
 
@@ -122,7 +125,11 @@ def grid_step(argument: Expression, source: Schema, grid: int = GRID) -> Fractio
 
 def rank_facts(one: Rank, source: Schema, most: int) -> Facts:
     """Return the facts of a window function within one unit's rows."""
-    if one.function not in RANKS:
+    if one.function in OVER:
+        for expression in (*one.partition, *(term.expression for term in one.order)):
+            typed(expression, source.columns)
+        return group_facts(one.within, source, most, empty=True)
+    if one.function not in RANKS or (one.where, one.step, one.span) != (None, None, None):
         raise InvariantError("an unknown window function")
     for expression in (*one.partition, *(term.expression for term in one.order)):
         typed(expression, source.columns)

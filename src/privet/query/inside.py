@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, Within
+from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, RowSpan, Within
 from privet.core.unit import unit_columns
 
-from .facts import RANKS, WITHIN, grid_step
+from .facts import OVER, RANKS, WITHIN, grid_step
 from .join import check_person_shown, standing_on
 from .nodes import (
     MARK,
@@ -25,6 +25,7 @@ from .nodes import (
     is_aggregate,
     is_window,
     label,
+    read_window,
 )
 from .normal import conjunction
 from .resolve import checked, condition, fitted, substitute
@@ -172,11 +173,13 @@ def _within(name: str, marked: Expression, source: PrivateRows) -> Within:
 def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
     function = marked.function.removeprefix(WINDOW)
     facts = source.schema.columns
+    if function in OVER:
+        return _over(relation, name, marked, source)
     if function not in RANKS or len(marked.arguments) > 3:
         raise Unsupported(
-            "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are supported within one person's rows, "
-            "without frames: OVER (PARTITION BY the person ORDER BY ...); for others, aggregate in a sub-query grouped "
-            "by the person"
+            "of window functions, ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD, without frames, and COUNT, SUM, AVG, MIN "
+            "and MAX are supported within one person's rows: OVER (PARTITION BY the person ORDER BY ...); for others, "
+            "aggregate in a sub-query grouped by the person"
         )
     given, partition, order = (part.arguments for part in marked.arguments)
     if len(given) > 2:
@@ -196,6 +199,28 @@ def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows
         terms,
         checked(given[0], facts) if given else None,
         places,
+    )
+
+
+def _over(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
+    """Return rows with an aggregate beside each: of all of its partition, or of those that its frame says."""
+    facts, said = source.schema.columns, read_window(name, marked)
+    argument = None if said.function == "count_rows" else checked(said.arguments[0], facts)
+    step = grid_step(argument, source.schema) if argument is not None and said.function in {"sum", "avg"} else None
+    terms = tuple(By(checked(one.expression, facts), one.descending, one.nulls_first) for one in said.order)
+    frame = said.frame
+    if frame is not None and not frame.rows and (frame.start or frame.end):
+        raise Unsupported("a frame counts rows: ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
+    return Rank(
+        relation,
+        name,
+        said.function,
+        tuple(checked(one, facts) for one in said.partition),
+        terms,
+        argument,
+        where=None if said.where is None else condition(said.where, facts, "FILTER"),
+        step=step,
+        span=None if frame is None else RowSpan(frame.rows, frame.start, frame.end),
     )
 
 

@@ -355,7 +355,8 @@ def _of_tree(relation: Relation, tables: Mapping[str, Schema], known: Mapping[st
             used = [relation.where, *(one for _, one in relation.keys)]
             used += [part for one in relation.aggregates for part in (one.argument, one.where)]
         case Rank():
-            used = [relation.argument, *relation.partition, *(term.expression for term in relation.order)]
+            used = [relation.argument, relation.where, *relation.partition]
+            used += [term.expression for term in relation.order]
     columns = schema_of(relation.source, tables).columns
     return _of_tree(relation.source, tables) + _ROW + _all(columns, *used)
 

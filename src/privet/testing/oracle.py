@@ -26,6 +26,7 @@ from privet.engines.scan_sql.dialect import Form
 from privet.engines.scan_sql.row_values import doubles
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.evaluation import as_kind
+from privet.query.facts import OVER
 from privet.query.functions import evaluate_row, longest, typed
 from privet.query.shape import equal_sides, schema_of
 
@@ -110,7 +111,25 @@ def ranked(relation: Rank, rows: list[Owned], facts: Mapping[str, ColumnFacts], 
     return found
 
 
+def _seen(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, ColumnFacts]) -> list[Row]:
+    """Return the rows that an aggregate beside a row is over."""
+    span = relation.span
+    if span is not None and span.rows:
+        start = 0 if span.start is None else max(place + span.start, 0)
+        end = len(ordered) if span.end is None else max(place + span.end + 1, 0)
+        return ordered[start:end]
+    start_, end_ = (None, 0 if relation.order else None) if span is None else (span.start, span.end)
+    found = []
+    for row in ordered:
+        ahead = _ahead(relation, row, ordered[place], facts)
+        if (ahead >= 0 or start_ is None) and (ahead <= 0 or end_ is None):
+            found.append(row)
+    return found
+
+
 def _rank(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, ColumnFacts]) -> Any:
+    if relation.function in OVER:
+        return _aggregate(relation.within, _seen(relation, ordered, place, facts), facts)
     if relation.function == "row_number":
         return place + 1
     if relation.function in {"rank", "dense_rank"}:

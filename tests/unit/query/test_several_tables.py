@@ -279,7 +279,11 @@ REFUSED = [
         "SELECT COUNT(*) FROM (SELECT LAG(cost, id) OVER (PARTITION BY person ORDER BY day) AS i FROM visits)",
         "constant",
     ),
-    ("SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY person) AS i FROM visits)", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (PARTITION BY ward) AS i FROM visits)", "add 'person'"),
+    ("SELECT COUNT(*) FROM (SELECT SUM(cost) OVER (ORDER BY day) AS i FROM visits)", "add 'person'"),
+    ("SELECT COUNT(*) FROM (SELECT STDDEV(cost) OVER (PARTITION BY person) AS i FROM visits)", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT SUM(x) OVER (PARTITION BY zip) AS i FROM events)", "protected by itself"),
+    ("SELECT COUNT(*) FROM (SELECT SUM(weight) OVER (PARTITION BY person) AS i FROM people)", "no public bounds"),
     (
         "SELECT COUNT(*) FROM (SELECT FIRST_VALUE(cost) OVER (PARTITION BY person ORDER BY day) i FROM visits)",
         "within one person",

@@ -13,10 +13,11 @@ from typing import Literal
 
 from privet.core.errors import InvariantError
 from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, RowSpan, Union, Within
 from privet.core.scan import Sum
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
+from privet.query.facts import OVER
 from privet.query.shape import equal_sides, schema_of
 
 from .dialect import Dialect, Renderer, unified
@@ -173,6 +174,8 @@ def group_sql(
 
 def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]) -> str:
     """Return the rows with one more column, computed among those of the same unit and partition."""
+    if relation.function in OVER:
+        return over_sql(relation, source, made, rows, dialect, owner=owner)
     renderer, nested = Renderer(sources(source), dialect), dialect.nested
     own = [f"c{index}" for index in range(len(source.columns))]
     parts = [f"p{index}" for index in range(len(relation.partition))]
@@ -193,6 +196,43 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     sql = f"SELECT {', '.join([*owner, *own])}, {function} OVER ({over}) AS n FROM {nested(sql)}"
     last = clamped("n", made.columns[relation.name], dialect)
     return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM {nested(sql)}"
+
+
+def over_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]) -> str:
+    """Return the rows with an aggregate over those of the same unit and partition that each sees.
+
+    Where rows are counted, ties in the order are broken by all columns; where not, rows that tie see each other. So the
+    result is a function of the unit's rows.
+    """
+    renderer, nested = Renderer(sources(source), dialect), dialect.nested
+    own = [f"c{index}" for index in range(len(source.columns))]
+    parts = [f"p{index}" for index in range(len(relation.partition))]
+    places = [f"o{index}" for index in range(len(relation.order))]
+    part = _Part(relation.within, 0, renderer)
+    inner = [f"{_key(renderer, one)} AS {p}" for p, one in zip(parts, relation.partition, strict=True)]
+    inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
+    sql = f"SELECT {', '.join([*owner, *own, *inner, *part.first])} FROM {nested(rows)}"
+    sql = f"SELECT {', '.join([*owner, *own, *parts, *places, *part.second])} FROM {nested(sql)}"
+    span = relation.span or RowSpan(rows=False, start=None, end=0 if relation.order else None)
+    order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
+    order += own if span.rows else []
+    over = f"PARTITION BY {', '.join([*owner, *parts])}"
+    over += f" ORDER BY {', '.join(order)} {_span(span)}" if order else ""
+    totals = [f"{total} OVER ({over}) AS {name}" for total, name in part.totals]
+    sql = f"SELECT {', '.join([*owner, *own, *totals])} FROM {nested(sql)}"
+    sql = f"SELECT {', '.join([*owner, *own, part.value])} FROM {nested(sql)}"
+    last = clamped("a0", made.columns[relation.name], dialect)
+    return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM {nested(sql)}"
+
+
+def _span(span: RowSpan) -> str:
+    ends = []
+    for end, side in ((span.start, "PRECEDING"), (span.end, "FOLLOWING")):
+        if end is None:
+            ends.append(f"UNBOUNDED {side}")
+        else:
+            ends.append("CURRENT ROW" if not end else f"{abs(end)} {'PRECEDING' if end < 0 else 'FOLLOWING'}")
+    return f"{'ROWS' if span.rows else 'RANGE'} BETWEEN {ends[0]} AND {ends[1]}"
 
 
 class _Part:
@@ -217,8 +257,13 @@ class _Part:
             self.second.append(x)
         form = {"count_rows": "count(*)", "count": f"count({x})", "count_distinct": f"count(DISTINCT {x})"}
         total = renderer.dialect.total(form.get(one.function) or f"{one.function}({x})", kept)
-        self.total = f"{total} AS t{index}"
+        self.totals = [(total, f"t{index}")]
         self.value = f"t{index} AS a{index}"
+
+    @property
+    def total(self) -> str:
+        """What is summed up over rows, under its names."""
+        return ", ".join(f"{total} AS {name}" for total, name in self.totals)
 
     def _sum(self, one: Within, kept: str | None, renderer: Renderer) -> None:
         index = self.index
@@ -235,7 +280,7 @@ class _Part:
         self.second.append(f"{found.y} AS y{index}")
         dialect = renderer.dialect
         total, count = dialect.total(f"sum({found.value})", kept), dialect.total(f"count({found.value})", kept)
-        self.total = f"{total} AS t{index}, {count} AS n{index}"
+        self.totals = [(total, f"t{index}"), (count, f"n{index}")]
         whole = renderer.render(one.argument).kind == "integer"
         if whole and one.function == "sum":
             self.value = f"{dialect.cast_whole(f't{index}')} AS a{index}"
