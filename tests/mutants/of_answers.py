@@ -467,7 +467,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "results.origins:Intervals._noises",
-        "unit/test_released_rows.py::test_a_sum_of_noisy_numbers_has_an_interval_by_the_sum_of_their_noise",
+        "unit/test_several_releases.py::test_what_comes_twice_has_its_noise_once",
         ("before + factor * times", "factor * times"),
     ),
     *of(
@@ -512,11 +512,6 @@ MUTANTS: list[Mutant] = [
         "results.read:_leaf",
         "unit/test_several_releases.py::test_what_comes_twice_has_its_noise_once",
         ("(plan.digest, cell)", "(plan.digest, cell, place)"),
-    ),
-    *of(
-        "results.released_tables:_pairs",
-        "unit/test_several_releases.py::test_rows_of_joins_are_capped",
-        ("on is None and table.size * other.size > MOST_ROWS", "False"),
     ),
     *of(
         "query.determined:_equals",
