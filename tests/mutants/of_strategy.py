@@ -87,7 +87,7 @@ MUTANTS: list[Mutant] = [
             "self.strategy.column_norm()",
         ),
     ),
-    *of("strategy.measured:StrategyMeasure.noises", NORMS, ("weight != last and many", "False")),
+    *of("strategy.measured:StrategyMeasure.noises", NORMS, ("(scales[weight], many)", "(self.scale, many)")),
     *of("strategy.measured:StrategyMeasure._noisy", FOUND, ("scale * 4**self.exponent", "scale")),
     *of(
         "strategy.measured:StrategyMeasure._draw_residuals",

@@ -333,6 +333,7 @@ def release_more() -> None:
         mechanisms.TopK is privet.TopK,
         privet.core.__name__ == "privet.core",
         privet.mechanisms is mechanisms and privet.accounting is accounting and privet.noise is noise,
+        privet.strategy.total(3).queries == 1,
     )
     print(all(same))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -112,14 +113,9 @@ class StrategyMeasure:
         if isinstance(self.strategy, ResidualStrategy):
             pairs = zip(self.strategy.subsets, self.strategy.weights, strict=True)
             return tuple((self.scale / weight, math.prod(self.strategy.marginal_sizes(axes))) for axes, weight in pairs)
-        found: list[tuple[Fraction, int]] = []
-        last, many = 0, 0
-        for weight in self.strategy.row_weights():
-            if weight != last and many:
-                found.append((self.scale / last, many))
-                many = 0
-            last, many = weight, many + 1
-        return (*found, (self.scale / last, many))
+        runs = [(weight, sum(1 for _ in run)) for weight, run in groupby(self.strategy.row_weights())]
+        scales = {weight: self.scale / weight for weight, _ in runs}
+        return tuple((scales[weight], many) for weight, many in runs)
 
     @cached_property
     def exponent(self) -> int:
@@ -147,7 +143,8 @@ class StrategyMeasure:
         if isinstance(self.strategy, ResidualStrategy):
             return np.array([float(variance) for variance, _ in self.noises])
         spread = _laplace_variance if self.strategy.measure == "pure" else float
-        return np.repeat([spread(one) for one, _ in self.noises], [many for _, many in self.noises])
+        each = {scale: spread(scale) for scale in {scale for scale, _ in self.noises}}
+        return np.repeat([each[scale] for scale, _ in self.noises], [many for _, many in self.noises])
 
     @cached_property
     def covariance(self) -> CellCovariance:
@@ -171,11 +168,15 @@ class StrategyMeasure:
         if isinstance(self.strategy, ResidualStrategy):
             return self._draw_residuals(counts)
         exact = self.strategy.apply(counts)
-        found: list[float] = []
+        found = np.empty(len(exact))
+        places: dict[Fraction, list[int]] = {}
+        first = 0
         for scale, many in self.noises:
-            part = exact[len(found) : len(found) + many]
-            found += self._rounded(self._noisy(part, scale))
-        return np.array(found)
+            places.setdefault(scale, []).extend(range(first, first + many))
+            first += many
+        for scale, rows in places.items():
+            found[rows] = self._rounded(self._noisy([exact[row] for row in rows], scale))
+        return found
 
     def _draw_residuals(self, counts: Iterable[int]) -> Floats:
         strategy = self.strategy

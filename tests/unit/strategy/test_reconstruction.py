@@ -228,3 +228,11 @@ def test_the_matrix_of_a_strategy_cannot_be_changed() -> None:
         tree.matrix.data[0] = 5
     with pytest.raises(ValueError, match="read-only"):
         plain_array(strategy.square_root(4).matrix)[0, 0] = 5
+
+
+@pytest.mark.parametrize("measure", ["pure", "gaussian"])
+def test_noise_of_alternating_scales_stays_with_its_row(measure: Any) -> None:
+    one = strategy.MatrixStrategy("alternating", measure, np.eye(4, dtype=int) * [1, 3, 5, 7], [1, 4, 1, 4])
+    price: Any = {"epsilon": 10**7} if measure == "pure" else {"rho": 10**14}
+    drawn = strategy.StrategyMeasure(one, neighbors="add-remove", **price).draw([10, 20, 30, 40])
+    np.testing.assert_allclose(drawn, [10, 60, 150, 280], atol=1e-3)
