@@ -467,7 +467,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "results.origins:Intervals._noises",
-        "unit/test_several_releases.py::test_what_comes_twice_has_its_noise_once",
+        "unit/test_several_releases.py::test_keys_in_another_order_are_the_same_noise",
         ("before + factor * times", "factor * times"),
     ),
     *of(

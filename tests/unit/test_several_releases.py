@@ -185,3 +185,15 @@ def test_options_for_one_release_are_refused(options: dict[str, Any]) -> None:
         with pytest.raises(RequestError):
             asked.ask(SHARE, **options)
         assert asked.history() == ()
+
+
+def test_keys_in_another_order_are_the_same_noise() -> None:
+    sql = (
+        "SELECT x.n - y.n AS zero FROM (SELECT ward, urgent, COUNT(*) AS n FROM visits GROUP BY ward, urgent) x JOIN "
+        "(SELECT ward, urgent, COUNT(*) AS n FROM visits GROUP BY urgent, ward) y ON x.ward = y.ward AND "
+        "x.urgent = y.urgent"
+    )
+    with session() as asked:
+        answer = asked.ask(sql, epsilon=1)
+    assert set(answer["zero"].values) == {0}
+    assert answer["zero"].low == answer["zero"].high == (0.0,) * 6
