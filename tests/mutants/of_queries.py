@@ -441,4 +441,15 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_batches.py",
         ("replace(wish, within=None, confidence=None, find=False) != Wish()", "False"),
     ),
+    *of(
+        "query.sql.anti_joins:_says_none",
+        "laws/test_anti_joins.py",
+        ("not typed(shown[name], item.rows.schema.columns).nullable", "True"),
+        ("reader.place(column) != place", "False"),
+    ),
+    *of(
+        "query.sql.anti_joins:_used_elsewhere",
+        "laws/test_anti_joins.py",
+        ("reader.place(one) in {place, None}", "False"),
+    ),
 ]

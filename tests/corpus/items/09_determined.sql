@@ -108,8 +108,8 @@ GROUP BY a.station_id, b.station_id;
 
 -- name: only_the_name
 -- world: bikes
--- plain: SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.name ORDER BY AVG(t.km) DESC LIMIT 1
-SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.station_id ORDER BY AVG(t.km) DESC LIMIT 1;
+-- plain: SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.name HAVING COUNT(*) >= 10 ORDER BY AVG(t.km) DESC LIMIT 1
+SELECT s.name FROM trips t JOIN stations s ON s.station_id = t.from_station GROUP BY s.station_id HAVING COUNT(*) >= 10 ORDER BY AVG(t.km) DESC LIMIT 1;
 
 -- name: determined_date
 -- world: bikes

@@ -69,7 +69,7 @@ def arranged(items: Sequence[Item], where: Node | None) -> Arranged:
     own = [conjuncts_of(None if item.join is None else part(item.join, "on")) for item in items]
     if not any(item.crossed for item in items):
         return Arranged(tuple((place, tuple(own[place])) for place in range(len(items))))
-    reader = _Reader(items)
+    reader = Reader(items)
     asked = conjuncts_of(where)
     equal = [one for one in asked if one.key == "eq" and reader.links(one)]
     shared = [one for several in asked if several.key == "or" for one in reader.shared(several)]
@@ -85,7 +85,7 @@ def arranged(items: Sequence[Item], where: Node | None) -> Arranged:
     return Arranged(tuple(order), frozenset(id(one) for one in equal if id(one) in met_by))
 
 
-def _ordered(reader: _Reader, places: Iterable[int], pool: Sequence[Node]) -> list[tuple[int, tuple[Node, ...]]]:
+def _ordered(reader: Reader, places: Iterable[int], pool: Sequence[Node]) -> list[tuple[int, tuple[Node, ...]]]:
     """Return the places in the order of their joins, each with the conditions that then can be asked."""
     left = list(places)
     private = [place for place in left if not is_public(reader.items[place].rows.schema)]
@@ -105,7 +105,7 @@ def _ordered(reader: _Reader, places: Iterable[int], pool: Sequence[Node]) -> li
     return found
 
 
-class _Reader:
+class Reader:
     """Which tables the columns of a condition are of."""
 
     def __init__(self, items: Sequence[Item]) -> None:

@@ -32,9 +32,11 @@ from privet.query.nodes import (
     union_of,
 )
 from privet.query.normal import call, conjunction
+from privet.query.resolve import condition
 from privet.query.several import stacked, unused, with_values
 from privet.query.shape import conjuncts, is_public
 
+from .anti_joins import read_anti_joins
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
@@ -123,7 +125,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
         return read_released(placed, None if where is None else part(where, "this"))
     for one in joins:
         _kind(one)
-    items = [_item(*one) for one in placed]
+    items, none = read_anti_joins([_item(*one) for one in placed], node)
     _check_different(items)
     found = arranged(items, None if where is None else part(where, "this"))
     (start, _), *others = found.order
@@ -134,7 +136,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
         standing, sides, merged = _joined(items[place], conditions, standing, sides, merged)
     written = [side for item in items for side in sides if side[0] is item]
     every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
-    return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used
+    return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used | none
 
 
 def _item(standing: Standing, name: str, node: Node | None) -> Item:
@@ -189,10 +191,14 @@ def _matched(
     if item.join is None:
         raise InvariantError("what is matched is joined")
     mine = _scope(sides, None, merged)
-    theirs = replace(_scope([(item, item.rows.columns)], None), outer=mine)
+    known = {name.casefold() for _, columns in sides for name in columns}
+    added = item.hidden & known  # what a link added stands behind a column that is a table's own
+    shown = {name: one for name, one in item.rows.columns.items() if name.casefold() not in added}
+    theirs = replace(_scope([(item, shown)], None), outer=mine)
     asked = [one for node in conditions for one in conjuncts(translate(node, theirs))]
     asked += [call("equal", outer(mine.named(one)), theirs.named(one)) for one in parts(item.join, "using")]
-    own = conjunction(item.rows.where, *(one for one in asked if not has_outer(one)))
+    facts = item.rows.schema.columns
+    own = conjunction(item.rows.where, *(condition(one, facts, "ON") for one in asked if not has_outer(one)))
     others = among(replace(item.rows, where=own), [one for one in asked if has_outer(one)])
     made, met = exists(left, others)
     kept = met if _kind(item.join) == "semi" else call("not", met)
