@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .core.errors import BadParameter, RequestError, UnknownName
 from .core.estimate import Estimate
+from .core.expression import Call, ColumnRef, Expression
+from .core.expression import Literal as Constant
 from .core.given import optional_package
 from .core.records import Receipt
 from .display import (
@@ -26,11 +28,12 @@ from .display import (
     written,
 )
 from .planner.contributions import covered_in_words
-from .planner.groupings import Combined, Several, levels_in, parts_of
+from .planner.groupings import Combined, Levels, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
 from .planner.target import Accuracy
 from .query.nodes import bin_widths
+from .query.resolve import BESIDE, OVER_ROWS, meanings
 from .release import Released
 
 if TYPE_CHECKING:
@@ -67,6 +70,10 @@ class Series:
         return self.low is not None
 
 
+Summed = Callable[[str, tuple[str, ...]], tuple[Series, ...]]
+"""Returns the sums of a column over the rows of an answer that have some columns in common: these, and the sums."""
+
+
 @dataclass(frozen=True, repr=False)
 class Answer:
     """A private answer: columns with intervals, what they cover, what they cost, and the plan behind them."""
@@ -82,6 +89,8 @@ class Answer:
     """The contribution limits that the answer chose for itself, where it was asked to: `contribution="auto"`."""
     released: tuple[Released, ...] = field(default=(), repr=False)
     """What was released: for each grouping of the question, the groups and their numbers."""
+    summed: Summed | None = field(default=None, repr=False, compare=False)
+    """Sums the answer's rows, with intervals by the law of the noise that they share."""
 
     def __len__(self) -> int:
         return len(self.series[0].values) if self.series else 0
@@ -94,12 +103,7 @@ class Answer:
 
     def __getitem__(self, name: str) -> Series:
         """Return a column by name."""
-        if not isinstance(name, str):
-            raise BadParameter("name", name, "the name of a column")
-        for series in self.series:
-            if str.__eq__(series.name, name):
-                return series
-        raise UnknownName("column", str(name), (series.name for series in self.series))
+        return _find(self.series, name)
 
     @property
     def value(self) -> Any:
@@ -136,20 +140,7 @@ class Answer:
         A column that contribution bounding can lower has True in `_may_be_understated` beside it; likewise
         `_may_be_overstated` where bounding can raise it.
         """
-        columns: dict[str, list[Any]] = {series.name: [] for series in self.series}
-        flat: dict[str, list[Any]] = {}
-        for series in self.series:
-            flat[series.name] = list(series.values)
-            marks = {"may_be_understated": series.may_be_low, "may_be_overstated": series.may_be_high}
-            beside = {"low": series.low, "high": series.high, "error": series.error}
-            beside |= {suffix: (True,) * len(self) for suffix, marked in marks.items() if marked}
-            for suffix, ends in beside.items():
-                if ends is not None:
-                    name = f"{series.name}_{suffix}"
-                    while name in columns:  # a column of the answer may have that very name
-                        name += "_"
-                    columns[name] = flat[name] = [None if end != end else end for end in ends]
-        return flat
+        return _flat(self.series, len(self))
 
     def to_json(self) -> str:
         """Return rows, confidence, notes and certificate as JSON; dates are text, and what is NULL is null."""
@@ -218,6 +209,45 @@ class Answer:
             "notes": list(self.notes),
         }
 
+    def pivot(self, index: str, columns: str, values: str, *, totals: bool = False) -> CrossTab:
+        """Return a cross-tab of the answer's rows: what was released, laid out anew, at no cost.
+
+        It has a row for each value of one column, and a column for each value of another. Columns of numbers and dates
+        rise; those of texts stand in the order of the answer. A pair that the answer has no row for is None.
+
+        Args:
+            index: the column whose values become rows.
+            columns: the column whose values become columns.
+            values: the column whose numbers stand where they meet, with their intervals.
+            totals: whether to add a row and a column of totals. They are sums of the very numbers beside them, so all
+                of them agree. Their intervals come from the law of the noise of the sum, and are infinite where none
+                is known. Only what adds up has totals: numbers of rows, and sums.
+
+        Example:
+            >>> answer = session.ask("SELECT ward, sex, COUNT(*) AS n FROM visits GROUP BY ward, sex", epsilon=1)
+            >>> answer.pivot("ward", "sex", "n", totals=True)["total"].values  # doctest: +SKIP
+            (812, 1204, 2016)
+        """
+        if type(totals) is not bool:
+            raise BadParameter("totals", totals, "True or False")
+        down, across, cells = (
+            self._named(name, parameter)
+            for parameter, name in (("index", index), ("columns", columns), ("values", values))
+        )
+        for parameter, one in (("index", down), ("columns", across)):
+            if one.noisy:
+                raise BadParameter(parameter, one.name, "a column of groups, which has no intervals")
+        if len({down.name, across.name, cells.name}) < 3:
+            raise BadParameter("columns", across.name, "three different columns, together with index and values")
+        if totals:
+            _check_totals(self, cells)
+        return _crossed(self, down, across, cells, totals=totals)
+
+    def _named(self, name: Any, parameter: str) -> Series:
+        if not isinstance(name, str):
+            raise BadParameter(parameter, name, "the name of a column of the answer")
+        return self[name]
+
     def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
         """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given.
 
@@ -255,6 +285,221 @@ class Answer:
             many = "more than one number" if noisy else "no number with an interval"
             raise RequestError(f"the answer has {many}; name the column and take its values")
         return noisy[0]
+
+
+@dataclass(frozen=True, repr=False)
+class CrossTab:
+    """Released rows as a cross-tab: a column of labels, then one for each value of a column of the answer.
+
+    A cell that the answer has no row for is None.
+    """
+
+    series: tuple[Series, ...]
+    confidence: float
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.series[0].values)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterate over rows: the label, and each column's value with its `_low`, `_high` and `_error`."""
+        flat = self.to_dict()
+        for index in range(len(self)):
+            yield {name: values[index] for name, values in flat.items()}
+
+    def __getitem__(self, name: str) -> Series:
+        """Return a column by name."""
+        return _find(self.series, name)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists, with `_low`, `_high` and `_error` beside each noisy one, as an answer does."""
+        return _flat(self.series, len(self))
+
+    def to_pandas(self) -> Any:
+        """Return the columns as a pandas frame (needs pandas)."""
+        return optional_package("pandas", "to_pandas needs").DataFrame(self.to_dict())
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            draw_columns(console, *answer_columns(self.series, self.confidence), rows=len(self), most=len(self))
+            for note in ("", *self.notes):
+                draw_text(console, note)
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        keys, groups = answer_columns(self.series, self.confidence)
+        columns = [*keys, *(column for group in groups for column in group)]
+        return f"<div>{html_table(columns, rows=len(self), most=len(self))}{html_lines(self.notes)}</div>"
+
+
+TOTAL = "total"
+"""What the row and the column of totals are called, where no value of the answer is."""
+
+_SHOWN_ONLY = "Totals are of the groups that are shown; those too rare to be found are in none."
+_NO_INTERVAL = (
+    "Of some totals no interval can be stated: noise chose which rows they are of, or what is known cannot be summed."
+)
+
+
+def _check_totals(answer: Answer, cells: Series) -> None:
+    """Refuse totals of what does not add up, or is added up already."""
+    plain = all(value is None or type(value) in (int, float) for value in cells.values)
+    if isinstance(answer.plan, Levels):
+        raise RequestError("the answer has totals of its own, in the rows whose key is NULL; leave out totals=True")
+    if not plain or not _adds_up(meanings(answer.plan.query).get(cells.name), answer.plan):
+        raise RequestError(
+            f"{cells.name!r} does not add up: totals are of numbers of rows and of sums. Leave out totals=True, or ask "
+            f"for the totals themselves: GROUP BY CUBE (...) answers averages, people and quantiles over all"
+        )
+
+
+def _adds_up(meaning: Expression | None, plan: Plan) -> bool:
+    """Whether what a column means for several groups is the sum of what it means for each."""
+    own = {reading.name: reading.aggregate for reading in plan.readings}
+    match meaning:
+        case ColumnRef(name=name):
+            return name in own and own[name].additive and (own[name].linear is not None or own[name].steady)
+        case Call(function="add" | "subtract" | "negate" | "to_number", arguments=several):
+            return all(_adds_up(one, plan) for one in several)
+        case Call(function="multiply" | "divide", arguments=(one, Constant())):
+            return _adds_up(one, plan)
+        case Call(function="multiply", arguments=(Constant(), one)):
+            return _adds_up(one, plan)
+        case Call(function="coalesce", arguments=(one, Constant(value=0))):
+            return _adds_up(one, plan)
+        case Call(function=function):
+            return function in (OVER_ROWS, BESIDE)
+    return False
+
+
+def _crossed(answer: Answer, down: Series, across: Series, cells: Series, *, totals: bool) -> CrossTab:
+    rows, columns = tuple(dict.fromkeys(down.values)), _in_order(across.values)
+    pairs = list(zip(down.values, across.values, strict=True))
+    if len(set(pairs)) < len(pairs):
+        others = [one.name for one in answer.series if not one.noisy and one.name not in (down.name, across.name)]
+        raise BadParameter(
+            "columns",
+            across.name,
+            f"a column that tells the rows of the answer apart, together with {down.name!r}; several rows have the "
+            f"same two values{', and differ in ' + ', '.join(others) if others else ''}: group by these two alone",
+        )
+    places = {pair: place for place, pair in enumerate(pairs)}
+    names = _labels(columns, taken=(down.name,))
+    found = [
+        _picked(cells, name, [places.get((row, one)) for row in rows]) for one, name in zip(columns, names, strict=True)
+    ]
+    if not totals:
+        return CrossTab((Series(down.name, rows), *found), answer.confidence, answer.notes)
+    below = _totals(answer, cells, across, columns)
+    beside, all_of = _totals(answer, cells, down, rows), _totals(answer, cells, None, ((),))
+    right = _labels((TOTAL,), taken=(down.name, *names))[0]
+    table = [
+        *(_stacked(one, _picked(below, one.name, [place])) for place, one in enumerate(found)),
+        _stacked(_picked(beside, right, list(range(len(rows)))), _picked(all_of, right, [0])),
+    ]
+    label = _labels((TOTAL,), taken=tuple(one for one in rows if isinstance(one, str)))[0]
+    ends = [end for one in table for end in (*(one.low or ()), *(one.high or ()))]
+    unknown = any(math.isinf(end) for end in ends)
+    notes = (
+        *answer.notes,
+        *([_SHOWN_ONLY] if answer.plan.discovers else []),
+        *([_NO_INTERVAL] if unknown else []),
+    )
+    return CrossTab((Series(down.name, (*rows, label)), *table), answer.confidence, notes)
+
+
+def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return different values: numbers and dates rising, texts as they come, NULL last."""
+    found = list(dict.fromkeys(value for value in values if value is not None))
+    if not any(isinstance(value, str) for value in found):
+        found.sort()
+    return (*found, None) if None in values else tuple(found)
+
+
+def _labels(values: Sequence[Any], taken: Sequence[str]) -> list[str]:
+    """Return a name for each value, none of which is taken."""
+    found: list[str] = []
+    for value in values:
+        name = "NULL" if value is None else str(value)
+        while name in found or name in taken:
+            name += "_"
+        found.append(name)
+    return found
+
+
+def _picked(series: Series, name: str, places: Sequence[int | None]) -> Series:
+    """Return a column of some rows of another, None where there is no such row."""
+    none = None if is_moments(series) else math.nan
+    values = tuple(None if place is None else series.values[place] for place in places)
+    low, high = (
+        None if one is None else tuple(none if place is None else one[place] for place in places)
+        for one in (series.low, series.high)
+    )
+    error = None if series.error is None else tuple(math.nan if at is None else series.error[at] for at in places)
+    return Series(name, values, low, high, error, series.may_be_low, series.may_be_high)
+
+
+def _stacked(above: Series, below: Series) -> Series:
+    low, high, error = (
+        None if one is None or other is None else (*one, *other)
+        for one, other in ((above.low, below.low), (above.high, below.high), (above.error, below.error))
+    )
+    sides = (above.may_be_low or below.may_be_low, above.may_be_high or below.may_be_high)
+    return Series(above.name, (*above.values, *below.values), low, high, error, *sides)
+
+
+def _totals(answer: Answer, cells: Series, by: Series | None, groups: Sequence[Any]) -> Series:
+    """Return the sums of a column over the rows of each group: of the numbers as shown, with the law of their noise."""
+    parts: dict[Any, list[Any]] = {group: [] for group in groups}
+    for row, value in enumerate(cells.values):
+        if value is not None:
+            parts[() if by is None else by.values[row]].append(value)
+    values = tuple(_sum(several) for several in parts.values())
+    if not cells.noisy:
+        return Series(cells.name, values)
+    if answer.summed is None:
+        ends = tuple(math.nan if value is None else math.inf for value in values)
+        return Series(cells.name, values, tuple(-end for end in ends), ends, (math.nan,) * len(values))
+    *keys, told = answer.summed(cells.name, () if by is None else (by.name,))
+    places = {key: place for place, key in enumerate(keys[0].values if keys else ((),))}
+    found = _picked(told, cells.name, [places[group] for group in groups])
+    sides = (told.may_be_low or cells.may_be_low, told.may_be_high or cells.may_be_high)
+    return replace(found, values=values, may_be_low=sides[0], may_be_high=sides[1])
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if not values:
+        return None
+    return sum(values) if all(type(value) is int for value in values) else math.fsum(values)
+
+
+def _find(series: Sequence[Series], name: Any) -> Series:
+    if not isinstance(name, str):
+        raise BadParameter("name", name, "the name of a column")
+    for one in series:
+        if str.__eq__(one.name, name):
+            return one
+    raise UnknownName("column", str(name), (one.name for one in series))
+
+
+def _flat(columns: Sequence[Series], size: int) -> dict[str, list[Any]]:
+    """Return columns as lists, with the ends of intervals, errors and marks beside them."""
+    taken = {series.name for series in columns}
+    flat: dict[str, list[Any]] = {}
+    for series in columns:
+        flat[series.name] = list(series.values)
+        marks = {"may_be_understated": series.may_be_low, "may_be_overstated": series.may_be_high}
+        beside = {"low": series.low, "high": series.high, "error": series.error}
+        beside |= {suffix: (True,) * size for suffix, marked in marks.items() if marked}
+        for suffix, ends in beside.items():
+            if ends is not None:
+                name = f"{series.name}_{suffix}"
+                while name in taken:  # a column of the answer may have that very name
+                    name += "_"
+                taken.add(name)
+                flat[name] = [None if end != end else end for end in ends]
+    return flat
 
 
 def _drawn(plan: Plan, released: Released) -> Plan:

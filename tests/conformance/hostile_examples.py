@@ -23,7 +23,7 @@ import pandas
 
 import privet
 from privet.accounting import Filter, FinitePairEvent, open_filter
-from privet.answer import Answer
+from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
 from privet.config import Analyst, Config, Rules, read_config
 from privet.core.budget import Approximate, Pure, Zcdp
@@ -54,6 +54,7 @@ LATER = datetime.datetime(2090, 1, 1, tzinfo=datetime.UTC)
 BUDGET = Approximate(epsilon=10**9, delta=Fraction(1, 10**3))
 EVENT = LaplaceEvent(sensitivity=1, scale=1)
 QUESTION = "SELECT COUNT(*) AS n FROM visits"
+CROSSED = "SELECT ward, CASE WHEN age > 50 THEN 'y' ELSE 'n' END AS old, COUNT(*) AS n FROM visits GROUP BY ward, old"
 COLUMNS = {
     "patient": privet.integer(),
     "age": privet.integer(0, 100),
@@ -209,6 +210,7 @@ INSTANCES: dict[type, Make] = {
     Plan: plan,
     Batch: lambda: session().plan_all([QUESTION, "SELECT SUM(age) AS s FROM visits"], epsilon=1),
     Answer: lambda: session().ask(QUESTION, epsilon=1),
+    CrossTab: lambda: session().ask(CROSSED, epsilon=1).pivot("ward", "old", "n"),
     Measurements: lambda: session().ask(QUESTION, epsilon=1).measurements(),
     Frame: lambda: session().table("visits"),
     Result: released_result,
@@ -233,7 +235,10 @@ INSTANCES: dict[type, Make] = {
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
-OWNERS: dict[str, Make] = {"privet.query.terms.Term.bounded": lambda: privet.sum("age")}
+OWNERS: dict[str, Make] = {
+    "privet.query.terms.Term.bounded": lambda: privet.sum("age"),
+    "privet.answer.Answer.pivot": lambda: session().ask(CROSSED, epsilon=1),
+}
 """An instance for a method that not every instance of its class has a use for."""
 
 _ONE: dict[str, Make] = {
@@ -468,6 +473,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "account": (lambda: f"account {next(_numbers)}", lambda: "failed"),
     "bound": (lambda: 2,),
     "budget": (lambda: BUDGET,),
+    "columns": (lambda: "old",),
     "count": (lambda: 1,),
     "covers": (lambda: "noise",),
     "limit": (lambda: "auto",),
@@ -478,6 +484,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "gaps": (lambda: np.array([1, 2]), lambda: np.array([1, 2, 3, 4, 5])),
     "head": (lambda: sqlite().head(), lambda: ledger().head()),
     "high": (lambda: NEXT_DATE, lambda: NEXT_STAMP),
+    "index": (lambda: "ward",),
     "indices": (lambda: (0, 1),),
     "key": (lambda: f"key {next(_numbers)}",),
     "lines": (),
@@ -519,7 +526,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "terms": (lambda: "n",),
     "unnamed": (lambda: privet.count(),),
     "value": (lambda: NUMBERS, lambda: Local(5, [1, 1, 1])),
-    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,)),
+    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n"),
     "variances": (lambda: {(0,): 1.0, (0, 1): 2.0},),
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),

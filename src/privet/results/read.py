@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Ranked
 from privet.answer import Answer, Series
 from privet.core.errors import InvariantError
-from privet.core.expression import Expression
+from privet.core.expression import ColumnRef, Expression
 from privet.core.records import Receipt
 from privet.core.schema import Kind
 from privet.display import is_moments, legend
@@ -21,7 +22,7 @@ from privet.planner.explain import selection_notes
 from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.quantiles import quantile_passes
-from privet.query.nodes import Query
+from privet.query.nodes import Key, Output, OverRows, Query, Step
 from privet.query.resolve import in_days, meanings
 from privet.release import Released
 
@@ -91,17 +92,18 @@ def quantile_intervals(released: Released, plan: Plan, tail: float) -> dict[str,
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
-    asked = plan
+    asked, summed = plan, partial(_summed, (released,), plan, receipt, confidence)
     plan = plan.at_limits(limits := plan.limits(released.sums))
     tail = 1 - confidence
     if not all(step.plain for step in plan.query.steps):
         leaf, table = _leaf(released, plan, 0)
         series, told = _series([leaf], after_steps(plan.query.steps, table, _no_others), tail)
         notes = (*legend_in(plan.notes(confidence), series), *outside_notes(series), *told)
-        return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(released,))
+        kept = (released,)
+        return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), kept, summed)
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
     lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
-    kept, released = released, as_asked(released, plan)
+    whole, released = released, as_asked(released, plan)
     sums = averaged_sums(sums_of(released, plan), plan)
     base: dict[str, Any] = {ROW: list(range(len(released.keys)))}
     for index, key in enumerate(plan.query.keys):
@@ -120,7 +122,7 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     series = tuple(bars.series(name, values, meaning[name], kinds[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*legend_in(plan.notes(confidence), series), *found)
-    return Answer(series, confidence, asked, receipt, notes, limits=tuple(limits.values()), released=(kept,))
+    return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), (whole,), summed)
 
 
 def _leaf(released: Released, plan: Plan, place: int) -> tuple[Leaf, ReleasedTable]:
@@ -227,7 +229,25 @@ def read_combined(released: Sequence[Released], combined: Combined, receipt: Rec
     told = dict.fromkeys(note for plan in combined.plans for note in plan.notes(confidence))
     chosen = selection_notes((combined.query, *combined.query.others))
     notes = (*legend_in((*told, *chosen), series), *outside_notes(series), *unsure)
-    return Answer(series, confidence, combined, receipt, notes, released=tuple(released))
+    summed = partial(_summed, tuple(released), combined, receipt, confidence)
+    return Answer(series, confidence, combined, receipt, notes, released=tuple(released), summed=summed)
+
+
+def _summed(
+    released: tuple[Released, ...], plan: Plan, receipt: Receipt, confidence: float, column: str, by: tuple[str, ...]
+) -> tuple[Series, ...]:
+    """Return the sums of a column over the rows of an answer that have some columns in common: these, and the sums.
+
+    Guarantee: post-processing; what was released is read once more, with one step after those of the question.
+    """
+    total = "privet total"
+    outputs = tuple(Output(name, ColumnRef(name)) for name in (*by, total))
+    keys = tuple(Key(name, ColumnRef(name)) for name in by)
+    step = Step(outputs, keys=keys, aggregates=(OverRows(total, "sum", (ColumnRef(column),)),))
+    longer = replace(plan, query=replace(plan.query, steps=(*plan.query.steps, step)))
+    if isinstance(longer, Combined):
+        return read_combined(released, longer, receipt, confidence=confidence).series
+    return read_answer(released[0], longer, receipt, confidence=confidence).series
 
 
 def legend_in(notes: Sequence[str], series: Sequence[Series]) -> tuple[str, ...]:
