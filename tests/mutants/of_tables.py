@@ -211,6 +211,11 @@ MUTANTS: list[Mutant] = [
         ("[*owner, *keys]", "[*owner, *keys[1:]]"),
     ),
     *of(
+        "engines.scan_sql.relations:group_sql",
+        "laws/test_found_rows.py",
+        ("k if isinstance(one, ColumnRef) else", "k if True else"),
+    ),
+    *of(
         "engines.scan_sql.relations:rank_sql",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         ("[*owner, *parts]", 'parts[1:] or ["1"]'),

@@ -304,7 +304,9 @@ def _found(
     made = Join(source.table, grouped, "left", names, on, one=True)
     if not is_public(schema):
         check_same_unit(source.schema, schema)
-        if not same_owner(made, source.schema, source.tables):
+        equal = {key for _, key in pairs}
+        moments = unit_columns(schema.unit)[1:]  # rows of one window of time are grouped by their moment, too
+        if not same_owner(made, source.schema, source.tables) or not equal.issuperset(moments):
             raise ownerless(source)
         made = replace(made, on=without_unit(made, source.schema))
     return standing_on(made, source.tables, source.columns, source.where), [called[name] for name in wanted]

@@ -82,7 +82,7 @@ def grouped(relation: GroupWithin, rows: list[Owned], facts: Mapping[str, Column
     if not relation.keys:
         groups[None, ()] = []
     for owner, row in rows:
-        found_keys = tuple(evaluate_row(one, row, facts) for _, one in relation.keys)
+        found_keys = tuple(read(evaluate_row(one, row, facts), schema.columns[name]) for name, one in relation.keys)
         groups.setdefault((owner, found_keys), []).append(row)
     found: list[Owned] = []
     for (owner, keys), members in groups.items():

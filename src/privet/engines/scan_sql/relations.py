@@ -151,7 +151,10 @@ def _key(renderer: Renderer, expression: Expression) -> str:
 def group_sql(
     relation: GroupWithin, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]
 ) -> str:
-    """Return one row for each unit and key, from rows u, c0, ...; `owner` is ["u"], or nothing for public rows."""
+    """Return one row for each unit and key, from rows u, c0, ...; `owner` is ["u"], or nothing for public rows.
+
+    Guarantee: no two rows of a unit are alike in all keys, as they are shown; a join that finds one row stands on it.
+    """
     renderer, nested = Renderer(sources(source), dialect), dialect.nested
     keys = [f"k{index}" for index in range(len(relation.keys))]
     several = [_Part(one, index, renderer) for index, one in enumerate(relation.aggregates)]
@@ -159,7 +162,12 @@ def group_sql(
     first += [layer for part in several for layer in part.first] or ([] if first else ["1 AS k"])
     where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
     sql = f"SELECT {', '.join(first)} FROM {nested(rows)}{where}"
-    second = [*owner, *keys, *(layer for part in several for layer in part.second)] or ["k"]
+    # what is computed is held to its facts before rows are grouped by it: several values may become one, and one group
+    held = [
+        k if isinstance(one, ColumnRef) else f"{clamped(k, made.columns[name], dialect)} AS {k}"
+        for k, (name, one) in zip(keys, relation.keys, strict=True)
+    ]
+    second = [*owner, *held, *(layer for part in several for layer in part.second)] or ["k"]
     sql = f"SELECT {', '.join(second)} FROM {nested(sql)}"
     by = [*owner, *keys]
     sql = f"SELECT {', '.join([*by, *(part.total for part in several)])} FROM {nested(sql)}{_group(by)}"
