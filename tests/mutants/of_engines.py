@@ -61,6 +61,11 @@ MUTANTS: list[Mutant] = [
         ("'SELECT u, sum('", "'SELECT u, max('"),
     ),
     *of(
+        "engines.scan_sql.statement:Writer._norm",
+        "adversarial/test_many_rows_of_one.py",
+        ("MOST_ROWS", "1"),
+    ),
+    *of(
         "engines.scan_sql.statement:Writer._norm_of_most",
         "unit/engines/test_shared_grids.py",
         ("' WHERE w < '", "' WHERE w > '"),

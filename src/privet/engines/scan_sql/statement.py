@@ -17,6 +17,7 @@ from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import Counts, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Key, Kind, Schema
 from privet.query.functions import longest, mentions
+from privet.query.shape import MOST_ROWS
 from privet.query.typed import INT64
 
 from .dialect import Dialect, Rendered, Renderer
@@ -211,7 +212,9 @@ class Writer:
         if twice and self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_rows(norm)
         several = sum(not one.one for one in self.given) > _FEW_TOTALS
-        if several and not self.k and plain and isinstance(self.scan.table, str):
+        # there all rows are summed before they are bounded: the sum fits however many rows one unit has
+        fits = max((total.most for total in self.scan.sums), default=0) * MOST_ROWS * 2**norm.shift < LARGEST
+        if several and fits and not self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_most(norm)
         size = "n" if norm.order == 1 else self._square(norm)
         cells, names = self._cells(norm)
