@@ -164,7 +164,8 @@ def test_intervals_of_covariances_hold_as_often_as_they_say(case: Case) -> None:
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[5]], ids=lambda case: case.name)
 def test_intervals_of_derived_columns_hold_as_often_as_they_say(case: Case) -> None:
     # a ratio is held over a region of both noises, which is too wide by up to a quarter where one of them decides
-    check(coverage(case, DERIVED, 7_800), 7_800, {"rounded", "ratio"}, 0.97)
+    # and so is a difference whose sum was read from that of a mean: it covers 97.8% where the two share their noise
+    check(coverage(case, DERIVED, 7_800), 7_800, {"rounded", "ratio", "difference"}, 0.97)
 
 
 @pytest.mark.parametrize("noise", [laplace(3), gaussian(1)], ids=["laplace", "gaussian"])

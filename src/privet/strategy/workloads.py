@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import listed, set_fields
 from privet.core.numbers import Number, nonnegative, whole
 
@@ -372,9 +372,10 @@ def matrix(rows: Any) -> MatrixWorkload:
         [4.0]
     """
     try:
-        return MatrixWorkload(np.array(rows, dtype=np.float64, ndmin=2))
+        numbers = np.array(rows, dtype=np.float64, ndmin=2)
     except (TypeError, ValueError):
-        raise RequestError("a workload as a matrix is a list of rows of equally many numbers") from None
+        raise_alone(RequestError("a workload as a matrix is a list of rows of equally many numbers"))
+    return MatrixWorkload(numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -157,6 +157,9 @@ CONSTANTS: dict[str, list[tuple[object, ...]]] = {
         ("boolean", Literal(True)),
         ("date", Literal(datetime.date(2024, 2, 29))), ("timestamp", Literal(datetime.datetime(1970, 1, 1))),
     ],
+    "clamp": [(kind, *ends) for kind in ("integer", "number") for ends in (
+        (Literal(0), Literal(10)), (Literal(-(2**63)), Literal(2**63 - 1)), (Literal(3), Literal(3)),
+        (Literal(Fraction(-1, 3)), Literal(Fraction(10) ** 300)))],
     "bin": [(kind, width) for kind in ("integer", "number")
             for width in map(Literal, (1, 7, 2**63 - 1, Fraction(1, 3), Fraction(1, 10**300)))],
     "bucket": [(kind, *ends) for kind in ("integer", "number") for ends in (

@@ -189,7 +189,7 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
 
 
 def _name(tokens: Sequence[Node], place: int) -> str:
-    return str(tokens[place].token_type.name) if place < len(tokens) else ""
+    return str(tokens[place].token_type.name) if 0 <= place < len(tokens) else ""
 
 
 def _expect(tokens: Sequence[Node], place: int, *names: str) -> None:
