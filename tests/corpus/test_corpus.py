@@ -1,8 +1,7 @@
-"""The corpus: no answer differs from plain DuckDB, nothing that was answered is refused, nothing is removed."""
+"""The corpus: no answer differs from plain DuckDB, nine of ten are answered and stay so, nothing is removed."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,12 +12,6 @@ from corpus.corpus import Outcome, Worlds, files, judge, read_file, read_questio
 from corpus.run import ANSWERED, ASKED, read_list
 
 KEPT = read_list(ANSWERED)
-
-MEDIAN, LONGEST = 0.005, 0.05
-"""Seconds of processor time that planning a question of the corpus may take: at the median, and at most."""
-
-SLOWER = 2
-"""How much slower than the machine that these are for the one that runs the tests may be."""
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +34,12 @@ def test_no_question_of_the_corpus_is_wrong_and_what_was_answered_stays_answered
     assert not told([one for one in found if one.verdict == "refused" and one.question.key in KEPT])
 
 
-def test_planning_takes_little_processor_time(outcomes: Callable[[Path], list[Outcome]]) -> None:
-    times = {one.question.key: one.planning for path in files() for one in outcomes(path) if one.planning is not None}
-    assert statistics.median(times.values()) <= SLOWER * MEDIAN
-    assert not {key: seconds for key, seconds in times.items() if seconds > SLOWER * LONGEST}
+def test_nine_of_ten_questions_that_can_be_answered_are_answered_as_they_stand(
+    outcomes: Callable[[Path], list[Outcome]],
+) -> None:
+    found = [one for path in files() for one in outcomes(path)]
+    answered = sum(one.verdict == "answered" for one in found)
+    assert answered >= 0.9 * (answered + sum(one.verdict in {"refused", "wrong"} for one in found))
 
 
 def test_nothing_is_removed_from_the_corpus() -> None:
