@@ -39,6 +39,7 @@ QUERIES = {
     "filtered": "SELECT COUNT(DISTINCT y) FILTER (WHERE y > 1) FROM d WHERE g <> 'c'",
     "by group": "SELECT g, COUNT(DISTINCT y) FROM d GROUP BY g",
     "by found group": "SELECT h, COUNT(DISTINCT y) FROM d GROUP BY h",
+    "groups with rows": "SELECT COUNT(*) FROM (SELECT DISTINCT y FROM d WHERE g <> 'c')",
 }
 TABLES = 12
 SUMS = {

@@ -319,10 +319,13 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     found: dict[Expression, OverRows] = {}
     grouped = bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))
     if grouped and not source.query.aggregates and not source.query.others:
-        raise Unsupported(
-            "this counts groups that were listed, whether or not they have rows; to count those that do, write "
-            "COUNT(DISTINCT x), or aggregate in the sub-query"
-        )
+        counted = _counted_groups(source, asked)
+        if counted is None:
+            raise Unsupported(
+                "this counts groups that were listed, whether or not they have rows; to count those that do, write "
+                "COUNT(DISTINCT x), or aggregate in the sub-query"
+            )
+        return counted
     if grouped:
         for expression in asked.keys:
             key = checked(expression, facts)
@@ -372,6 +375,59 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     )
     query = source.query
     return ReleasedRows(replace(query, steps=(*query.steps, step)), _output_facts(step, facts))
+
+
+def _counted_groups(source: ReleasedRows, asked: Select) -> ReleasedRows | None:
+    """Return how many groups have rows, asked of a sub-query that lists them and no more; None for anything else.
+
+    It is COUNT(DISTINCT x) of the rows behind the groups, with the sensitivity of that: no group is released.
+    """
+    query, marked = source.query, asked.outputs[0][1]
+    if len(query.steps) != 1 or query.levels or query.each or len(asked.outputs) > 1:
+        return None
+    step = query.steps[0]
+    shown = {one.expression.column for one in step.outputs}
+    plain = Step(step.outputs, distinct=step.distinct, order=step.order)
+    if step != plain or shown != {key.name for key in query.keys} or replace(asked, outputs=()) != Select(outputs=()):
+        return None
+    facts = {one.expression.column: source.facts[one.name] for one in step.outputs}
+    first, alone = query.keys[0], len(query.keys) == 1
+    if marked == aggregate("count_rows", None):
+        simple = alone and not facts[first.name].nullable
+        argument = first.expression if simple else _told_apart([(one, facts[one.name]) for one in query.keys])
+    elif alone and marked in [aggregate(one, ColumnRef(step.outputs[0].name)) for one in ("count", "count_distinct")]:
+        argument = first.expression
+    else:
+        return None
+    one = AggregateCall("", "count_distinct", argument)
+    name = label(_marked(one))
+    outputs = _outputs(asked, lambda _: ColumnRef(name))
+    made = replace(query, keys=(), aggregates=(replace(one, name=name),), steps=(Step(outputs),))
+    return ReleasedRows(made, _output_facts(Step(outputs), {name: released_facts(one.function, None)}))
+
+
+def _told_apart(keys: Sequence[tuple[Key, Facts]]) -> Expression:
+    """Return a text that is the same for two rows only where all keys are; NULL is one more value of each.
+
+    Guarantee: each key begins with "=" unless it is NULL, has its "~" doubled, and ends with "~;", so that what a text
+    was made of can be read from it.
+    """
+    parts: list[Expression] = []
+    for key, facts in keys:
+        if facts.kind not in ("text", "integer", "date"):
+            raise Unsupported(
+                f"groups of {text(key.expression)} cannot be counted together with NULL or with other columns; write "
+                f"COUNT(DISTINCT {text(key.expression)})"
+            )
+        own = key.expression if facts.kind == "text" else call("to_text", key.expression)
+        told = call(
+            "concat", call("concat", Literal("="), call("replace", own, Literal("~"), Literal("~~"))), Literal("~;")
+        )
+        parts.append(Call("case", (call("is_null", key.expression), Literal("~;"), told)) if facts.nullable else told)
+    found = parts[0]
+    for one in parts[1:]:
+        found = call("concat", found, one)
+    return found
 
 
 def _refuse_windows(expression: Expression, clause: str) -> None:
