@@ -22,6 +22,7 @@ import numpy as np
 import pandas
 
 import privet
+from privet import strategy
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -232,6 +233,23 @@ INSTANCES: dict[type, Make] = {
     Engine: lambda: DuckDB({"visits": table()}),
     Config: config,
     Rules: lambda: Rules(budget=BUDGET),
+    strategy.Workload: lambda: strategy.matrix([[1, 0, 1], [0, 1, 1]]),
+    strategy.RangeWorkload: lambda: strategy.ranges(3, [(0, 1), (1, 2)]),
+    strategy.MatrixWorkload: lambda: strategy.matrix([[1, 0, 1], [0, 1, 1]]),
+    strategy.ProductWorkload: lambda: strategy.product(strategy.prefixes(3)),
+    strategy.UnionWorkload: lambda: strategy.union([strategy.prefixes(3), strategy.identity(3)]),
+    strategy.MarginalWorkload: lambda: strategy.marginals((3,), [(0,)]),
+    strategy.CellCovariance: lambda: strategy.identity_strategy(3, measure="pure").unit_covariance(),
+    strategy.Strategy: lambda: strategy.identity_strategy(3, measure="pure"),
+    strategy.MatrixStrategy: lambda: strategy.identity_strategy(3, measure="pure"),
+    strategy.TreeStrategy: lambda: strategy.tree(3, branching=3, measure="pure"),
+    strategy.ProductStrategy: lambda: strategy.ProductStrategy((strategy.identity_strategy(3, measure="pure"),)),
+    strategy.MarginalStrategy: lambda: strategy.MarginalStrategy("pure", (3,), ((0,),), (1,)),
+    strategy.ResidualStrategy: lambda: strategy.plan_residuals(strategy.marginals((3,), [(0,)])),
+    strategy.StrategyMeasure: lambda: strategy.StrategyMeasure(
+        strategy.identity_strategy(3, measure="pure"), epsilon=1, neighbors="change-one"
+    ),
+    strategy.Candidate: lambda: strategy.Candidate("identity", 1.0),
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
@@ -483,7 +501,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "events": (lambda: (EVENT, EVENT), lambda: EVENT),
     "gaps": (lambda: np.array([1, 2]), lambda: np.array([1, 2, 3, 4, 5])),
     "head": (lambda: sqlite().head(), lambda: ledger().head()),
-    "high": (lambda: NEXT_DATE, lambda: NEXT_STAMP),
+    "high": (lambda: NEXT_DATE, lambda: NEXT_STAMP, lambda: np.ones(3)),
     "index": (lambda: "ward",),
     "indices": (lambda: (0, 1),),
     "key": (lambda: f"key {next(_numbers)}",),
@@ -492,7 +510,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "event": (lambda: 1,),
     "of": (lambda: 1, lambda: privet.col("age")),
     "question": (lambda: "SELECT note, COUNT(*) AS n FROM visits GROUP BY note",),
-    "low": (lambda: DATE, lambda: STAMP),
+    "low": (lambda: DATE, lambda: STAMP, lambda: np.zeros(3)),
     "make": (lambda: lambda scale: privet.Laplace(sensitivity=1, scale=scale),),
     "more": (lambda: 0.1, lambda: privet.col("age")),
     "name": (lambda: "visits", lambda: "n"),
@@ -518,7 +536,10 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "queries": (lambda: NUMBERS,),
     "released": (lambda: [50.0, 60.0],),
     "report": (report,),
-    "rows": (lambda: [*NUMBERS, *NUMBERS],),
+    "rows": (
+        lambda: [*NUMBERS, *NUMBERS],
+        lambda: 1,
+    ),
     "sensitivity": (lambda: SampledSensitivity(value=Fraction(1), gamma=Fraction(1, 10), samples=100, norm="max"),),
     "sets": (lambda: ["ward"],),
     "source": (lambda: ROWS,),
@@ -527,10 +548,41 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "unnamed": (lambda: privet.count(),),
     "value": (lambda: NUMBERS, lambda: Local(5, [1, 1, 1])),
     "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n"),
-    "variances": (lambda: {(0,): 1.0, (0, 1): 2.0},),
+    "variances": (lambda: {(0,): 1.0, (0, 1): 2.0}, *(lambda many=many: [1.0] * many for many in (3, 2, 4))),
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
+    "below": (lambda: True,),
+    "cells": (lambda: 3,),
+    "covariance": (lambda: strategy.identity_strategy(3, measure="pure").unit_covariance(),),
+    "deviations": (lambda: np.ones(3),),
+    "ends": (lambda: [(0, 1)],),
+    "factors": (
+        lambda: strategy.identity(3),
+        lambda: (strategy.identity(3),),
+        lambda: (INSTANCES[strategy.Strategy](),),
+    ),
+    "highs": (lambda: np.array([1, 2]),),
+    "lows": (lambda: np.array([0, 1]),),
+    "matrix": (lambda: [[1, 0], [0, 1]],),
+    "measure": (
+        lambda: "pure",
+        lambda: "gaussian",
+    ),
+    "noisy": (lambda: [3.0, 1.0, 2.0], lambda: [6.0, 3.0, 1.0, 2.0]),
+    "parts": (lambda: [strategy.identity(3)],),
+    "plain": (lambda: np.ones(3),),
+    "progress": (lambda: lambda line: None,),
+    "rmse": (lambda: 1.0,),
+    "shape": (lambda: (3, 2),),
+    "spans": (lambda: (1,),),
+    "strategy": (lambda: strategy.identity_strategy(3, measure="gaussian"),),
+    "subsets": (lambda: ((0,),),),
+    "total": (lambda: 5.0,),
+    "vector": (lambda: [1, 2],),
+    "weights": (lambda: [1, 1], lambda: [1, 1, 1]),
+    "ways": (lambda: 1,),
+    "table": (lambda: (strategy.Candidate("identity", 1.0),),),
     "noise": (PowerTail,),
 }
 

@@ -55,7 +55,7 @@ MUTANTS: list[Mutant] = [
         FOUND,
         ("1 / noises[level] + 1 / noise", "1 / noises[level]"),
     ),
-    *of("strategy.hierarchies:TreeStrategy.covariance", FOUND, ("np.outer(part, part) / part.sum()", "0")),
+    *of("strategy.hierarchies:TreeStrategy._covariance", FOUND, ("np.outer(part, part) / part.sum()", "0")),
     *of(
         "strategy.gaussian_program:solve_gaussian",
         TABLES,

@@ -130,7 +130,7 @@ class DenseCovariance(CellCovariance):
 
     def against(self, workload: RangeWorkload) -> float:
         if self.unmeasured is not None:
-            self._check(workload.gram_times(self.unmeasured) / workload.mass, "a range")
+            self._check(workload._gram_times(self.unmeasured) / workload.mass, "a range")
         return float(np.vdot(workload.gram(), self.matrix)) * self.factor
 
     def of_product(self, workload: ProductWorkload) -> Floats:
@@ -233,13 +233,13 @@ class SubspaceCovariance(CellCovariance):
         self.check_shape(workload)
         check_held(workload.queries, "the list of answers")
         return np.concatenate(
-            [np.full(workload.cells_of(axes), self.marginal_variance(axes)) for axes in workload.subsets]
+            [np.full(workload._cells_of(axes), self.marginal_variance(axes)) for axes in workload.subsets]
         )
 
     def total_of_marginals(self, workload: MarginalWorkload) -> float:
         self.check_shape(workload)
         pairs = zip(workload.subsets, workload.weights, strict=True)
-        return math.fsum(weight * workload.cells_of(axes) * self.marginal_variance(axes) for axes, weight in pairs)
+        return math.fsum(weight * workload._cells_of(axes) * self.marginal_variance(axes) for axes, weight in pairs)
 
     def of_product(self, workload: ProductWorkload) -> Floats:
         self.check_shape(workload)

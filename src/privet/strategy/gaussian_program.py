@@ -15,10 +15,11 @@ from scipy import linalg
 from scipy.special import gammaln
 
 from privet.core.errors import RequestError
-from privet.core.numbers import whole
+from privet.core.numbers import probability, whole
 
-from .strategies import MatrixStrategy, Noise, read_measure
-from .workloads import Floats, RangeWorkload, Workload, all_ranges, check_dense, prefixes
+from .given_numbers import MOST_ITERATIONS, read_progress
+from .strategies import MatrixStrategy, Noise, read_measure, read_workload
+from .workloads import LARGEST_DOMAIN, Floats, RangeWorkload, Workload, all_ranges, check_dense, prefixes
 
 BITS = 16
 """Binary digits to which real rows are rounded; what is lost is measured with the rounded rows themselves."""
@@ -112,14 +113,20 @@ def gaussian_optimum(
         >>> strategy.gaussian_optimum(strategy.all_ranges(256)).rmse(strategy.all_ranges(256)).__round__(3)
         2.901
     """
+    read_workload(workload)
+    if len(workload.shape) > 1:
+        raise RequestError("this is for a workload over one attribute; use optimize for several")
     check_dense(workload.cells)
+    steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
+    close = float(probability(tolerance, "tolerance"))
+    told = read_progress(progress)
     start = _guess(workload)
     gram = workload.gram()
     if not gram.any():
         raise RequestError("every query of this workload is 0 on every cell; there is nothing to measure")
     if start is not None and workload.cells > 4 * _COARSE:
-        iterations = min(iterations, 1)
-    found = solve_gaussian(gram, iterations=iterations, tolerance=tolerance, start=start, progress=progress)
+        steps = 1
+    found = solve_gaussian(gram, iterations=steps, tolerance=close, start=start, progress=told)
     return from_covering(found.matrix, "optimal for Gaussian noise")
 
 
@@ -166,7 +173,7 @@ def square_root(cells: int, *, measure: Noise = "gaussian") -> MatrixStrategy:
 
     Cites: [HUU23], [FHU23].
     """
-    size = whole(cells, "cells", least=1)
+    size = whole(cells, "cells", least=1, most=LARGEST_DOMAIN)
     check_dense(size)
     places = np.arange(size, dtype=np.float64)
     entries = np.exp(gammaln(2 * places + 1) - 2 * gammaln(places + 1) - 2 * places * math.log(2))

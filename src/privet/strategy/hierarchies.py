@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import optimize as numerical
 from scipy import sparse
 
-from privet.core.errors import InvariantError, RequestError
+from privet.core.errors import BadParameter, RequestError
+from privet.core.given import listed, plain_text, set_fields, truth
 from privet.core.numbers import whole
 
 from .covariances import DenseCovariance
-from .strategies import Form, MatrixStrategy, Noise, read_measure
-from .workloads import MOST_CELLS, Floats, Integers, Workload, check_dense, check_held
+from .given_numbers import read_integers
+from .strategies import Form, MatrixStrategy, Noise, read_measure, read_workload
+from .workloads import LARGEST_WEIGHT, MOST_CELLS, Floats, Integers, Workload, check_dense, check_held
 
 PRECISION = 2**16
 """The largest integer weight that the weight of a level is rounded to."""
@@ -49,10 +52,11 @@ def workload_strategy(workload: Workload, *, measure: Noise) -> MatrixStrategy:
         >>> round(strategy.workload_strategy(both, measure="pure").rmse(both) ** 2, 9)
         8.0
     """
+    read_workload(workload)
     rows = workload.rows()
     exact = np.rint(rows)
     if (exact != rows).any() or np.abs(rows).max() >= 2**31:
-        raise RequestError("queries are measured as they are only where their entries are whole numbers below 2**31")
+        raise RequestError("a workload is measured as it is only where its entries are whole numbers below 2**31")
     return MatrixStrategy("the queries", read_measure(measure), exact.astype(np.int64), [1] * len(rows))
 
 
@@ -69,7 +73,7 @@ def sums_and_differences(workload: Workload, *, measure: Noise) -> MatrixStrateg
     """
     direct = workload_strategy(workload, measure=measure)
     if direct.rows & (direct.rows - 1) or direct.rows < 2 or direct.rows > 1024:
-        raise RequestError(f"sums and differences need 2, 4, 8, ... up to 1,024 queries; got {direct.rows:,}")
+        raise RequestError(f"sums and differences need a workload of 2, 4, 8, ... 1,024 queries; got {direct.rows:,}")
     signs = np.ones((1, 1), dtype=np.int64)
     while len(signs) < direct.rows:
         signs = np.block([[signs, signs], [signs, -signs]])
@@ -96,8 +100,13 @@ class TreeStrategy(MatrixStrategy):
 
     def __post_init__(self) -> None:
         MatrixStrategy.__post_init__(self)
-        if sum(-(-self.cells // span) for span in self.spans) != self.rows or self.spans[-1:] != (1,):
-            raise InvariantError("a tree has a row for each node, level by level, down to single cells")
+        base = whole(self.branching, "branching", least=2, most=MOST_CELLS)
+        spans = tuple(read_integers(self.spans, "spans", least=1))
+        set_fields(self, branching=base, spans=spans)
+        if sum(-(-self.cells // span) for span in spans) != self.rows or spans[-1:] != (1,):
+            raise RequestError("the matrix of a tree has a row for each node, level by level; spans go down to 1")
+        if any(upper % lower or upper <= lower for upper, lower in pairwise(spans)):
+            raise BadParameter("spans", spans, "spans of nodes, of which each is a multiple of the next")
 
     @property
     def level_weights(self) -> list[int]:
@@ -105,11 +114,8 @@ class TreeStrategy(MatrixStrategy):
         ends = np.cumsum([0, *(-(-self.cells // span) for span in self.spans[:-1])])
         return [self.weights[end] for end in ends]
 
-    def solve(self, noisy: Floats, variances: Floats) -> Floats:
-        values = np.asarray(noisy, dtype=np.float64)
-        if values.shape != (self.rows,):
-            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
-        levels, noises = self._by_level(values), self._by_level(np.asarray(variances, dtype=np.float64))
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats:
+        levels, noises = self._by_level(noisy), self._by_level(variances)
         up, spread, inside = self._upward(levels, noises)
         final = up[0]
         for level in range(1, len(self.spans)):
@@ -118,9 +124,9 @@ class TreeStrategy(MatrixStrategy):
             final = up[level] + spread[level] * gap[parents]
         return final
 
-    def covariance(self, variances: Floats) -> DenseCovariance:
+    def _covariance(self, variances: Floats) -> DenseCovariance:
         check_dense(self.cells)
-        noises = self._by_level(np.asarray(variances, dtype=np.float64))
+        noises = self._by_level(variances)
         _, spread, inside = self._upward(noises, noises)
         found = np.diag(spread[0])
         for level in range(1, len(self.spans)):
@@ -181,9 +187,12 @@ def tree(
     size = whole(cells, "cells", least=1, most=MOST_CELLS)
     base = whole(branching, "branching", least=2, most=MOST_CELLS)
     spans = _spans(size, base)
-    given = [1] * len(spans) if weights is None else [whole(weight, "weights") for weight in weights]
+    given = [1] * len(spans) if weights is None else _read_levels(weights, 0)
     if len(given) != len(spans) or not given[-1]:
-        raise RequestError(f"a tree over {size:,} cells has {len(spans)} levels, and its cells are measured")
+        raise RequestError(
+            f"a tree over {size:,} cells has {len(spans)} levels, a weight for each, and its cells are measured"
+        )
+    check_held(size * len(spans), "the matrix of this tree")
     kept = [(span, weight) for span, weight in zip(spans, given, strict=True) if weight]
     parts: list[Any] = []
     every: list[int] = []
@@ -193,9 +202,14 @@ def tree(
         places = np.arange(size)
         parts.append(sparse.csr_array((np.ones(size, dtype=np.int64), (places // span, places)), shape=(many, size)))
         every += [weight] * many
-    called = name or f"tree, {base} children a node"
+    called = plain_text(name, "name") or f"tree, {base} children a node"
     rows = sparse.csr_array(sparse.vstack(parts))
     return TreeStrategy(called, read_measure(measure), rows, every, "dense", base, tuple(span for span, _ in kept))
+
+
+def _read_levels(weights: object, least: int) -> list[int]:
+    given = listed(weights, "weights", "a list of whole numbers, one for each level", most=64)
+    return [whole(weight, "weights", least=least, most=LARGEST_WEIGHT) for weight in given]
 
 
 def _spans(size: int, base: int) -> list[int]:
@@ -222,9 +236,10 @@ def haar(cells: int, *, measure: Noise, weights: list[int] | None = None, name: 
     """
     size = whole(cells, "cells", least=1, most=MOST_CELLS)
     depth = (size - 1).bit_length()
-    given = [1] * (depth + 1) if weights is None else [whole(weight, "weights", least=1) for weight in weights]
+    given = [1] * (depth + 1) if weights is None else _read_levels(weights, 1)
     if len(given) != depth + 1:
-        raise RequestError(f"wavelets over {size:,} cells have {depth + 1} levels, the total included")
+        raise RequestError(f"wavelets over {size:,} cells have {depth + 1} weights, for the total and for each level")
+    check_held(size * (depth + 1), "the matrix of these wavelets")
     places = np.arange(size)
     parts = [sparse.csr_array(np.ones((1, size), dtype=np.int64))]
     every = [given[0]]
@@ -236,7 +251,7 @@ def haar(cells: int, *, measure: Noise, weights: list[int] | None = None, name: 
         every += [given[level + 1]] * many
     rows = sparse.csr_array(sparse.vstack(parts))
     form: Form = "orthogonal" if size == 2**depth else "dense"
-    return MatrixStrategy(name, read_measure(measure), rows, every, form)
+    return MatrixStrategy(plain_text(name, "name"), read_measure(measure), rows, every, form)
 
 
 # How much of a workload lives on each level of a tree.
@@ -314,16 +329,13 @@ def every_share(workload: Workload) -> dict[int, Shares]:
     return {branching: level_shares(workload, branching, gram) for branching in sensible}
 
 
-def best_tree(
-    workload: Workload, *, measure: Noise, weighted: bool = True, shares: dict[int, Shares] | None = None
-) -> TreeStrategy:
+def best_tree(workload: Workload, *, measure: Noise, weighted: bool = True) -> TreeStrategy:
     """Return the tree with the best branching, and the best precision per level, for a workload over one attribute.
 
     Args:
         workload: the queries.
         measure: "pure" or "gaussian".
         weighted: whether levels may differ in precision.
-        shares: those of `every_share`, where they are known already.
 
     Example:
         >>> strategy.best_tree(strategy.all_ranges(256), measure="pure", weighted=False).branching
@@ -331,9 +343,15 @@ def best_tree(
 
     Cites: [QYL13].
     """
-    read_measure(measure)
+    read_workload(workload)
+    noise, levels = read_measure(measure), truth(weighted, "weighted")
+    return best_tree_of(workload, noise, levels, every_share(workload))
+
+
+def best_tree_of(workload: Workload, measure: Noise, weighted: bool, shares: dict[int, Shares]) -> TreeStrategy:
+    """Return the tree that `best_tree` does, for shares of levels that are known already."""
     found: list[tuple[float, int, list[int] | None]] = []
-    for branching, (traces, spans) in (every_share(workload) if shares is None else shares).items():
+    for branching, (traces, spans) in shares.items():
         if weighted:
             weights, value = best_tree_weights(traces, spans, measure)
             found.append((value, branching, weights))

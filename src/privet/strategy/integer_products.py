@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.core.errors import BadValue, InvariantError
+from privet.core.errors import InvariantError
+
+from .given_numbers import read_integer_matrix, read_integers
 
 IntegerMatrix = Any
 """A NumPy array or a SciPy sparse array of int64."""
@@ -32,10 +34,9 @@ def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
     Guarantee: equal to the product in unbounded integers; doubles, which drop the last digits of counts beyond 2**53,
     and int64, which wraps around, are never relied on.
     """
-    integers = read_integers(vector)
+    matrix = read_integer_matrix(matrix)
     rows, columns = matrix.shape
-    if len(integers) != columns:
-        raise InvariantError(f"a matrix with {columns} columns cannot be applied to {len(integers)} numbers")
+    integers = read_integers(vector, "vector", columns, "columns of the matrix")
     bits = _ROOM - largest_row_sum(matrix).bit_length()
     if bits < 1:
         raise InvariantError("the entries of a matrix of measurements are too large for exact products")
@@ -79,14 +80,3 @@ def is_sparse(matrix: Any) -> bool:
 def plain_array(matrix: Any) -> Any:
     """Return a matrix as a NumPy array, sparse or not."""
     return matrix.toarray() if is_sparse(matrix) else matrix
-
-
-def read_integers(vector: Iterable[Any]) -> list[int]:
-    """Return private counts as integers, exactly; refuse without quoting one."""
-    found = []
-    array = vector.ravel().tolist() if isinstance(vector, np.ndarray) else vector
-    for one in array:
-        if isinstance(one, bool) or not isinstance(one, (int, np.integer)):
-            raise BadValue("counts", f"a {type(one).__name__}", "whole numbers")
-        found.append(int(one))
-    return found

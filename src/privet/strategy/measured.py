@@ -112,7 +112,8 @@ class StrategyMeasure:
         """The scale (pure) or variance (Gaussian) of the noise, and how many numbers in a row are drawn with it."""
         if isinstance(self.strategy, ResidualStrategy):
             pairs = zip(self.strategy.subsets, self.strategy.weights, strict=True)
-            return tuple((self.scale / weight, math.prod(self.strategy.marginal_sizes(axes))) for axes, weight in pairs)
+            sized = ((weight, math.prod(self.strategy._marginal_sizes(axes))) for axes, weight in pairs)
+            return tuple((self.scale / weight, many) for weight, many in sized)
         runs = [(weight, sum(1 for _ in run)) for weight, run in groupby(self.strategy.row_weights())]
         scales = {weight: self.scale / weight for weight, _ in runs}
         return tuple((scales[weight], many) for weight, many in runs)
@@ -153,8 +154,8 @@ class StrategyMeasure:
             norm = self.strategy.column_norm()
             if self.strategy.measure == "pure":
                 # Laplace noise on integers has a variance of at most 2 b^2
-                return self.strategy.covariance_of_factors(2.0).scaled(float(self.scale / norm) ** 2)
-            return self.strategy.covariance_of_factors(1.0).scaled(float(self.scale / norm))
+                return self.strategy._covariance_of_factors(2.0).scaled(float(self.scale / norm) ** 2)
+            return self.strategy._covariance_of_factors(1.0).scaled(float(self.scale / norm))
         if self.strategy.measure == "gaussian":
             return self.strategy.unit_covariance().scaled(float(self.scale / self.strategy.column_norm()))
         return self.strategy.covariance(self.variances)
@@ -183,7 +184,7 @@ class StrategyMeasure:
         if not isinstance(strategy, ResidualStrategy):
             raise BadParameter("strategy", strategy, "a strategy of residuals")
         found: list[float] = []
-        for table, (variance, _) in zip(strategy.tables(counts), self.noises, strict=True):
+        for table, (variance, _) in zip(strategy._tables(counts), self.noises, strict=True):
             noisy: Any = np.empty(table.size, dtype=object)
             noisy[:] = self._noisy(table.ravel().tolist(), variance)
             found += self._rounded(difference(noisy.reshape(table.shape)).ravel().tolist())

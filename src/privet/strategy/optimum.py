@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 
-from privet.core.errors import RequestError
-from privet.core.given import choice, instance
+from privet.core.errors import BadParameter, RequestError
+from privet.core.given import choice, instance, listed, plain_text, set_fields
+from privet.core.numbers import nonnegative
 
 from .covariances import NotMeasured
 from .gaussian_program import gaussian_optimum, is_prefixes, square_root
+from .given_numbers import read_progress
 from .hierarchies import (
     Shares,
     TreeStrategy,
-    best_tree,
+    best_tree_of,
     every_share,
     haar,
     haar_weights,
@@ -28,7 +30,7 @@ from .hierarchies import (
 )
 from .kept import kept_strategy
 from .residuals import MarginalStrategy, plan_marginals, plan_residuals
-from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure
+from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure, read_workload
 from .weighted_sums import p_identity
 from .workloads import (
     MOST_CELLS,
@@ -67,6 +69,16 @@ class Candidate:
     name: str
     rmse: float
 
+    def __post_init__(self) -> None:
+        set_fields(self, name=plain_text(self.name, "name"), rmse=_read_rmse(self.rmse))
+
+
+def _read_rmse(rmse: object) -> float:
+    error = nonnegative(rmse, "rmse")
+    if error > 2**1000:
+        raise BadParameter("rmse", rmse, "a number from 0 to 2**1000")
+    return float(error)
+
 
 @dataclass(frozen=True, eq=False)
 class Optimized:
@@ -86,6 +98,14 @@ class Optimized:
     strategy: Strategy
     rmse: float
     table: tuple[Candidate, ...]
+
+    def __post_init__(self) -> None:
+        instance(self.strategy, Strategy, "strategy", "a strategy")
+        every = listed(self.table, "table", "a list of candidates")
+        table = tuple(instance(one, Candidate, "table", "a list of candidates") for one in every)
+        if not table:
+            raise BadParameter("table", self.table, "at least one candidate")
+        set_fields(self, rmse=_read_rmse(self.rmse), table=table)
 
     def __str__(self) -> str:
         width = max(len(one.name) for one in self.table)
@@ -114,14 +134,14 @@ def optimize(
         >>> best.strategy.name, round(best.rmse ** 2, 6)
         ('sums and differences', 4.0)
     """
-    instance(workload, Workload, "workload", "a workload, such as all_ranges(64)")
+    read_workload(workload)
     noise = read_measure(measure)
-    choice(effort, "effort", ("low", "normal", "high"))
+    effort = cast(Effort, choice(effort, "effort", get_args(Effort)))
+    told = read_progress(progress)
     tried: list[_Rated] = []
-    for found in _candidates(workload, noise, effort, progress):
+    for found in _candidates(workload, noise, effort, told):
         tried.append(found if isinstance(found, _Rated) else _rated(found, workload))
-        if progress is not None:
-            progress(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
+        told(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
     tried = sorted((one for one in tried if math.isfinite(one.rmse)), key=lambda one: (one.rmse, one.strategy.rows))
     if not tried:
         raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
@@ -206,7 +226,7 @@ def _hierarchies(workload: Workload, noise: Noise) -> Iterator[Strategy | _Rated
     shares = every_share(workload)
     found: list[tuple[MatrixStrategy, float]] = []
     for weighted in (False, True):
-        tree = best_tree(workload, measure=noise, weighted=weighted, shares=shares)
+        tree = best_tree_of(workload, noise, weighted, shares)
         found.append((tree, _tree_total(tree, shares[tree.branching], noise)))
     if n & (n - 1) == 0 or n <= _CLOSED:
         weights, value = haar_weights(*shares[2], noise)

@@ -15,14 +15,17 @@ import numpy as np
 from scipy import special
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.given import instance, set_fields, truth
-from privet.core.numbers import Number, open_probability
+from privet.core.given import instance, listed, set_fields, truth, unwrapped
+from privet.core.numbers import Number, nonnegative, open_probability
 
 from .covariances import CellCovariance, SubspaceCovariance
+from .given_numbers import read_numbers
 from .measured import StrategyMeasure
 from .residuals import MarginalStrategy, ResidualStrategy, marginal_from
 from .strategies import Noise, Strategy
 from .workloads import Axes, Floats, MarginalWorkload, RangeWorkload, Workload, check_held
+
+_COLUMNS = ("values", "low", "high", "plain", "deviations")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,15 @@ class Answers:
     plain: Floats
     deviations: Floats
     confidence: float
+
+    def __post_init__(self) -> None:
+        for name in _COLUMNS:
+            held = unwrapped(getattr(self, name))
+            many = len(listed(held, name, "a list of numbers"))
+            set_fields(self, **{name: read_numbers(held, name, many, "answers")})
+        if len({getattr(self, name).size for name in _COLUMNS}) > 1:
+            raise RequestError(f"{', '.join(_COLUMNS)} have one number for each answer")
+        set_fields(self, confidence=float(open_probability(self.confidence, "confidence")))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -83,14 +95,10 @@ class Reconstruction:
 
     def __post_init__(self) -> None:
         instance(self.measure, StrategyMeasure, "measure", "a StrategyMeasure")
-        numbers = np.array(self.noisy, dtype=np.float64)
-        if numbers.ndim != 1 or len(numbers) != self.strategy.rows:
-            raise RequestError(f"the strategy has {self.strategy.rows:,} measurements; got {numbers.size:,} numbers")
-        if not np.isfinite(numbers).all():
-            raise RequestError("released measurements are finite numbers")
+        numbers = read_numbers(self.noisy, "noisy", self.strategy.rows, "measurements")
         numbers.setflags(write=False)
-        if self.total is not None and not (math.isfinite(self.total) and self.total >= 0):
-            raise BadParameter("total", self.total, "a public number of at least 0")
+        if self.total is not None:
+            set_fields(self, total=_read_total(self.total))
         if self.total is not None and self.measure.neighbors == "add-remove":
             raise RequestError(
                 "under add-remove neighbours the number of rows is private, so there is no known total; measure it, or "
@@ -98,7 +106,7 @@ class Reconstruction:
             )
         set_fields(self, noisy=numbers)
         for name in ("nonnegative", "whole"):
-            truth(getattr(self, name), name)
+            set_fields(self, **{name: truth(getattr(self, name), name)})
 
     @property
     def strategy(self) -> Strategy:
@@ -154,9 +162,12 @@ class Reconstruction:
             )
         check_held(workload.queries, "the list of answers")
         level = float(open_probability(confidence, "confidence"))
+        wide = half_widths(level, self.strategy.measure)
+        if not math.isfinite(wide):
+            raise BadParameter("confidence", confidence, "below 1 by more than rounding")
         deviations = np.sqrt(workload.variances(self.covariance))
         plain = self._plain(workload)
-        half = deviations * half_widths(level, self.strategy.measure)
+        half = deviations * wide
         low, high = plain - half, plain + half
         values = plain if self._free else self._constrained(workload)
         low, high = self._possible(workload, low, high)
@@ -204,6 +215,17 @@ class Reconstruction:
             isinstance(self.covariance, SubspaceCovariance)
             and tuple(axis for axis, size in enumerate(self.strategy.shape) if size > 1) in self.covariance.values
         )
+
+
+def _read_total(total: object) -> float:
+    known = nonnegative(total, "total")
+    if known > LARGEST_TOTAL:
+        raise BadParameter("total", total, "a public number from 0 to 2**100")
+    return float(known)
+
+
+LARGEST_TOTAL = 2**100
+"""The largest total that may be known."""
 
 
 def half_widths(confidence: float, measure: Noise) -> float:
@@ -262,4 +284,4 @@ def reconstruct(
         >>> strategy.reconstruct(measure, [3, -1], nonnegative=True).answers(strategy.identity(2)).values.tolist()
         [2.0, 0.0]
     """
-    return Reconstruction(measure, np.asarray(noisy, dtype=np.float64), nonnegative, whole, total)
+    return Reconstruction(measure, noisy, nonnegative, whole, total)  # type: ignore[arg-type]  # read there

@@ -6,24 +6,34 @@ Everything here is a sum over subsets of attributes; no table of the whole domai
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product as combinations_of
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy import optimize as numerical
 
 from privet.core.errors import RequestError
-from privet.core.given import choice, set_fields
+from privet.core.given import choice, listed, plain_text, set_fields
 from privet.core.numbers import whole
 
-from .covariances import SubspaceCovariance, subsets_of
-from .integer_products import read_integers
-from .strategies import Noise, Strategy, read_measure
-from .workloads import Axes, Floats, MarginalWorkload, check_held, marginal_of, read_axes, read_shape
+from .covariances import CellCovariance, SubspaceCovariance, subsets_of
+from .given_numbers import read_integers, read_numbers
+from .strategies import Noise, Strategy, read_measure, read_workload
+from .workloads import (
+    LARGEST_WEIGHT,
+    Axes,
+    Floats,
+    MarginalWorkload,
+    check_held,
+    marginal_of,
+    read_axes,
+    read_shape,
+)
 
 PRECISION = 2**20
 _FINE_PRECISION = 2**40
@@ -59,27 +69,36 @@ class _Marginals(Strategy):
         return self.sizes
 
     def _check(self) -> None:
-        sizes = read_shape(self.sizes)
-        subsets = tuple(read_axes(axes, len(sizes)) for axes in self.subsets)
-        weights = tuple(whole(weight, "weights", least=1) for weight in self.weights)
+        name, sizes = plain_text(self.name, "name"), read_shape(self.sizes, "sizes")
+        every = listed(self.subsets, "subsets", "subsets of attributes")
+        subsets = tuple(read_axes(axes, len(sizes)) for axes in every)
+        weights = tuple(
+            whole(weight, "weights", least=1, most=LARGEST_WEIGHT)
+            for weight in listed(self.weights, "weights", "a whole number for each subset")
+        )
         if not subsets or len(set(subsets)) < len(subsets) or len(weights) != len(subsets):
             raise RequestError("a strategy of marginals needs subsets of attributes, once each, and a weight for each")
-        set_fields(self, sizes=sizes, subsets=subsets, weights=weights)
+        set_fields(self, name=name, sizes=sizes, subsets=subsets, weights=weights)
 
-    def tables(self, counts: Any) -> list[Any]:
+    def _tables(self, counts: Any) -> list[Any]:
         """Return the exact marginals of exact counts, which are given for every cell."""
         check_held(self.cells)
-        integers = read_integers(counts.ravel() if isinstance(counts, np.ndarray) else counts)
-        if len(integers) != self.cells:
-            raise RequestError(f"the strategy is about {self.cells:,} cells; got {len(integers):,} counts")
+        integers = read_integers(counts, "counts", self.cells)
         kind: Any = np.int64 if sum(map(abs, integers)) < 2**62 else object
         table: Any = np.array(integers, dtype=kind).reshape(self.sizes)
         return [np.asarray(marginal_of(table, axes)) for axes in self.subsets]
 
+    def residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
+        """Return the least squares estimate of each centred marginal that is measured, by its attributes."""
+        return self._residuals(self._read_noisy(noisy), self._read_variances(variances))
+
+    @abstractmethod
+    def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]: ...
+
     def describing(self) -> bytes:
         return f"{type(self).__name__} {self.subsets} {self.weights}".encode()
 
-    def marginal_sizes(self, axes: Axes) -> tuple[int, ...]:
+    def _marginal_sizes(self, axes: Axes) -> tuple[int, ...]:
         """Return the sizes of the attributes of a marginal."""
         return tuple(self.sizes[axis] for axis in axes)
 
@@ -109,20 +128,20 @@ class MarginalStrategy(_Marginals):
     name: str = "weighted marginals"
 
     def __post_init__(self) -> None:
-        read_measure(self.measure)
+        set_fields(self, measure=read_measure(self.measure))
         self._check()
 
     @property
     def rows(self) -> int:
-        return sum(math.prod(self.marginal_sizes(axes)) for axes in self.subsets)
+        return sum(math.prod(self._marginal_sizes(axes)) for axes in self.subsets)
 
     def row_weights(self) -> list[int]:
         check_held(self.rows, "the list of measurements")
         pairs = zip(self.subsets, self.weights, strict=True)
-        return [weight for axes, weight in pairs for _ in range(math.prod(self.marginal_sizes(axes)))]
+        return [weight for axes, weight in pairs for _ in range(math.prod(self._marginal_sizes(axes)))]
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        return [int(one) for table in self.tables(counts) for one in table.ravel().tolist()]
+        return [int(one) for table in self._tables(counts) for one in table.ravel().tolist()]
 
     def column_norm(self) -> Fraction:
         return Fraction(sum(self.weights))
@@ -135,10 +154,10 @@ class MarginalStrategy(_Marginals):
         )
         return Fraction(max(2 * moved, sum(self.weights)))
 
-    def covariance(self, variances: Floats) -> SubspaceCovariance:
+    def _covariance(self, variances: Floats) -> SubspaceCovariance:
         return SubspaceCovariance(self.sizes, {axes: 1 / value for axes, value in self._eigenvalues(variances).items()})
 
-    def unit_covariance(self) -> SubspaceCovariance:
+    def unit_covariance(self) -> CellCovariance:
         norm = float(self.column_norm())
         weights = np.array(self.weights, dtype=np.float64)
         return self._of_levels(2 * (norm / weights) ** 2 if self.measure == "pure" else norm / weights)
@@ -150,7 +169,7 @@ class MarginalStrategy(_Marginals):
     def _by_levels(self, noises: Mapping[Axes, float]) -> dict[Axes, float]:
         found: dict[Axes, float] = {}
         for axes, noise in noises.items():
-            others = self.cells / math.prod(self.marginal_sizes(axes))
+            others = self.cells / math.prod(self._marginal_sizes(axes))
             for inner in subsets_of(axes):
                 found[inner] = found.get(inner, 0.0) + others / noise
         return found
@@ -160,39 +179,36 @@ class MarginalStrategy(_Marginals):
 
     def _noises(self, variances: Floats) -> list[float]:
         """Return the one variance of each marginal's cells."""
-        values = np.asarray(variances, dtype=np.float64)
         found, place = [], 0
         for axes in self.subsets:
-            many = math.prod(self.marginal_sizes(axes))
-            part = values[place : place + many]
+            many = math.prod(self._marginal_sizes(axes))
+            part = variances[place : place + many]
             if len(part) != many or np.ptp(part) > 1e-9 * part.max():
-                raise RequestError("all cells of a marginal are measured with the same variance")
+                raise RequestError("variances are the same for all cells of a marginal")
             found.append(float(part[0]))
             place += many
         return found
 
-    def residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
+    def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return the least squares estimate of each centred marginal that is measured in some other."""
-        values, place = np.asarray(noisy, dtype=np.float64), 0
-        if values.size != self.rows:
-            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+        values, place = noisy, 0
         weighted: dict[Axes, Floats] = {}
         precision: dict[Axes, float] = {}
         for axes, noise in zip(self.subsets, self._noises(variances), strict=True):
-            sizes = self.marginal_sizes(axes)
+            sizes = self._marginal_sizes(axes)
             table = values[place : place + math.prod(sizes)].reshape(sizes)
             place += math.prod(sizes)
             for inner in subsets_of(axes):
                 # summing over the other attributes of B multiplies the variance by the number of cells that are summed
-                many = math.prod(self.marginal_sizes(axes)) / math.prod(self.marginal_sizes(inner))
+                many = math.prod(self._marginal_sizes(axes)) / math.prod(self._marginal_sizes(inner))
                 kept = tuple(axes.index(axis) for axis in inner)
                 weight = 1 / (noise * many)
                 weighted[inner] = weighted.get(inner, 0.0) + weight * centred(marginal_of(table, kept))
                 precision[inner] = precision.get(inner, 0.0) + weight
         return {axes: np.asarray(found / precision[axes]) for axes, found in weighted.items()}
 
-    def solve(self, noisy: Floats, variances: Floats) -> Floats:
-        return spread_out(self.sizes, self.residuals(noisy, variances))
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats:
+        return spread_out(self.sizes, self._residuals(noisy, variances))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,11 +238,14 @@ class ResidualStrategy(_Marginals):
     measure: Noise = "gaussian"
 
     def __post_init__(self) -> None:
+        set_fields(self, measure=read_measure(self.measure))
         if self.measure != "gaussian":
-            raise RequestError("residuals are for Gaussian noise; for a pure budget use plan_marginals(..., 'pure')")
+            raise RequestError(
+                "residuals measure with Gaussian noise; for pure budgets use plan_marginals(..., 'pure')"
+            )
         self._check()
         if any(self.sizes[axis] < 2 for axes in self.subsets for axis in axes):
-            raise RequestError("an attribute with one value has no residual; leave it out of the subsets")
+            raise RequestError("an attribute with one value (sizes of 1) has no residual; leave it out of subsets")
 
     @property
     def scale(self) -> int:
@@ -235,17 +254,17 @@ class ResidualStrategy(_Marginals):
 
     @property
     def rows(self) -> int:
-        return sum(math.prod(size - 1 for size in self.marginal_sizes(axes)) for axes in self.subsets)
+        return sum(math.prod(size - 1 for size in self._marginal_sizes(axes)) for axes in self.subsets)
 
     def row_weights(self) -> list[int]:
         raise RequestError("residuals are drawn marginal by marginal, not row by row; use `StrategyMeasure`")
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        tables = self.tables(counts)
+        tables = self._tables(counts)
         return [int(one) for table in tables for one in difference(table).ravel().tolist()]
 
     def _share(self, axes: Axes) -> Fraction:
-        return math.prod((1 - Fraction(1, size) for size in self.marginal_sizes(axes)), start=Fraction(1))
+        return math.prod((1 - Fraction(1, size) for size in self._marginal_sizes(axes)), start=Fraction(1))
 
     def column_norm(self) -> Fraction:
         pairs = zip(self.subsets, self.weights, strict=True)
@@ -276,22 +295,22 @@ class ResidualStrategy(_Marginals):
         """Return the variance of z for each subset at unit cost, instead of one for each row."""
         return float(self.column_norm()) / np.array(self.weights, dtype=np.float64)
 
-    def covariance(self, variances: Floats) -> SubspaceCovariance:
+    def _read_variances(self, variances: object) -> Floats:
+        return read_numbers(variances, "variances", len(self.subsets), "subsets", positive=True)
+
+    def _covariance(self, variances: Floats) -> SubspaceCovariance:
         """Return the covariance, given the variance of z for each subset."""
-        noises = np.asarray(variances, dtype=np.float64)
         values = {}
-        for axes, noise in zip(self.subsets, noises.tolist(), strict=True):
-            values[axes] = noise * math.prod(self.marginal_sizes(axes)) / self.cells
+        for axes, noise in zip(self.subsets, variances.tolist(), strict=True):
+            values[axes] = noise * math.prod(self._marginal_sizes(axes)) / self.cells
         return SubspaceCovariance(self.sizes, values)
 
-    def residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
+    def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return each centred marginal from its differences; each is measured once, so variances do not enter."""
-        values, place = np.asarray(noisy, dtype=np.float64), 0
-        if values.size != self.rows:
-            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+        values, place = noisy, 0
         found = {}
         for axes in self.subsets:
-            sizes = tuple(size - 1 for size in self.marginal_sizes(axes))
+            sizes = tuple(size - 1 for size in self._marginal_sizes(axes))
             table = values[place : place + math.prod(sizes)].reshape(sizes)
             place += math.prod(sizes)
             for axis in range(len(axes)):
@@ -301,9 +320,9 @@ class ResidualStrategy(_Marginals):
             found[axes] = table
         return found
 
-    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         check_held(self.cells)
-        return spread_out(self.sizes, self.residuals(noisy, variances))
+        return spread_out(self.sizes, self._residuals(noisy, variances))
 
 
 def difference(table: Any) -> Any:
@@ -363,9 +382,10 @@ def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total"
     Guarantee: "total" is the exact optimum over all strategies for Gaussian noise, up to rounding weights to 40 bits.
     Cites: [XHZK23].
     """
-    choice(objective, "objective", ("total", "largest"))
+    read_workload(workload, MarginalWorkload)
+    objective = cast(Objective, choice(objective, "objective", ("total", "largest")))
     problem = _Problem(workload)
-    importance = np.array(workload.weights) * np.array([workload.cells_of(axes) for axes in workload.subsets])
+    importance = np.array(workload.weights) * np.array([workload._cells_of(axes) for axes in workload.subsets])
     if objective == "largest":
         importance = problem.least_favourable(np.array(workload.weights))
     variances = problem.best(importance)
@@ -443,20 +463,22 @@ def plan_marginals(workload: MarginalWorkload, *, measure: Noise) -> MarginalStr
         >>> strategy.plan_marginals(pairs, measure="pure").rmse(pairs) < 2 * 3 ** 0.5 * 2 ** 0.5
         True
     """
-    power = 1 if read_measure(measure) == "pure" else 2
+    read_workload(workload, MarginalWorkload)
+    measure = read_measure(measure)
+    power = 1 if measure == "pure" else 2
     parts = closure(workload.subsets)
     whole_table = tuple(range(len(workload.sizes)))
     if whole_table not in parts and workload.cells <= 2**20:
         parts.append(whole_table)
     place = {axes: number for number, axes in enumerate(parts)}
-    cells = np.array([float(workload.cells_of(axes)) for axes in parts])
+    cells = np.array([float(workload._cells_of(axes)) for axes in parts])
     inside = [np.array([place[inner] for inner in subsets_of(axes) if inner in place]) for axes in parts]
     # the trace of W'W on the subspace of A, in units in which the eigenvalue for B counts 1 / cells of B
     traces = np.zeros(len(parts))
     for axes, weight in zip(workload.subsets, workload.weights, strict=True):
         for inner in subsets_of(axes):
             freedom = math.prod(workload.sizes[axis] - 1 for axis in inner)
-            traces[place[inner]] += weight * freedom / workload.cells_of(axes)
+            traces[place[inner]] += weight * freedom / workload._cells_of(axes)
 
     def loss(logs: Floats) -> tuple[float, Floats]:
         share = np.exp(logs - logs.max())

@@ -13,15 +13,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from scipy import linalg, sparse
 
-from privet.core.errors import InvariantError, RequestError
-from privet.core.given import choice, set_fields
+from privet.core.errors import BadParameter, RequestError
+from privet.core.given import choice, instance, is_a, listed, plain_text, set_fields
 
 from .covariances import CellCovariance, DenseCovariance, ProductCovariance
+from .given_numbers import read_integer_matrix, read_integers, read_numbers
 from .integer_products import (
     IntegerMatrix,
     exact_product,
@@ -29,7 +30,6 @@ from .integer_products import (
     largest_row_sum,
     plain_array,
     powered,
-    read_integers,
 )
 from .workloads import Floats, Workload, check_dense, check_held, kronecker
 
@@ -48,6 +48,11 @@ _ROOM = 2**62
 def read_measure(measure: object) -> Noise:
     """Return the kind of noise that was named."""
     return cast(Noise, choice(measure, "measure", ("pure", "gaussian")))
+
+
+def read_workload(workload: object, kind: type[Workload] = Workload) -> None:
+    """Refuse what is no workload."""
+    instance(workload, kind, "workload", "a workload, such as all_ranges(64)")
 
 
 class Strategy(ABC):
@@ -98,13 +103,27 @@ class Strategy(ABC):
     def pair_norm(self) -> Fraction:
         """Return the largest weighted norm of a column or of the difference of two, or a proven upper bound."""
 
-    @abstractmethod
     def covariance(self, variances: Floats) -> CellCovariance:
         """Return the covariance of the cells by least squares, given the variance of each measurement."""
+        return self._covariance(self._read_variances(variances))
 
     @abstractmethod
+    def _covariance(self, variances: Floats) -> CellCovariance: ...
+
     def solve(self, noisy: Floats, variances: Floats) -> Floats:
         """Return the cells by least squares from noisy measurements, given the variance of each."""
+        return self._solve(self._read_noisy(noisy), self._read_variances(variances))
+
+    @abstractmethod
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats: ...
+
+    def _read_noisy(self, noisy: object) -> Floats:
+        check_held(self.rows, "the list of measurements")
+        return read_numbers(noisy, "noisy", self.rows, "measurements")
+
+    def _read_variances(self, variances: object) -> Floats:
+        check_held(self.rows, "the list of measurements")
+        return read_numbers(variances, "variances", self.rows, "measurements", positive=True)
 
     @abstractmethod
     def describing(self) -> bytes:
@@ -127,10 +146,11 @@ class Strategy(ABC):
 
     @cached_property
     def _unit_covariance(self) -> CellCovariance:
-        return self.covariance(self.unit_variances())
+        return self._covariance(self.unit_variances())
 
     def rmse(self, workload: Workload) -> float:
         """Return the root mean squared error per query at epsilon 1, or at an L2 sensitivity of one sigma."""
+        read_workload(workload)
         if workload.shape != self.shape:
             raise RequestError(f"the workload is over a domain of shape {workload.shape}, the strategy of {self.shape}")
         return workload.rmse(self.unit_covariance())
@@ -172,25 +192,18 @@ class MatrixStrategy(Strategy):
     form: Form = "dense"
 
     def __post_init__(self) -> None:
-        read_measure(self.measure)
-        held: Any = self.matrix if is_sparse(self.matrix) else np.asarray(self.matrix)
-        if held.ndim != 2 or not held.shape[0] or not held.shape[1]:
-            raise RequestError("a strategy needs at least one measurement of at least one cell")
-        if not np.issubdtype(held.dtype, np.integer):
-            raise RequestError(
-                "the rows of a strategy are whole numbers; multiply real ones by a power of two, round them, "
-                "and divide the weight of the row by the same power"
-            )
-        held = sparse.csr_array(held.astype(np.int64)) if is_sparse(held) else held.astype(np.int64)
+        name, measure = plain_text(self.name, "name"), read_measure(self.measure)
+        form = choice(self.form, "form", get_args(Form))
+        held = read_integer_matrix(self.matrix).copy()
         if not abs(held).max():
-            raise RequestError("every entry of this strategy is 0: it measures nothing")
-        weights = tuple(read_integers(self.weights))
+            raise RequestError("every entry of this matrix is 0: it measures nothing")
+        weights = tuple(read_integers(self.weights, "weights"))
         if len(weights) != held.shape[0] or min(weights) < 1:
-            raise RequestError("a strategy needs one positive whole weight for each of its rows")
+            raise RequestError("a strategy needs one positive whole weight for each of the rows of its matrix")
         (held.data if is_sparse(held) else held).setflags(write=False)
-        set_fields(self, matrix=held, weights=weights)
+        set_fields(self, name=name, measure=measure, form=form, matrix=held, weights=weights)
         if not self._keeps_form():
-            raise InvariantError(f"the matrix of {self.name!r} is not {self.form}")
+            raise BadParameter("form", form, "what the matrix is; this matrix is not")
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
@@ -204,9 +217,7 @@ class MatrixStrategy(Strategy):
         return list(self.weights)
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        integers = read_integers(counts)
-        if len(integers) != self.cells:
-            raise RequestError(f"the strategy is about {self.cells:,} cells; got {len(integers):,} counts")
+        integers = read_integers(counts, "counts", self.cells)
         return exact_product(self.matrix, integers)
 
     @cached_property
@@ -242,15 +253,12 @@ class MatrixStrategy(Strategy):
         factor = 2 if self.power == 1 or int(least[kept].min()) >= 0 else 4
         return max(self._column_norm, factor * bound)
 
-    def covariance(self, variances: Floats) -> DenseCovariance:
+    def _covariance(self, variances: Floats) -> DenseCovariance:
         check_dense(self.cells)
-        return DenseCovariance(self.shape, *self._inverse(np.asarray(variances, dtype=np.float64)))
+        return DenseCovariance(self.shape, *self._inverse(variances))
 
-    def solve(self, noisy: Floats, variances: Floats) -> Floats:
-        noise = np.asarray(variances, dtype=np.float64)
-        values = np.asarray(noisy, dtype=np.float64)
-        if values.shape != (self.rows,) or noise.shape != (self.rows,):
-            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats:
+        noise, values = variances, noisy
         if self.form == "diagonal":
             spread, rest, inner = self._diagonal_parts(noise)
             right = self.matrix.T @ (values / noise)
@@ -392,10 +400,12 @@ class ProductStrategy(Strategy):
     factors: tuple[MatrixStrategy, ...]
 
     def __post_init__(self) -> None:
-        if not self.factors or not all(isinstance(factor, MatrixStrategy) for factor in self.factors):
-            raise RequestError("a product of strategies needs a strategy with a matrix for each attribute")
-        if len({factor.measure for factor in self.factors}) > 1:
+        factors = tuple(listed(self.factors, "factors", "a list of strategies"))
+        if not factors or not all(is_a(factor, MatrixStrategy) for factor in factors):
+            raise RequestError("a product needs factors: a strategy with a matrix for each attribute")
+        if len({factor.measure for factor in factors}) > 1:
             raise RequestError("all factors of a product have the same kind of noise: 'pure' or 'gaussian'")
+        set_fields(self, factors=factors)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # read only
@@ -422,9 +432,7 @@ class ProductStrategy(Strategy):
 
     def apply(self, counts: Iterable[int]) -> list[int]:
         check_held(self.rows, "the list of measurements")
-        integers = read_integers(counts)
-        if len(integers) != self.cells:
-            raise RequestError(f"the strategy is about {self.cells:,} cells; got {len(integers):,} counts")
+        integers = read_integers(counts, "counts", self.cells)
         values = integers
         after = self.cells
         before = 1
@@ -456,35 +464,32 @@ class ProductStrategy(Strategy):
         found = kronecker(factor.unit_variances()[None] for factor in self.factors)[0]
         return np.asarray(found / 2 ** (len(self.factors) - 1 if self.measure == "pure" else 0))
 
-    def unit_covariance(self) -> ProductCovariance:
-        return self.covariance_of_factors(2.0 if self.measure == "pure" else 1.0)
+    def unit_covariance(self) -> CellCovariance:
+        return self._covariance_of_factors(2.0 if self.measure == "pure" else 1.0)
 
-    def covariance_of_factors(self, variance: float) -> ProductCovariance:
+    def _covariance_of_factors(self, variance: float) -> ProductCovariance:
         """Return the covariance where a row of precision 1 has this variance: 2 for Laplace noise of scale 1."""
         found = [self._factor_covariance(factor) for factor in self.factors]
         return ProductCovariance(tuple(found)).scaled(variance)
 
     def _factor_covariance(self, factor: MatrixStrategy) -> DenseCovariance:
         halved = factor.unit_variances() / (2 if self.measure == "pure" else 1)
-        return factor.covariance(halved)
+        return factor._covariance(halved)
 
-    def covariance(self, variances: Floats) -> CellCovariance:
+    def _covariance(self, variances: Floats) -> CellCovariance:
         """Return the covariance, for variances that are a common multiple of the strategy's own."""
-        own = self.unit_variances()
-        ratio = np.asarray(variances, dtype=np.float64) / own
-        if ratio.shape != own.shape or np.ptp(ratio) > 1e-6 * ratio.max():
-            return self.expanded().covariance(variances)
+        ratio = variances / self.unit_variances()
+        if np.ptp(ratio) > 1e-6 * ratio.max():
+            check_held(self.rows * self.cells, "the matrix of this product")
+            return self.expanded()._covariance(variances)
         return self.unit_covariance().scaled(float(ratio.mean()))
 
-    def solve(self, noisy: Floats, variances: Floats) -> Floats:
+    def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         """Return the cells attribute by attribute: the inverse of a product is the product of inverses."""
-        values = np.asarray(noisy, dtype=np.float64)
-        if values.size != self.rows:
-            raise RequestError(f"the strategy has {self.rows:,} measurements; got {values.size:,}")
-        values = values.reshape(tuple(factor.rows for factor in self.factors))
+        values = noisy.reshape(tuple(factor.rows for factor in self.factors))
         for axis, factor in enumerate(self.factors):
             noise = factor.unit_variances()
-            inverse = factor.covariance(noise).matrix @ plain_array(factor.matrix.T / noise)
+            inverse = factor._covariance(noise).matrix @ plain_array(factor.matrix.T / noise)
             values = np.moveaxis(np.tensordot(values, inverse, axes=(axis, 1)), -1, axis)
         return values
 

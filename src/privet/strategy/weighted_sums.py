@@ -15,7 +15,8 @@ from scipy import optimize as numerical
 from privet.core.errors import RequestError
 from privet.core.numbers import whole
 
-from .strategies import MatrixStrategy
+from .given_numbers import MOST_ITERATIONS, read_progress
+from .strategies import MatrixStrategy, read_workload
 from .workloads import Floats, Integers, Workload
 
 BITS = 12
@@ -49,15 +50,18 @@ def p_identity(
 
     Cites: [MMHM18, p-Identity].
     """
+    read_workload(workload)
     n = workload.cells
+    steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
+    starts = whole(restarts, "restarts", least=1, most=MOST_ITERATIONS)
+    told = read_progress(progress)
     many = min(max(n // 16, 1), 128) if rows is None else whole(rows, "rows", least=1, most=n)
     best: tuple[float, Floats] | None = None
-    for restart in range(whole(restarts, "restarts", least=1)):
-        found = optimise_sums(workload, first_sums(n, many, restart), iterations=iterations)
+    for restart in range(starts):
+        found = optimise_sums(workload, first_sums(n, many, restart), iterations=steps)
         if best is None or found[0] < best[0]:
             best = found
-        if progress is not None:
-            progress(f"start {restart + 1} of {restarts}: RMSE {math.sqrt(2 * best[0] / workload.mass):.6g}")
+        told(f"start {restart + 1} of {starts}: RMSE {math.sqrt(2 * best[0] / workload.mass):.6g}")
     if best is None:
         raise RequestError("at least one start is needed")
     return from_sums(best[1], f"p-identity, p = {many}")
@@ -106,7 +110,7 @@ def sums_loss(workload: Workload, diagonal: Floats, sums: Floats) -> tuple[float
     """
     d = 1 + sums.sum(axis=0)
     inverse = linalg.inv(np.eye(len(sums)) + sums @ sums.T)
-    moved = workload.gram_times(np.ascontiguousarray((sums * d).T))  # G D T'
+    moved = workload._gram_times(np.ascontiguousarray((sums * d).T))  # G D T'
     inner = (sums * d) @ moved
     solved = inverse @ sums
     value = float(diagonal @ d**2 - np.sum(inverse * inner))

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter, RequestError, raise_alone
-from privet.core.given import listed, set_fields
-from privet.core.numbers import Number, nonnegative, whole
+from privet.core.errors import BadParameter, RequestError
+from privet.core.given import instance, is_a, listed, plain_text, set_fields, truth, unwrapped
+from privet.core.numbers import Number, nonnegative, rational, whole
+
+from .given_numbers import read_numbers, read_places
 
 if TYPE_CHECKING:
     from .covariances import CellCovariance
@@ -33,13 +35,26 @@ MOST_DENSE = 8192
 """The most cells of one attribute for which a matrix of cells x cells is made: 512 MiB of doubles."""
 
 
-def read_shape(shape: object) -> tuple[int, ...]:
+MOST_ATTRIBUTES = 1000
+"""The most attributes of a domain."""
+
+LARGEST_DOMAIN = 2**1000
+"""The most cells of a domain of which marginals are asked for: their number is a double."""
+
+LARGEST_SIZE = 2**31
+"""The most values of one attribute."""
+
+
+def read_shape(shape: object, parameter: str = "shape") -> tuple[int, ...]:
     """Return the sizes of a domain's attributes; refuse empty domains."""
-    if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
-        shape = (shape,)
-    sizes = tuple(whole(size, "shape", least=1) for size in listed(shape, "shape", "a size, or a list of sizes"))
+    sizes = tuple(
+        whole(size, parameter, least=1, most=LARGEST_SIZE)
+        for size in listed(unwrapped(shape), parameter, "a list of sizes", most=MOST_ATTRIBUTES)
+    )
     if not sizes:
-        raise BadParameter("shape", shape, "at least one attribute with at least one value")
+        raise BadParameter(parameter, shape, "at least one attribute with at least one value")
+    if math.prod(sizes) > LARGEST_DOMAIN:
+        raise BadParameter(parameter, shape, "sizes of a domain of at most 2**1000 cells")
     return sizes
 
 
@@ -56,8 +71,8 @@ def check_dense(cells: int) -> None:
     """Refuse a matrix of cells x cells that cannot be held."""
     if cells > MOST_DENSE:
         raise RequestError(
-            f"one attribute has {cells:,} values, and covariances of at most {MOST_DENSE:,} are held; group values "
-            f"into wider bins, or split the attribute into a product of two"
+            f"one attribute has {cells:,} values, and covariances of at most {MOST_DENSE:,} cells are held; group "
+            f"values into wider bins, or split the attribute into a product of two"
         )
 
 
@@ -90,7 +105,7 @@ class Workload(ABC):
     def gram(self) -> Floats:
         """Return W'W, each query by its weight: a matrix of cells x cells."""
 
-    def gram_times(self, columns: Floats) -> Floats:
+    def _gram_times(self, columns: Floats) -> Floats:
         """Return W'W times a matrix with a row per cell, in linear time where the structure allows."""
         return self.gram() @ columns
 
@@ -98,13 +113,31 @@ class Workload(ABC):
     def answers(self, counts: Any) -> Floats:
         """Return the answer of every query on one number per cell."""
 
-    @abstractmethod
     def variances(self, covariance: CellCovariance) -> Floats:
         """Return the variance of every answer, where cells are estimated with this covariance."""
+        check_held(self.queries, "the list of answers")
+        return self._variances(self._fitting(covariance))
 
     @abstractmethod
+    def _variances(self, covariance: CellCovariance) -> Floats: ...
+
     def total_variance(self, covariance: CellCovariance) -> float:
         """Return the weighted sum of the variances of all answers."""
+        return self._total_variance(self._fitting(covariance))
+
+    @abstractmethod
+    def _total_variance(self, covariance: CellCovariance) -> float: ...
+
+    def _fitting(self, covariance: CellCovariance) -> CellCovariance:
+        """Return a covariance over this domain; refuse anything else."""
+        from .covariances import CellCovariance
+
+        instance(covariance, CellCovariance, "covariance", "a covariance of cells, such as that of a strategy")
+        if covariance.shape != self.shape:
+            raise RequestError(
+                f"the workload is over a domain of shape {self.shape}, the covariance over one of {covariance.shape}"
+            )
+        return covariance
 
     def rmse(self, covariance: CellCovariance) -> float:
         """Return the root of the (weighted) mean variance of an answer."""
@@ -116,10 +149,8 @@ class Workload(ABC):
         return np.array([self.answers(unit) for unit in np.eye(self.cells)]).T.reshape(self.queries, self.cells)
 
     def _read(self, counts: Any) -> Floats:
-        values: Floats = np.asarray(counts, dtype=np.float64)
-        if values.size != self.cells:
-            raise RequestError(f"this workload is about {self.cells:,} cells; got {values.size:,} numbers")
-        return values.reshape(self.shape)
+        check_held(self.cells)
+        return read_numbers(counts, "counts", self.cells).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +168,15 @@ class RangeWorkload(Workload):
     highs: Integers
 
     def __post_init__(self) -> None:
-        size = whole(self.size, "cells", least=1, most=MOST_CELLS)
-        lows, highs = np.asarray(self.lows, dtype=np.int64), np.asarray(self.highs, dtype=np.int64)
+        name, size = plain_text(self.name, "name"), whole(self.size, "size", least=1, most=MOST_CELLS)
+        lows, highs = read_places(self.lows, "lows"), read_places(self.highs, "highs")
         if lows.ndim != 1 or lows.shape != highs.shape or not lows.size:
             raise RequestError("a workload of ranges needs at least one pair (low, high)")
         if (lows < 0).any() or (highs >= size).any() or (lows > highs).any():
-            raise RequestError(f"ranges are pairs 0 <= low <= high <= {size - 1} of cells, both ends included")
+            raise RequestError(f"ranges over a size of {size:,} cells are pairs 0 <= low <= high <= {size - 1}")
         for ends in (lows, highs):
             ends.setflags(write=False)
-        set_fields(self, size=size, lows=lows, highs=highs)
+        set_fields(self, name=name, size=size, lows=lows, highs=highs)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
@@ -170,7 +201,7 @@ class RangeWorkload(Workload):
         np.cumsum(ends, axis=1, out=ends)
         return ends[: self.size, : self.size]
 
-    def gram_times(self, columns: Floats) -> Floats:
+    def _gram_times(self, columns: Floats) -> Floats:
         """Return W'W times columns, in time linear in queries and cells."""
         sums = np.zeros((self.size + 1, *columns.shape[1:]))
         np.cumsum(columns, axis=0, out=sums[1:])
@@ -185,10 +216,10 @@ class RangeWorkload(Workload):
         np.cumsum(self._read(counts), out=sums[1:])
         return np.asarray(sums[self.highs + 1] - sums[self.lows])
 
-    def variances(self, covariance: CellCovariance) -> Floats:
+    def _variances(self, covariance: CellCovariance) -> Floats:
         return covariance.of_ranges(self.lows, self.highs)
 
-    def total_variance(self, covariance: CellCovariance) -> float:
+    def _total_variance(self, covariance: CellCovariance) -> float:
         return covariance.against(self)
 
     def __repr__(self) -> str:
@@ -204,7 +235,7 @@ class _AllRanges(RangeWorkload):
         found *= np.minimum.outer(self.size - places, self.size - places)
         return found
 
-    def gram_times(self, columns: Floats) -> Floats:
+    def _gram_times(self, columns: Floats) -> Floats:
         before = np.arange(1.0, self.size + 1).reshape(-1, *[1] * (columns.ndim - 1))
         after = self.size + 1 - before
         low, high = np.cumsum(before * columns, axis=0), np.cumsum((after * columns)[::-1], axis=0)[::-1]
@@ -218,7 +249,7 @@ class _Prefixes(RangeWorkload):
         left = self.size - np.arange(self.size, dtype=np.float64)
         return np.minimum.outer(left, left)
 
-    def gram_times(self, columns: Floats) -> Floats:
+    def _gram_times(self, columns: Floats) -> Floats:
         return np.asarray(np.cumsum(np.cumsum(columns, axis=0)[::-1], axis=0)[::-1])
 
 
@@ -288,7 +319,9 @@ def windows(cells: int, width: int) -> RangeWorkload:
         [3.0, 5.0, 7.0]
     """
     size = _size(cells)
-    wide = whole(width, "width", least=1, most=size)
+    wide = whole(width, "width", least=1)
+    if wide > size:
+        raise BadParameter("width", width, f"at least 1 and at most the number of cells, {size}")
     lows = np.arange(size - wide + 1)
     return _Windows(f"windows of {wide}", size, lows, lows + wide - 1)
 
@@ -303,14 +336,16 @@ def ranges(cells: int, ends: Iterable[tuple[int, int]]) -> RangeWorkload:
     size = _size(cells)
     pairs = [tuple(listed(pair, "ends", "pairs (low, high)")) for pair in listed(ends, "ends", "pairs (low, high)")]
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise RequestError("a workload of ranges needs at least one pair (low, high)")
-    numbers = [[whole(end, "an end of a range", most=size - 1) for end in pair] for pair in pairs]
+        raise RequestError("ends needs at least one pair (low, high), and nothing but pairs")
+    numbers = [[whole(end, "ends") for end in pair] for pair in pairs]
+    for end in (end for pair in numbers for end in pair if end >= size):
+        raise BadParameter("ends", end, f"places of {size:,} cells, at least 0 and at most {size - 1}")
     lows, highs = np.array(numbers, dtype=np.int64).T
     return RangeWorkload("ranges", size, lows, highs)
 
 
 def _size(cells: int) -> int:
-    size = whole(cells, "cells", least=1)
+    size = whole(cells, "cells", least=1, most=LARGEST_DOMAIN)
     check_held(size)
     return size
 
@@ -327,12 +362,7 @@ class MatrixWorkload(Workload):
     matrix: Floats
 
     def __post_init__(self) -> None:
-        rows: Floats = np.array(self.matrix, dtype=np.float64, ndmin=2)
-        if rows.ndim != 2 or not rows.size:
-            raise RequestError("a workload as a matrix needs at least one row and one column")
-        if not np.isfinite(rows).all():
-            raise RequestError("the entries of a workload are finite numbers; this one has a NaN or an infinity")
-        check_held(rows.size, "the matrix of this workload")
+        rows = _read_rows(self.matrix)
         rows.setflags(write=False)
         set_fields(self, matrix=rows)
 
@@ -351,11 +381,11 @@ class MatrixWorkload(Workload):
     def answers(self, counts: Any) -> Floats:
         return np.asarray(self.matrix @ self._read(counts))
 
-    def variances(self, covariance: CellCovariance) -> Floats:
+    def _variances(self, covariance: CellCovariance) -> Floats:
         return covariance.of_rows(self.matrix)
 
-    def total_variance(self, covariance: CellCovariance) -> float:
-        return float(self.variances(covariance).sum())
+    def _total_variance(self, covariance: CellCovariance) -> float:
+        return float(self._variances(covariance).sum())
 
     def rows(self) -> Floats:
         return self.matrix
@@ -371,11 +401,41 @@ def matrix(rows: Any) -> MatrixWorkload:
         >>> strategy.matrix([[1, 0, 1]]).answers([1, 2, 3]).tolist()
         [4.0]
     """
+    return MatrixWorkload(_read_rows(rows))
+
+
+def _read_rows(matrix: Any) -> Floats:
+    """Return the rows of a matrix as an array of their own."""
+    allowed = "a workload as a matrix is a list of rows of equally many finite numbers"
+    if type(matrix) is np.ndarray and matrix.dtype.kind in "fiu":
+        found: Floats = np.array(matrix, dtype=np.float64, ndmin=2)
+    else:
+        rows = _listed_rows(matrix, allowed)
+        if len({len(row) for row in rows}) > 1:
+            raise RequestError(allowed)
+        found = np.array(rows, dtype=np.float64, ndmin=2)
+    if found.ndim != 2 or not found.size:
+        raise RequestError("a workload as a matrix needs at least one row and one column")
+    if not np.isfinite(found).all():
+        raise RequestError("the entries of the rows of a matrix are finite numbers; one is a NaN or an infinity")
+    check_held(found.size, "the matrix of this workload: its rows")
+    return found
+
+
+def _listed_rows(matrix: object, allowed: str) -> list[list[float]]:
     try:
-        numbers = np.array(rows, dtype=np.float64, ndmin=2)
-    except (TypeError, ValueError):
-        raise_alone(RequestError("a workload as a matrix is a list of rows of equally many numbers"))
-    return MatrixWorkload(numbers)
+        items = listed(unwrapped(matrix), "matrix")
+        rows = items if items and all(isinstance(one, (list, tuple, np.ndarray)) for one in items) else [items]
+        return [[_entry(one) for one in listed(unwrapped(row), "matrix")] for row in rows]
+    except (BadParameter, OverflowError):
+        pass
+    raise RequestError(allowed)
+
+
+def _entry(value: object) -> float:
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    return float(rational(value, "matrix"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,10 +451,14 @@ class ProductWorkload(Workload):
     factors: tuple[Workload, ...]
 
     def __post_init__(self) -> None:
-        if not self.factors or not all(isinstance(factor, Workload) for factor in self.factors):
-            raise RequestError("a product needs at least one workload per attribute, such as identity(5), prefixes(20)")
-        if any(len(factor.shape) != 1 for factor in self.factors):
+        factors = tuple(listed(self.factors, "factors", "a list of workloads"))
+        if not factors or not all(is_a(factor, Workload) for factor in factors):
+            raise RequestError(
+                "a product needs at least one factor, a workload per attribute, such as identity(5), prefixes(20)"
+            )
+        if any(len(factor.shape) != 1 for factor in factors):
             raise RequestError("each factor of a product is a workload over one attribute")
+        set_fields(self, factors=factors)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
@@ -419,11 +483,10 @@ class ProductWorkload(Workload):
             values = along(values, axis, factor.answers, factor.queries)
         return values.ravel()
 
-    def variances(self, covariance: CellCovariance) -> Floats:
-        check_held(self.queries, "the list of answers")
+    def _variances(self, covariance: CellCovariance) -> Floats:
         return covariance.of_product(self)
 
-    def total_variance(self, covariance: CellCovariance) -> float:
+    def _total_variance(self, covariance: CellCovariance) -> float:
         return covariance.total_of_product(self)
 
     def __repr__(self) -> str:
@@ -472,12 +535,13 @@ class UnionWorkload(Workload):
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.parts or not all(isinstance(part, Workload) for part in self.parts):
-            raise RequestError("a union needs at least one workload")
-        if len({part.shape for part in self.parts}) > 1:
-            shapes = ", ".join(sorted({str(part.shape) for part in self.parts}))
-            raise RequestError(f"the workloads of a union are over one domain; these have the shapes {shapes}")
-        set_fields(self, weights=read_weights(self.weights, len(self.parts)))
+        parts = tuple(listed(self.parts, "parts", "a list of workloads"))
+        if not parts or not all(is_a(part, Workload) for part in parts):
+            raise RequestError("a union needs at least one workload in parts, and nothing but workloads")
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(sorted({str(part.shape) for part in parts}))
+            raise RequestError(f"the parts of a union are over one domain; these have the shapes {shapes}")
+        set_fields(self, parts=parts, weights=read_weights(self.weights, len(parts)))
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
@@ -501,21 +565,20 @@ class UnionWorkload(Workload):
             found += weight * part.gram()
         return found
 
-    def gram_times(self, columns: Floats) -> Floats:
+    def _gram_times(self, columns: Floats) -> Floats:
         found = np.zeros_like(columns)
         for part, weight in self.weighted():
-            found += weight * part.gram_times(columns)
+            found += weight * part._gram_times(columns)
         return found
 
     def answers(self, counts: Any) -> Floats:
         check_held(self.queries, "the list of answers")
         return np.concatenate([part.answers(counts) for part in self.parts])
 
-    def variances(self, covariance: CellCovariance) -> Floats:
-        check_held(self.queries, "the list of answers")
+    def _variances(self, covariance: CellCovariance) -> Floats:
         return np.concatenate([part.variances(covariance) for part in self.parts])
 
-    def total_variance(self, covariance: CellCovariance) -> float:
+    def _total_variance(self, covariance: CellCovariance) -> float:
         return math.fsum(weight * part.total_variance(covariance) for part, weight in self.weighted())
 
     def __repr__(self) -> str:
@@ -534,7 +597,11 @@ def union(parts: Sequence[Workload], *, weights: Sequence[Number] | None = None)
         8
     """
     every = tuple(listed(parts, "parts", "a list of workloads"))
-    return UnionWorkload(every, tuple(weights) if weights is not None else (1.0,) * len(every))  # type: ignore[arg-type]
+    return UnionWorkload(every, _weights(weights, len(every)))
+
+
+def _weights(weights: Sequence[Number] | None, many: int) -> tuple[float, ...]:
+    return (1.0,) * many if weights is None else read_weights(weights, many)
 
 
 def read_weights(weights: Sequence[Number], many: int) -> tuple[float, ...]:
@@ -542,11 +609,21 @@ def read_weights(weights: Sequence[Number], many: int) -> tuple[float, ...]:
     given = tuple(listed(weights, "weights", "a list of numbers of at least 0"))
     if len(given) != many:
         raise RequestError(f"weights needs one number for each of {many} parts; got {len(given)}")
-    numbers = tuple(float(nonnegative(weight, "weights")) for weight in given)
+    numbers = tuple(_weight(weight) for weight in given)
     if not any(numbers):
         raise BadParameter("weights", weights, "numbers of at least 0, and one of them above 0")
     return numbers
 
+
+def _weight(weight: object) -> float:
+    exact = nonnegative(weight, "weights")
+    if exact > LARGEST_WEIGHT:
+        raise BadParameter("weights", weight, "numbers from 0 to 2**100")
+    return float(exact)
+
+
+LARGEST_WEIGHT = 2**100
+"""The most that a squared error may be weighted with."""
 
 Axes = tuple[int, ...]
 """A subset of a domain's attributes, by their places, in order."""
@@ -567,7 +644,7 @@ class MarginalWorkload(Workload):
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        sizes = read_shape(self.sizes)
+        sizes = read_shape(self.sizes, "sizes")
         subsets = tuple(read_axes(axes, len(sizes)) for axes in listed(self.subsets, "subsets", "a list of subsets"))
         if not subsets:
             raise RequestError("a workload of marginals needs at least one subset of attributes, such as (0, 2)")
@@ -581,13 +658,13 @@ class MarginalWorkload(Workload):
 
     @property
     def queries(self) -> int:
-        return sum(self.cells_of(axes) for axes in self.subsets)
+        return sum(self._cells_of(axes) for axes in self.subsets)
 
     @property
     def mass(self) -> float:
-        return math.fsum(weight * self.cells_of(axes) for axes, weight in zip(self.subsets, self.weights, strict=True))
+        return math.fsum(weight * self._cells_of(axes) for axes, weight in zip(self.subsets, self.weights, strict=True))
 
-    def cells_of(self, axes: Axes) -> int:
+    def _cells_of(self, axes: Axes) -> int:
         """Return the number of cells of the marginal on these attributes."""
         return math.prod(self.sizes[axis] for axis in axes)
 
@@ -609,11 +686,10 @@ class MarginalWorkload(Workload):
         values = self._read(counts)
         return np.concatenate([marginal_of(values, axes).ravel() for axes in self.subsets])
 
-    def variances(self, covariance: CellCovariance) -> Floats:
-        check_held(self.queries, "the list of answers")
+    def _variances(self, covariance: CellCovariance) -> Floats:
         return covariance.of_marginals(self)
 
-    def total_variance(self, covariance: CellCovariance) -> float:
+    def _total_variance(self, covariance: CellCovariance) -> float:
         return covariance.total_of_marginals(self)
 
     def __repr__(self) -> str:
@@ -651,8 +727,7 @@ def marginals(
     every = tuple(
         tuple(listed(axes, "subsets", "lists of attributes")) for axes in listed(subsets, "subsets", "subsets")
     )
-    chosen = tuple(weights) if weights is not None else (1.0,) * len(every)
-    return MarginalWorkload(tuple(shape), every, chosen)  # type: ignore[arg-type]
+    return MarginalWorkload(read_shape(shape), every, _weights(weights, len(every)))
 
 
 def all_marginals(shape: Sequence[int], *, ways: int, below: bool = False) -> MarginalWorkload:
@@ -662,7 +737,7 @@ def all_marginals(shape: Sequence[int], *, ways: int, below: bool = False) -> Ma
         >>> len(strategy.all_marginals((2, 3, 4), ways=2).subsets)
         3
     """
-    sizes = read_shape(shape)
+    sizes, below = read_shape(shape), truth(below, "below")
     most = whole(ways, "ways", least=0, most=len(sizes))
     many = sum(math.comb(len(sizes), way) for way in range(0 if below else most, most + 1))
     check_held(many, "the list of marginals")

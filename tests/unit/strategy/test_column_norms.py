@@ -245,7 +245,7 @@ def test_bad_strategies_are_refused_with_what_to_do(make: Any, says: str) -> Non
 
 def test_a_form_that_a_matrix_does_not_have_is_found() -> None:
     for form in ("diagonal", "orthogonal", "upper", "lower"):
-        with pytest.raises(InvariantError):
+        with pytest.raises(RequestError, match="form"):
             strategy.MatrixStrategy("plain", "pure", [[1, 1], [1, 2]], [1, 1], form)  # type: ignore[arg-type]
 
 

@@ -35,7 +35,7 @@ def explicit(workload: strategy.Workload) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(workload, strategy.UnionWorkload):
         return rows, np.concatenate([w * explicit(part)[1] for part, w in workload.weighted()])
     if isinstance(workload, strategy.MarginalWorkload):
-        sizes = [workload.cells_of(axes) for axes in workload.subsets]
+        sizes = [workload._cells_of(axes) for axes in workload.subsets]
         return rows, np.repeat(workload.weights, sizes)
     return rows, np.ones(workload.queries)
 
@@ -46,7 +46,7 @@ def test_the_gram_matrix_is_that_of_the_weighted_rows(workload: strategy.Workloa
     gram = rows.T @ (rows * weights[:, None])
     np.testing.assert_allclose(workload.gram(), gram, atol=1e-12)
     columns = np.random.default_rng(1).normal(size=(workload.cells, 3))
-    np.testing.assert_allclose(workload.gram_times(columns), gram @ columns, atol=1e-10)
+    np.testing.assert_allclose(workload._gram_times(columns), gram @ columns, atol=1e-10)
     assert workload.queries == len(rows)
     assert workload.mass == pytest.approx(weights.sum())
 

@@ -1,0 +1,151 @@
+"""Numbers as callers give them, one for each cell or measurement; counts are private, so no refusal quotes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.given import called, function, listed, unwrapped
+from privet.core.numbers import read_rational
+
+MOST_ITERATIONS = 10**6
+"""The most steps and starts of an optimisation."""
+
+_DEEPEST = 32
+_LARGEST = 2**63
+
+
+def read_numbers(
+    values: object, parameter: str, many: int, each: str = "cells", *, positive: bool = False
+) -> NDArray[np.float64]:
+    """Return finite numbers as doubles, in one row; a table is read row by row."""
+    kind = "finite numbers above 0" if positive else "finite numbers"
+    allowed = f"{kind}, one for each of {many:,} {each}"
+    if type(values) is np.ndarray and values.dtype.kind in "fiu":
+        array = np.array(values, dtype=np.float64).ravel()
+    else:
+        array = np.array(_flat(values, parameter, allowed, many), dtype=np.float64)
+    if array.size != many:
+        raise BadValue(parameter, f"{array.size:,}", allowed)
+    if not np.isfinite(array).all() or (positive and not (array > 0).all()):
+        raise BadValue(parameter, "others", allowed)
+    return array
+
+
+def _flat(values: object, parameter: str, allowed: str, most: int, depth: int = 0) -> list[float]:
+    found: list[float] = []
+    for item in _items(values, parameter, allowed, most):
+        if type(item) is int or type(item) is float:
+            number = _double(item)
+        elif depth < _DEEPEST and isinstance(item, (list, tuple)):
+            found += _flat(item, parameter, allowed, most, depth + 1)
+            continue
+        else:
+            number = _double(read_rational(item))
+        if number is None:
+            raise BadValue(parameter, f"a {type(item).__name__}", allowed)
+        found.append(number)
+    return found
+
+
+def _double(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return None
+
+
+def _items(values: object, parameter: str, allowed: str, most: int) -> list[Any]:
+    try:
+        return listed(unwrapped(values), parameter, most=most)
+    except BadParameter:
+        pass
+    raise BadValue(parameter, f"a {type(values).__name__} that is none, or more", allowed)
+
+
+def read_integers(
+    values: object, parameter: str = "counts", many: int | None = None, each: str = "cells", *, least: int | None = None
+) -> list[int]:
+    """Return integers of any size, exactly."""
+    kind = "whole numbers" if least is None else f"whole numbers of at least {least}"
+    allowed = kind if many is None else f"{kind}, one for each of {many:,} {each}"
+    array = values.ravel() if type(values) is np.ndarray else values
+    found = _items(array, parameter, allowed, _LARGEST_LIST if many is None else many)
+    if set(map(type, found)) - {int}:
+        for place, one in enumerate(found):
+            if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
+                raise BadValue(parameter, f"a {type(one).__name__}", allowed)
+            found[place] = int(one)
+    if many is not None and len(found) != many:
+        raise BadValue(parameter, f"{len(found):,}", allowed)
+    if least is not None and min(found, default=least) < least:
+        raise BadValue(parameter, "others", allowed)
+    return found
+
+
+_LARGEST_LIST = 10**7
+
+
+def read_places(values: object, parameter: str) -> NDArray[np.int64]:
+    """Return places of cells as an array of their own."""
+    if type(values) is np.ndarray and values.dtype.kind == "i" and values.ndim == 1:
+        return np.array(values, dtype=np.int64)
+    found = read_integers(values, parameter)
+    if any(not -_LARGEST <= one < _LARGEST for one in found):
+        raise BadParameter(parameter, "an integer beyond 64 bits", "places of cells")
+    return np.array(found, dtype=np.int64)
+
+
+def read_integer_matrix(matrix: Any) -> Any:
+    """Return an integer matrix, dense or sparse, of 64 bits; what is that already comes back as it is."""
+    if sparse.issparse(matrix):
+        held: Any = sparse.csr_array(cast(Any, matrix))
+    elif type(matrix) is np.ndarray:
+        held = matrix
+    else:
+        rows = [_items(row, "matrix", _MATRIX, _LARGEST_LIST) for row in _items(matrix, "matrix", _MATRIX, 10**7)]
+        if len({len(row) for row in rows}) > 1:
+            raise RequestError("the rows of a matrix have equally many numbers")
+        integers = [_entry(one) for row in rows for one in row]
+        held = np.array(integers, dtype=np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
+    if held.dtype.kind not in "iu":
+        raise RequestError(_REAL)
+    if held.ndim != 2 or not held.shape[0] or not held.shape[1]:
+        raise RequestError("a matrix of measurements needs at least one row and at least one cell")
+    if held.dtype == np.int64:
+        return held
+    if int(held.max()) >= _LARGEST:
+        raise RequestError("the entries of a matrix of measurements are whole numbers below 2**63")
+    return held.astype(np.int64)
+
+
+_MATRIX = "rows of equally many whole numbers"
+_REAL = (
+    "the rows of a matrix of measurements are whole numbers; multiply real ones by a power of two, round them, and "
+    "divide the weight of the row by the same power"
+)
+
+
+def _entry(value: object) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise RequestError(_REAL)
+    if not -_LARGEST <= int(value) < _LARGEST:
+        raise RequestError("the entries of a matrix of measurements are whole numbers below 2**63")
+    return int(value)
+
+
+def read_progress(progress: Callable[[str], None] | None) -> Callable[[str], None]:
+    """Return what tells a caller how far a computation is; one that raises is refused by its name."""
+    if progress is None:
+        return lambda line: None
+    given = function(progress, "progress", "a function that takes a line of text")
+
+    def told(line: str) -> None:
+        called(given, "progress", line)
+
+    return told
