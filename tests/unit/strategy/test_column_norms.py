@@ -236,6 +236,23 @@ def test_matrices_whose_products_could_overflow_are_refused() -> None:
         (lambda: strategy.haar(4, measure="pure").apply([1, 2, 3]), "4 cells"),
         (lambda: strategy.haar(4, measure="pure").apply([1, 2, 3, 4.5]), "whole numbers"),
         (lambda: strategy.tree(4, measure="pure", weights=[1, 1, 0]), "cells are measured"),
+        (lambda: strategy.tree(2**22, measure="pure"), "matrix of this tree has"),
+        (lambda: strategy.haar(2**22, measure="pure"), "matrix of these wavelets has"),
+        (lambda: strategy.tree(4, measure="pure").apply([1, 2, 3, True]), r"whole numbers.*got a bool"),
+        (
+            lambda: strategy.tree(2, measure="pure").solve([1, 2, 3], [1, 0, 1]),
+            "variances must be finite numbers above 0",
+        ),
+        (
+            lambda: strategy.TreeStrategy(
+                "bent", "pure", [[1, 1, 0], [0, 0, 1], *np.eye(3, dtype=int).tolist()], [1] * 5, "dense", 2, (2, 2)
+            ),
+            "spans go down to 1",
+        ),
+        (
+            lambda: strategy.TreeStrategy("odd", "pure", [[1]] * 3, [1] * 3, "dense", 2, (3, 2, 1)),
+            "multiple of the next",
+        ),
     ],
 )
 def test_bad_strategies_are_refused_with_what_to_do(make: Any, says: str) -> None:
