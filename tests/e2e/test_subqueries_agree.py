@@ -211,6 +211,7 @@ SELECT COUNT(*) FROM people p LEFT JOIN visits v ON v.pid = p.id WHERE v.vid IS 
 SELECT COUNT(*) FROM people p SEMI JOIN visits v ON v.pid = p.id AND v.cost > 2;
 SELECT sex, COUNT(*) FROM people p ANTI JOIN visits v ON v.pid = p.id AND v.ward = 'a' GROUP BY sex;
 SELECT COUNT(*) FROM people ANTI JOIN (SELECT pid AS id, ward FROM visits) v USING (id) WHERE sex = 'f';
+SELECT COUNT(*) FROM people ANTI JOIN (SELECT pid AS id, ward FROM visits) v ON v.id = people.id WHERE sex = 'f';
 SELECT COUNT(*), COUNT(v.vid), COUNT(p.sex) FROM people p FULL JOIN visits v ON v.pid = p.id AND v.cost > 2;
 SELECT COUNT(*) FROM (SELECT pid, COUNT(*) AS a FROM visits WHERE ward = 'a' GROUP BY pid) x
     FULL OUTER JOIN (SELECT pid, COUNT(*) AS b FROM visits WHERE ward = 'b' GROUP BY pid) y ON x.pid = y.pid

@@ -141,7 +141,11 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
 
 def _item(standing: Standing, name: str, node: Node | None) -> Item:
     rows = _private(standing)
-    link = rows.schema.link if isinstance(rows.table, str) else None
+    # a sub-query names its columns itself
+    stored = (
+        isinstance(rows.table, str) and rows.columns == PrivateRows.of(rows.table, rows.schema, rows.tables).columns
+    )
+    link = rows.schema.link if stored else None
     owners = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
     added = (one for one in owners if rows.columns.get(one) == ColumnRef(one))  # else a column of the table's own
     return Item(rows, name, node, frozenset(one.casefold() for one in added))
@@ -196,7 +200,8 @@ def _matched(
     shown = {name: one for name, one in item.rows.columns.items() if name.casefold() not in added}
     theirs = replace(_scope([(item, shown)], None), outer=mine)
     asked = [one for node in conditions for one in conjuncts(translate(node, theirs))]
-    asked += [call("equal", outer(mine.named(one)), theirs.named(one)) for one in parts(item.join, "using")]
+    whole = _scope([(item, item.rows.columns)], None)
+    asked += [call("equal", outer(mine.named(one)), whole.named(one)) for one in parts(item.join, "using")]
     facts = item.rows.schema.columns
     own = conjunction(item.rows.where, *(condition(one, facts, "ON") for one in asked if not has_outer(one)))
     others = among(replace(item.rows, where=own), [one for one in asked if has_outer(one)])
