@@ -60,7 +60,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines.scan_sql.relations:over_sql",
-        "laws/test_relation_sensitivity.py",
+        "unit/engines/test_window_text.py laws/test_relation_sensitivity.py",
         ("own if span.rows else []", "[]"),
         ("[*owner, *parts]", "parts"),
     ),
@@ -217,7 +217,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "engines.scan_sql.relations:rank_sql",
-        "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
+        "unit/engines/test_window_text.py unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         ("[*owner, *parts]", 'parts[1:] or ["1"]'),
         ("order += own", "pass"),
     ),
