@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -98,7 +99,7 @@ def test_parities_of_two_bits_are_seen_though_each_bit_alone_tells_nothing() -> 
 
     report = audit(parity, (0, 1), 1.5, 4_000, batched=True)
     assert report.refuted
-    assert "('yes', " in report.witness
+    assert re.search(r"\('(yes|no)', '(yes|no)'\)", report.witness)  # both bits: one alone is a fair coin
 
 
 def test_a_batch_may_be_a_data_frame_whose_rows_are_releases() -> None:
