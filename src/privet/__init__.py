@@ -77,6 +77,7 @@ _HOME = {
     "smallest": "query.frame",
     "std": "query.frame",
     "strategy": "strategy",
+    "stream": "stream",
     "sum": "query.frame",
     "text": "core.schema",
     "timestamp": "core.schema",

@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, mechanisms, noise, strategy
+from . import accounting, core, mechanisms, noise, strategy, stream
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -121,6 +121,7 @@ __all__ = [
     "smallest",
     "std",
     "strategy",
+    "stream",
     "text",
     "timestamp",
     "top_k",
