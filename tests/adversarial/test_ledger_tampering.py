@@ -27,7 +27,7 @@ from privet.ledger.state import rules_only
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 
 
-def small_ledger(path: Path) -> Path:
+def small_ledger(path: Path, *, steps: bool = False) -> Path:
     """Make a ledger with an entry of every kind and a cached balance, in one file without a log beside it."""
     with SqliteLedger(path, Pure(epsilon=1), analysts={"a": Pure(epsilon=1)}, per_query=Pure(epsilon=1)) as ledger:
         ledger.store(ledger.charge(PureEvent(Fraction(1, 8)), "p", account="a", key="k"), (("x", 1),))
@@ -36,6 +36,11 @@ def small_ledger(path: Path) -> Path:
         ledger.clear("a", reason="r")
         ledger.limit(None, reason="r")
         ledger.reschedule(datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC), reason="r", account="a")
+        if steps:
+            stream = ledger.charge(PureEvent(Fraction(1, 8)), "s", account="a")
+            ledger.begin_steps(stream, state="0" * 64)
+            opening = ledger.open_steps(stream, after=0, upto=1, state="0" * 64)
+            ledger.close_steps(stream, opening=opening, state="1" * 64, released=(1,))
         with ledger._history.writing() as history:
             histories.write_cache(history.transaction, history.state)
     return ledger.path
@@ -70,7 +75,7 @@ def memory_path(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_every_byte_that_is_flipped_is_found_or_changes_nothing(memory_path: Path) -> None:
-    path = small_ledger(memory_path / "ledger")
+    path = small_ledger(memory_path / "ledger", steps=True)
     compact_pages(path, 512)
     whole = seen(path)
     assert whole is not None
@@ -84,6 +89,7 @@ def test_every_byte_that_is_flipped_is_found_or_changes_nothing(memory_path: Pat
         "clear",
         "limit",
         "expiry",
+        "step",
     }
     original = path.read_bytes()
     assert not Path(f"{path}-wal").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -29,6 +30,7 @@ from privet.ledger.entries import (
     Payment,
     Record,
     Rescheduled,
+    Stepped,
     ToppedUp,
     Written,
 )
@@ -84,6 +86,14 @@ records: st.SearchStrategy[Record] = st.one_of(
     st.builds(lambda name: Answered(name, "d", 1, []), names),
     st.builds(lambda name: Failed(name, 1), names),
     st.builds(lambda name: Cleared(name, "r"), names),
+    st.builds(
+        lambda name, phase, step, state, last: Stepped(name, 1, phase, step, state * 64, last=last),
+        names,
+        st.sampled_from(["begin", "open", "close"]),
+        st.integers(0, 2),
+        st.sampled_from("ab"),
+        st.booleans(),
+    ),
     st.builds(lambda name, cap: AccountOpened(name, make_cap(cap, HALF), None), names, st.sampled_from(CAPS)),
     st.builds(lambda name, cap: ToppedUp(name, make_cap(cap, HALF), "r"), st.none() | names, st.sampled_from(CAPS)),
     st.builds(lambda most: Limited(most, "r"), st.none() | st.sampled_from(CAPS)),
@@ -111,6 +121,12 @@ OPENED = [
     Opened("x", make_cap(Pure(epsilon=9), HALF), None, None),
     AccountOpened("a", make_cap(Pure(epsilon=9), HALF), None),
 ]
+STEPS = [
+    Stepped("a", 3, "begin", 0, "a" * 64),
+    Stepped("a", 3, "open", 1, "a" * 64),
+    Stepped("a", 3, "close", 1, "b" * 64),
+    Stepped("a", 3, "open", 2, "b" * 64),
+]
 FAILED, ANSWERED = Failed("a", 3), Answered("a", "d", 3, [])
 
 
@@ -125,6 +141,15 @@ FAILED, ANSWERED = Failed("a", 3), Answered("a", "d", 3, [])
         ([Rescheduled("a", SOON, "r"), CHARGE], False),  # it is later by then
         ([Rescheduled(None, SOON, "r"), CHARGE], False),
         ([Rescheduled(None, SOON, "r"), Rescheduled(None, None, "r"), CHARGE], True),
+        ([CHARGE, STEPS[0], STEPS[1], STEPS[2], STEPS[3]], True),
+        ([CHARGE, STEPS[1]], False),  # not begun
+        ([CHARGE, STEPS[0], STEPS[0]], False),
+        ([CHARGE, STEPS[0], STEPS[2]], False),  # not open
+        ([CHARGE, STEPS[0], STEPS[1], STEPS[2], STEPS[1]], False),  # rolled back
+        ([CHARGE, STEPS[0], STEPS[1], STEPS[2], STEPS[2]], False),
+        ([CHARGE, STEPS[0], STEPS[1], FAILED, STEPS[2]], False),  # over
+        ([CHARGE, STEPS[0], STEPS[1], replace(STEPS[2], last=True), STEPS[3]], False),
+        ([CHARGE, STEPS[0], replace(STEPS[1], state="c" * 64)], False),  # from another state
         ([CHARGE, ToppedUp("a", make_cap(Pure(epsilon=9), HALF), "r"), CHARGE], True),
     ],
 )

@@ -15,6 +15,7 @@ IN_THE_MIDDLE = f"{IDENTITY}::test_a_log_that_is_removed_in_the_middle_of_a_char
 ACCOUNTS = "unit/ledger/test_accounts.py"
 STORES = "conformance/test_stores.py"
 SESSIONS = "unit/ledger/test_session_with_ledger.py"
+STEPS = "unit/ledger/test_steps.py"
 
 MUTANTS: list[Mutant] = [
     *of(
@@ -623,4 +624,30 @@ MUTANTS: list[Mutant] = [
         "adversarial/test_batches.py",
         ("verify(plan, executor.schemas)", "pass"),
     ),
+    *of(
+        "ledger.steps:StepKeeping.open_steps",
+        f"{STEPS} {RULES}",
+        ("(found.step, found.state) != (last, hashed)", "found.state != hashed"),
+        ("found.over", "False"),
+    ),
+    *of(
+        "ledger.steps:StepKeeping.close_steps",
+        f"{STEPS} {RULES}",
+        ("found.opened is None or found.opening != opening", "found.opened is None"),
+        ("self._check_receipt(history, receipt)", ""),
+    ),
+    *of(
+        "ledger.steps:StepKeeping.begin_steps",
+        f"{STEPS} {RULES}",
+        ("isinstance(charge, Charged) and charge.shared is not None", "False"),
+        ("found is not None and found != Progress(0, hashed)", "False"),
+    ),
+    *of(
+        "ledger.progress:after_step",
+        "laws/test_replay.py",
+        ("found is not None and found.over", "False"),
+        ("found.opened == record.step", "True"),
+        ("record.state == found.state", "True"),
+    ),
+    *of("ledger.progress:write_steps", STEPS, ("not steps", "True")),
 ]

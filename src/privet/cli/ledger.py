@@ -68,6 +68,7 @@ def _what(one: LedgerEntry) -> str:
         Limited,
         Opened,
         Rescheduled,
+        Stepped,
         ToppedUp,
         write_time,
     )
@@ -94,6 +95,8 @@ def _what(one: LedgerEntry) -> str:
             return f"of the database, after entry {charge}"
         case Cleared(reason=reason):
             return reason
+        case Stepped(charge=charge, phase=phase, step=step):
+            return f"{phase}s step {step} of entry {charge}"
     return ""
 
 

@@ -111,6 +111,48 @@ class Ledger(Protocol):
         """Raise `LedgerError` unless the record is intact and all that it charges was allowed."""
 
 
+class StepProgress(Protocol):
+    """How far a release in several steps has come: the last closed step, and the hash of the state after it."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def opened(self) -> int | None: ...
+    @property
+    def opening(self) -> int | None: ...
+    @property
+    def about(self) -> str | None: ...
+    @property
+    def over(self) -> bool: ...
+
+
+@runtime_checkable
+class KeepsSteps(Protocol):
+    """A ledger that counts the steps of what is charged once and released in several steps, such as a stream."""
+
+    def begin_steps(self, receipt: Receipt, *, state: str) -> StepProgress:
+        """Tie the hash of a first state to a charge, once."""
+
+    def open_steps(self, receipt: Receipt, *, after: int, upto: int, state: str, about: str | None = None) -> int:
+        """Open steps before they are drawn and return the number of the opening.
+
+        Raises `LedgerError` unless `after` is the last closed step and `state` the hash that it was closed with.
+        """
+
+    def close_steps(
+        self, receipt: Receipt, *, opening: int, state: str, released: Plain = None, last: bool = False
+    ) -> StepProgress:
+        """Close the steps of the last opening with the hash of the state after them, before anything is shown.
+
+        `released` is kept in the record; after the `last` steps none can be opened.
+        """
+
+    def progress(self, receipt: Receipt) -> StepProgress | None:
+        """Return how far the steps of a charge have come; None where they have not begun."""
+
+
 class LedgerEntry(Protocol):
     """One entry of a ledger, of any kind: `record` is its content."""
 

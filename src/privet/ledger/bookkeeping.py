@@ -34,6 +34,7 @@ from .limits import (
     utc_now,
 )
 from .state import Balance, balances_of
+from .steps import StepKeeping
 
 _MOST_ENTRIES = 2**62
 """No ledger has this many entries, and every store counts further."""
@@ -41,7 +42,7 @@ _MOST_ENTRIES = 2**62
 _About = TypeVar("_About", Charged, Answered)
 
 
-class Bookkeeping(Administration):
+class Bookkeeping(Administration, StepKeeping):
     """A ledger over any store.
 
     Guarantee: whatever was charged keeps the data set's promise, and each account's own, however the events were

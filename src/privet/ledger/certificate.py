@@ -11,7 +11,7 @@ from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.planner.measurements import stored_measurements
 
 from . import codec
-from .entries import Answered, Charged, Failed, Payment, Written, kind_of, write_time
+from .entries import Answered, Charged, Failed, Payment, Stepped, Written, kind_of, write_time
 from .history import History
 
 _OTHERS = {
@@ -81,7 +81,7 @@ def _charge(history: History, number: int) -> int:
         raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {last}")
     record = history.read(number).record
     match record:
-        case Answered(charge=charge) | Failed(charge=charge):
+        case Answered(charge=charge) | Failed(charge=charge) | Stepped(charge=charge):
             return charge
         case Charged():
             return number

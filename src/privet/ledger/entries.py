@@ -172,10 +172,34 @@ class Cleared:
     reason: str
 
 
+@dataclass(frozen=True)
+class Stepped:
+    """A step of a release in several: its first state, steps that are about to be drawn, or the state after them.
+
+    `step` is the last one of those that are opened or closed; `state` is the hash of the state from which they are
+    opened, or with which they are closed. `about` names what is asked where the steps differ, `released_data` is what a
+    step showed where the ledger is to tell it, and after the `last` one none is opened.
+    """
+
+    account: str
+    charge: int
+    phase: str
+    step: int
+    state: str
+    about: str | None = None
+    released_data: codec.Json = None
+    last: bool = False
+
+    @property
+    def released(self) -> Plain:
+        """The released values themselves."""
+        return codec.read_plain(self.released_data)
+
+
 Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
 """The rules: what may be spent."""
 
-Record = Rule | Charged | Answered | Failed | Cleared
+Record = Rule | Charged | Answered | Failed | Cleared | Stepped
 
 
 @dataclass(frozen=True)
@@ -474,6 +498,20 @@ def _read_answer(data: Any) -> Answered:
     return Answered(text(data["account"]), text(data["digest"]), _whole(data["charge"]), data["released"])
 
 
+def _write_step(record: Stepped) -> dict[str, Any]:
+    fields = dict(vars(record))
+    return {"released": fields.pop("released_data"), **fields}
+
+
+def _read_step(data: Any) -> Stepped:
+    numbers = _whole(data["charge"]), _whole(data["step"])
+    about, released, last = maybe_text(data["about"]), data["released"], data["last"]
+    if type(last) is not bool:
+        raise TypeError
+    words = text(data["account"]), text(data["phase"]), text(data["state"])
+    return Stepped(words[0], numbers[0], words[1], numbers[1], words[2], about, released, last)
+
+
 _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], Record]]] = {
     **RULES,
     Charged: ("charge", _write_charge, _read_charge),
@@ -488,6 +526,7 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], R
         lambda record: {"account": record.account, "reason": record.reason},
         lambda data: Cleared(text(data["account"]), text(data["reason"])),
     ),
+    Stepped: ("step", _write_step, _read_step),
 }
 _READERS = {kind: read for kind, _, read in _KINDS.values()}
 
@@ -505,6 +544,7 @@ _FIELDS = {
     (FORMAT, "answer"): _ALL | {"account", "digest", "charge", "released"},
     (FORMAT, "failure"): _ALL | {"account", "charge"},
     (FORMAT, "clear"): _ALL | {"account", "reason"},
+    (FORMAT, "step"): _ALL | {"account", "charge", "phase", "step", "state", "about", "released", "last"},
 }
 """Which fields an entry of each version and kind has: these, and no others."""
 

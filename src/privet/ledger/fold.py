@@ -12,7 +12,7 @@ from privet.core.event import Exact
 
 from .account import Account, add, amounts, enough, measure, spent_of, with_spent
 from .codec import Head
-from .entries import Answered, Charged, Failed, Payment, Time, Written
+from .entries import Answered, Charged, Failed, Payment, Stepped, Time, Written
 from .state import State
 
 # A history folded into a balance, as `State.apply` does it entry by entry, in a fraction of the time.
@@ -198,6 +198,10 @@ class Checks:
                 self.answers[digest] = answer.charge
             case Failed() as failure:
                 self._paid(failure.charge, failure.account, None)
+            case Stepped(charge=number, account=name):
+                self._paid(number, name, None)
+                if not self.charges[number][3]:
+                    raise LedgerError("the ledger contains steps whose charge was not paid in full")
 
     def _paid(self, number: int, account: str, digest: str | None) -> None:
         charge = self.charges.get(number)

@@ -31,11 +31,13 @@ from .entries import (
     Record,
     Rescheduled,
     Rule,
+    Stepped,
     Time,
     ToppedUp,
     Written,
     write_time,
 )
+from .progress import Steps, after_failure, after_step, read_steps, write_steps
 
 FREEZES = 3
 """How many engine failures in a row freeze an account."""
@@ -51,6 +53,7 @@ class State:
     dataset: Account | None = None
     accounts: Mapping[str, Account] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
+    steps: Steps = field(default_factory=dict)
 
     @property
     def opened(self) -> Opened:
@@ -113,14 +116,14 @@ class State:
         try:
             if isinstance(written.record, Charged):
                 self.check_open(written.record.account, written.time)
-            after = self._after(written.record)
+            after = self._after(written.record, written.number)
         except LedgerError:
             raise
         except PrivetError:
             raise_alone(LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules"))
-        return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures)
+        return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures, after.steps)
 
-    def _after(self, record: Record) -> State:
+    def _after(self, record: Record, number: int = 0) -> State:
         if isinstance(record, Opened) != (self.rules is None):
             raise LedgerError("the ledger's rules must be its first entry, and only that")
         if isinstance(record, ToppedUp):
@@ -148,8 +151,11 @@ class State:
                 return replace(self, rules=rules, dataset=replace(self.whole, expires=expires))
             case Rescheduled(account=str(name), expires=expires):
                 return self._with(name, replace(self.known(name), expires=expires))
-            case Failed(account=name):
-                return replace(self, failures={**self.failures, name: self.failures.get(name, 0) + 1})
+            case Stepped():
+                return replace(self, steps=after_step(self.steps, number, record))
+            case Failed(account=name, charge=charge):
+                failures = {**self.failures, name: self.failures.get(name, 0) + 1}
+                return replace(self, failures=failures, steps=after_failure(self.steps, charge))
         raise LedgerError("the ledger contains an entry that this version of Privet does not know")
 
     def _charged(self, charge: Charged) -> State:
@@ -158,7 +164,7 @@ class State:
         accounts = self.accounts
         if own is not None and charge.by_account is not None:
             accounts = {**accounts, charge.account: own.pay(charge.by_account)}
-        return State(self.head, self.time, self.rules, whole, accounts, self.failures)
+        return State(self.head, self.time, self.rules, whole, accounts, self.failures, self.steps)
 
     def check_paid(self, charge: Charged) -> Account | None:
         """Return the account that a charge counts against beside the data set's, or raise where it misses one."""
@@ -188,6 +194,7 @@ class State:
             "dataset": self.whole.snapshot(),
             "accounts": {name: account.snapshot() for name, account in self.accounts.items()},
             "failures": {name: times for name, times in self.failures.items() if times},
+            **write_steps(self.steps),
         }
 
     def restore(self, head: Head, time: Time, data: Any) -> State:
@@ -196,14 +203,17 @@ class State:
             failures = {str(name): int(times) for name, times in data["failures"].items()}
             accounts = {name: account.restore(data["accounts"][name]) for name, account in self.accounts.items()}
             dataset = self.whole.restore(data["dataset"])
+            steps = read_steps(data)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise_alone(LedgerError("the cached balance does not fit the ledger's rules"))
-        return replace(self, head=head, time=time, dataset=dataset, accounts=accounts, failures=failures)
+        now = replace(self, head=head, time=time, dataset=dataset, accounts=accounts, failures=failures)
+        return replace(now, steps=steps)
 
     def agrees(self, other: State) -> bool:
         """Return whether two states stand for the same balance."""
         return (
             self.head == other.head
+            and self.steps == other.steps
             and self.whole.agrees(other.whole)
             and self.accounts.keys() == other.accounts.keys()
             and all(account.agrees(other.accounts[name]) for name, account in self.accounts.items())

@@ -25,12 +25,12 @@ from privet.aggregates import AGGREGATES, Aggregate, Argument
 from privet.audit import audit
 from privet.core import schema
 from privet.core.budget import Approximate, Budget, Pure
-from privet.core.errors import BudgetError, PrivetError, RequestError
+from privet.core.errors import BudgetError, LedgerError, PrivetError, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.given import optional_package
 from privet.core.numbers import float_up
-from privet.core.ports import Engine, Ledger, LedgerAdmin
+from privet.core.ports import Engine, KeepsSteps, Ledger, LedgerAdmin
 from privet.core.records import Receipt
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
@@ -353,7 +353,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
 
     Example:
         >>> print(testing.check_ledger(privet.ledger.MemoryLedger))
-        MemoryLedger: 10 laws hold, 0 do not
+        MemoryLedger: 12 laws hold, 0 do not
     """
     laws: list[Law] = [
         (name, lambda law=law: law(make_ledger))  # type: ignore[misc]
@@ -368,6 +368,8 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
             ("the same key is charged once", _same_key),
             ("three failures in a row freeze an account", _frozen),
             ("threads get exactly what fits together", _threads),
+            ("steps are opened once and in order, from the state before", _steps),
+            ("who opened steps last is the only one to close them", _steps_raced),
         )
     ]
     return _run(getattr(make_ledger, "__name__", "ledger"), laws)
@@ -453,6 +455,56 @@ def _frozen(make: _Make) -> None:
     if isinstance(ledger, LedgerAdmin):
         ledger.clear("ana", reason="the disk was full")
         ledger.charge(_pure(Fraction(1, 100)), "next", account="ana")
+
+
+def _stepping(make: _Make) -> tuple[KeepsSteps, Receipt] | None:
+    """Return a fresh ledger and a charge whose steps have begun with the hash of zeros, if it counts steps at all."""
+    ledger = make(Pure(epsilon=1))
+    if not isinstance(ledger, KeepsSteps):
+        return None
+    receipt = ledger.charge(_pure(Fraction(1, 2)), "stream", account="ana")
+    ledger.begin_steps(receipt, state="0" * 64)
+    return ledger, receipt
+
+
+def _steps(make: _Make) -> None:
+    if (begun := _stepping(make)) is None:
+        return
+    ledger, receipt = begun
+    with _refused(LedgerError, "one charge begins two streams"):
+        ledger.begin_steps(receipt, state="f" * 64)
+    with _refused(LedgerError, "steps open from another state"):
+        ledger.open_steps(receipt, after=0, upto=1, state="f" * 64)
+    opening = ledger.open_steps(receipt, after=0, upto=2, state="0" * 64)
+    found = ledger.progress(receipt)
+    _holds(found is not None and (found.step, found.opened) == (0, 2), "what is open is not told")
+    closed = ledger.close_steps(receipt, opening=opening, state="a" * 64)
+    _holds((closed.step, closed.state, closed.opened) == (2, "a" * 64, None), "what is closed is not told")
+    for after, state in ((0, "0"), (1, "a"), (2, "0"), (3, "a")):
+        with _refused(LedgerError, "a state that was rolled back, or that is not there yet, opens a step"):
+            ledger.open_steps(receipt, after=after, upto=after + 1, state=state * 64)
+    opening = ledger.open_steps(receipt, after=2, upto=3, state="a" * 64)
+    ledger.close_steps(receipt, opening=opening, state="b" * 64, released=(1, "x"), last=True)
+    with _refused(LedgerError, "a step opens after the last one"):
+        ledger.open_steps(receipt, after=3, upto=4, state="b" * 64)
+    with _refused(LedgerError, "steps begin without their charge"):
+        ledger.begin_steps(replace(receipt, account="bob"), state="0" * 64)
+
+
+def _steps_raced(make: _Make) -> None:
+    if (begun := _stepping(make)) is None:
+        return
+    ledger, receipt = begun
+    early = ledger.open_steps(receipt, after=0, upto=2, state="0" * 64)
+    late = ledger.open_steps(receipt, after=0, upto=1, state="0" * 64)
+    with _refused(LedgerError, "who was overtaken closes the steps"):
+        ledger.close_steps(receipt, opening=early, state="a" * 64)
+    ledger.close_steps(receipt, opening=late, state="b" * 64)
+    ledger.open_steps(receipt, after=1, upto=2, state="b" * 64)
+    with _refused(LedgerError, "an old opening closes steps that another one has opened since"):
+        ledger.close_steps(receipt, opening=early, state="a" * 64)
+    with _refused(LedgerError, "an opening closes its steps twice"):
+        ledger.close_steps(receipt, opening=late, state="a" * 64)
 
 
 def _threads(make: _Make) -> None:

@@ -1,0 +1,120 @@
+"""How far a release in several steps has come: its steps are opened before they are drawn, and closed before shown.
+
+An object that is charged once and then releases again and again, such as a stream, keeps its own state elsewhere. The
+ledger keeps the number of its last step and the hash of the state after it. Each step is a compare-and-set on both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from privet.core.errors import BadParameter, LedgerError
+from privet.core.numbers import whole
+from privet.core.records import Plain, Receipt
+
+from . import codec
+from .entries import Charged, Stepped
+from .history import History, StoredHistory
+from .limits import read_name
+from .progress import Progress
+
+_HASH = re.compile("[0-9a-f]{64}")
+_MOST_STEPS = 2**60
+
+
+class StepKeeping:
+    """The part of a ledger that counts the steps of releases in several steps.
+
+    Guarantee: for each charge, steps are closed in order, each once, and only by who opened it last from the state
+    that the step before was closed with. So a state that is old, copied or forked closes no step, and of each step at
+    most one outcome is ever closed; what was never closed was never shown.
+    """
+
+    _history: StoredHistory
+    _check_receipt: Callable[[History, Receipt], None]
+
+    def begin_steps(self, receipt: Receipt, *, state: str) -> Progress:
+        """Tie a first state to a charge, once, and return step 0; the same state again returns what is there.
+
+        A charge that repeats another's answer was not paid for in full, and is refused.
+        """
+        hashed = _read_hash(state)
+        with self._history.writing() as history:
+            self._check_receipt(history, receipt)
+            charge = history.read(receipt.entry).record
+            if isinstance(charge, Charged) and charge.shared is not None:
+                raise LedgerError("this charge repeats another one, which paid for its steps: open a stream of its own")
+            found = history.state.steps.get(receipt.entry)
+            if found is not None and found != Progress(0, hashed):
+                raise LedgerError(
+                    f"the charge of entry {receipt.entry} has begun with another state: of one charge there is one "
+                    "stream; open the one that it paid for, or charge again"
+                )
+            if found is None:
+                history.append(Stepped(receipt.account, receipt.entry, "begin", 0, hashed))
+            return history.state.steps[receipt.entry]
+
+    def open_steps(self, receipt: Receipt, *, after: int, upto: int, state: str, about: str | None = None) -> int:
+        """Open the steps after one up to another, before they are drawn, and return the number of the opening.
+
+        They are open once this returns, or refused: the last closed step must be `after`, with that very state. Steps
+        that were opened and never closed, since a process died in between, were never shown, and may be opened again;
+        whoever opened them before can then no longer close them. `about` names what is asked, where the steps differ.
+        """
+        hashed = _read_hash(state)
+        if about is not None:
+            read_name(about, "about")
+        last = whole(after, "after", most=_MOST_STEPS)
+        whole(upto, "upto", least=last + 1, most=_MOST_STEPS)
+        with self._history.writing() as history:
+            self._check_receipt(history, receipt)
+            found = _begun(history, receipt)
+            if found.over:
+                raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
+            if (found.step, found.state) != (last, hashed):
+                raise found.differs(last)
+            return history.append(Stepped(receipt.account, receipt.entry, "open", upto, hashed, about))
+
+    def close_steps(
+        self, receipt: Receipt, *, opening: int, state: str, released: Plain = None, last: bool = False
+    ) -> Progress:
+        """Close the steps of an opening with the state after them, before anything of them is shown.
+
+        `released` is kept in the entry; after the `last` steps none can be opened.
+        """
+        hashed, written = _read_hash(state), codec.write_plain(released)
+        if type(last) is not bool:
+            raise BadParameter("last", last, "True or False")
+        with self._history.writing() as history:
+            self._check_receipt(history, receipt)
+            found = _begun(history, receipt)
+            if found.opened is None or found.opening != opening:
+                raise LedgerError(
+                    "these steps were closed or opened by another process meanwhile, so what was drawn for them here "
+                    "is not shown; keep one copy of a stream, and one process on it"
+                )
+            step = Stepped(
+                receipt.account, receipt.entry, "close", found.opened, hashed, found.about, written, last=last
+            )
+            history.append(step)
+            return history.state.steps[receipt.entry]
+
+    def progress(self, receipt: Receipt) -> Progress | None:
+        """Return how far the steps of a charge have come; None where they have not begun."""
+        with self._history.reading() as history:
+            self._check_receipt(history, receipt)
+            return history.state.steps.get(receipt.entry)
+
+
+def _begun(history: History, receipt: Receipt) -> Progress:
+    found = history.state.steps.get(receipt.entry)
+    if found is None:
+        raise LedgerError(f"the charge of entry {receipt.entry} has no steps: begin them first")
+    return found
+
+
+def _read_hash(state: object) -> str:
+    if not isinstance(state, str) or not _HASH.fullmatch(state):
+        raise BadParameter("state", state, "the SHA-256 of a state, as 64 hexadecimal digits")
+    return state
