@@ -6,6 +6,9 @@ import os
 
 from hypothesis import settings
 
+# Two test processes on two cores: threads of linear algebra would wait for each other instead of computing.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 settings.register_profile("patient", deadline=None)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "patient")

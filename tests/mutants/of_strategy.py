@@ -6,6 +6,7 @@ from mutant import Mutant, of
 
 NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
+COVARIANCES = "unit/strategy/test_covariances.py"
 TABLES = "golden/test_reference_strategy.py"
 MUTANTS: list[Mutant] = [
     *of(
@@ -50,6 +51,17 @@ MUTANTS: list[Mutant] = [
             "max(factor.column_norm() for factor in self.factors)",
         ),
     ),
+    *of(
+        "strategy.unions:UnionStrategy._column_norm",
+        NORMS,
+        ("max((sum(one) for one in largest))", "max((max(one) for one in largest))"),
+        ("largest = [(*self.weights,)]", "largest = [(1,) * len(self.weights)]"),
+    ),
+    *of("strategy.unions:UnionStrategy.pair_norm", NORMS, ("4 if self.power == 2 and signed else 2", "1")),
+    *of("strategy.unions:_not_exceeded", NORMS, ("column[-1] > most", "column[-1] > most and (not kept)")),
+    *of("strategy.integer_products:exact_columns", NORMS, ("longest <= room", "True")),
+    *of("strategy.unions:UnionStrategy._unit_covariance", COVARIANCES, ("~empty", "empty")),
+    *of("strategy.joint_covariances:JointCovariance._check", COVARIANCES, ("math.sqrt(_NOTHING)", "math.inf")),
     *of(
         "strategy.hierarchies:TreeStrategy._upward",
         FOUND,

@@ -35,6 +35,7 @@ from mutant import Mutant
 from zygote import BROKEN, HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in tests/conftest.py, for the processes that import NumPy
 MUTANTS: list[Mutant] = [
     mutant
     for file in sorted(Path(__file__).parent.glob("of_*.py"))

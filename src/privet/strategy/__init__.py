@@ -20,6 +20,7 @@ from .optimum import Candidate, Optimized, optimize
 from .reconstruction import Answers, Reconstruction, reconstruct
 from .residuals import MarginalStrategy, ResidualStrategy, plan_marginals, plan_residuals
 from .strategies import MatrixStrategy, ProductStrategy, Strategy
+from .unions import UnionStrategy
 from .weighted_sums import p_identity
 from .workloads import (
     MarginalWorkload,
@@ -58,6 +59,7 @@ __all__ = [
     "Strategy",
     "StrategyMeasure",
     "TreeStrategy",
+    "UnionStrategy",
     "UnionWorkload",
     "Workload",
     "all_marginals",

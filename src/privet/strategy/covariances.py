@@ -89,6 +89,10 @@ class CellCovariance(ABC):
         return math.fsum(weight * self.total_of_product(one) for one, weight in pairs)
 
     @abstractmethod
+    def with_total(self) -> Floats:
+        """Return the covariance of each cell with the sum of all cells."""
+
+    @abstractmethod
     def scaled(self, factor: float) -> CellCovariance:
         """Return the covariance times a number."""
 
@@ -145,6 +149,9 @@ class DenseCovariance(CellCovariance):
             return float(self.of_product(workload).sum())
         return float(np.vdot(workload.gram(), self.matrix)) * self.factor
 
+    def with_total(self) -> Floats:
+        return np.asarray(self.matrix.sum(axis=1) * self.factor).reshape(self.shape)
+
     def scaled(self, factor: float) -> DenseCovariance:
         return DenseCovariance(self.shape, self.matrix, self.unmeasured, self.factor * factor)
 
@@ -194,6 +201,12 @@ class ProductCovariance(CellCovariance):
         self.check_shape(workload)
         pairs = zip(workload.factors, self.factors, strict=True)
         return math.prod(factor.total_variance(covariance) for factor, covariance in pairs)
+
+    def with_total(self) -> Floats:
+        found: Floats = np.ones(())
+        for factor in self.factors:
+            found = np.multiply.outer(found, factor.with_total())
+        return found
 
     def scaled(self, factor: float) -> ProductCovariance:
         return ProductCovariance((self.factors[0].scaled(factor), *self.factors[1:]))
@@ -280,6 +293,10 @@ class SubspaceCovariance(CellCovariance):
             else:
                 missing += term
         return DenseCovariance(self.shape, found, missing if missing.any() else None)
+
+    def with_total(self) -> Floats:
+        check_held(self.cells)
+        return np.full(self.shape, self.values[()])
 
     def scaled(self, factor: float) -> SubspaceCovariance:
         return SubspaceCovariance(self.shape, {axes: value * factor for axes, value in self.values.items()})

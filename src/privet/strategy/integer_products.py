@@ -52,6 +52,24 @@ def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
     return [int(one) for one in total]
 
 
+def exact_columns(matrix: IntegerMatrix, table: NDArray[Any]) -> NDArray[Any]:
+    """Return an integer matrix times a table of integers of any size, exactly, as `exact_product` does for a vector."""
+    room = _ROOM - largest_row_sum(matrix).bit_length()
+    if room < 1:
+        raise InvariantError("the entries of a matrix of measurements are too large for exact products")
+    longest = max((abs(int(one)).bit_length() for one in table.ravel().tolist()), default=0)
+    if longest <= room:
+        return np.asarray(matrix @ table.astype(np.int64))
+    signs = np.where(table < 0, -1, 1)
+    sizes: NDArray[Any] = np.abs(table.astype(object))
+    total: NDArray[Any] = np.zeros((matrix.shape[0], table.shape[1]), dtype=object)
+    mask = (1 << room) - 1
+    for shift in range(0, longest, room):
+        limbs = ((sizes >> shift) & mask).astype(np.int64) * signs
+        total = total + np.asarray(matrix @ limbs).astype(object) * (1 << shift)
+    return total
+
+
 def largest_row_sum(matrix: IntegerMatrix) -> int:
     """Return the largest sum of absolute values in a row, or more where the entries are so large that it could wrap."""
     size = abs(matrix)

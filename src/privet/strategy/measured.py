@@ -29,10 +29,12 @@ from privet.mechanisms.laws import DiscreteLaplace
 from .covariances import CellCovariance
 from .residuals import ResidualStrategy, difference
 from .strategies import ProductStrategy, Strategy
+from .unions import UnionStrategy
 from .workloads import Floats, check_held
 
 _BLUR = Fraction(1, 2**24)
 _REACH = 40
+_LEAST_VARIANCE = 2.0**-300
 _RESIDUAL_STEPS = 64
 """The least variance, in squared steps and per cell of its marginal, of the noise that residuals are made from."""
 
@@ -150,12 +152,9 @@ class StrategyMeasure:
     @cached_property
     def covariance(self) -> CellCovariance:
         """The covariance of the cells that least squares estimates from one release."""
-        if isinstance(self.strategy, ProductStrategy):
-            norm = self.strategy.column_norm()
-            if self.strategy.measure == "pure":
-                # Laplace noise on integers has a variance of at most 2 b^2
-                return self.strategy._covariance_of_factors(2.0).scaled(float(self.scale / norm) ** 2)
-            return self.strategy._covariance_of_factors(1.0).scaled(float(self.scale / norm))
+        if self.strategy.measure == "pure" and isinstance(self.strategy, (ProductStrategy, UnionStrategy)):
+            # Laplace noise on integers has a variance of at most 2 b^2
+            return self.strategy.unit_covariance().scaled(float(self.scale / self.strategy.column_norm()) ** 2)
         if self.strategy.measure == "gaussian":
             return self.strategy.unit_covariance().scaled(float(self.scale / self.strategy.column_norm()))
         return self.strategy.covariance(self.variances)
@@ -207,4 +206,5 @@ class StrategyMeasure:
 
 
 def _laplace_variance(scale: Fraction) -> float:
-    return 2 * float(scale) ** 2 if scale > 1000 else DiscreteLaplace(scale=scale).variance
+    """Return the variance of integer noise; noise that is 0 all but surely counts as a little, to be divided by."""
+    return 2 * float(scale) ** 2 if scale > 1000 else max(DiscreteLaplace(scale=scale).variance, _LEAST_VARIANCE)

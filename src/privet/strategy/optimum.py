@@ -30,6 +30,7 @@ from .hierarchies import (
 )
 from .kept import kept_strategy
 from .residuals import MarginalStrategy, plan_marginals, plan_residuals
+from .several_attributes import best_product, best_union, products_of
 from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure, read_workload
 from .weighted_sums import p_identity
 from .workloads import (
@@ -38,7 +39,6 @@ from .workloads import (
     MarginalWorkload,
     ProductWorkload,
     RangeWorkload,
-    UnionWorkload,
     Workload,
     check_dense,
 )
@@ -49,7 +49,6 @@ Progress = Callable[[str], None]
 _DIRECT = 2**22
 """The most entries of a matrix of queries that are measured as they are."""
 
-_ROUNDS = 3
 _CLOSED = 2048
 """Over more cells than this, errors of hierarchies are computed from their levels alone."""
 
@@ -187,8 +186,23 @@ def _candidates(
     if max(workload.shape) > MOST_DENSE:
         check_dense(max(workload.shape))
     if workload.cells <= MOST_CELLS and len(parts) <= 10_000:
+
+        def choose(factor: Workload) -> MatrixStrategy:
+            return _best_factor(factor, noise, effort, progress)
+
         yield ProductStrategy(tuple(identity_strategy(size, measure=noise) for size in workload.shape))
-        yield best_product(workload.shape, parts, noise, effort, progress)
+        yield best_product(workload.shape, parts, noise, choose)
+        if not isinstance(workload, MarginalWorkload):
+            together = best_union(workload.shape, parts, noise, choose)
+            if together is not None:
+                yield together
+
+
+def _best_factor(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> MatrixStrategy:
+    found = optimize(workload, measure=noise, effort=effort, progress=progress).strategy
+    if not isinstance(found, MatrixStrategy):
+        raise RequestError("a factor of a product is a strategy over one attribute")
+    return found
 
 
 def _single(workload: Workload) -> Workload:
@@ -261,71 +275,3 @@ def _of_marginals(workload: MarginalWorkload, noise: Noise) -> Iterator[Strategy
         yield plan_marginals(workload, measure=noise)
     if noise == "gaussian":
         yield plan_residuals(workload)
-
-
-Parts = list[tuple[ProductWorkload, float]]
-
-
-def products_of(workload: Workload) -> Parts:
-    """Return a workload over several attributes as weighted products."""
-    if isinstance(workload, ProductWorkload):
-        return [(workload, 1.0)]
-    if isinstance(workload, MarginalWorkload):
-        if workload.cells > MOST_CELLS:
-            return []
-        return list(zip(workload.products, workload.weights, strict=True))
-    if isinstance(workload, UnionWorkload):
-        pairs = [(products_of(part), weight) for part, weight in workload.weighted()]
-        return [(one, inner * weight) for part, weight in pairs for one, inner in part]
-    raise RequestError("a workload over several attributes is a product, marginals, or a union of such")
-
-
-def best_product(
-    shape: tuple[int, ...], parts: Parts, noise: Noise, effort: Effort = "normal", progress: Progress | None = None
-) -> ProductStrategy:
-    """Return a product of strategies, optimised one attribute after the other for a weighted sum of products.
-
-    With the other factors fixed, the total variance is that of a union over this attribute alone, in which each
-    product has the weight of what its other factors contribute.
-
-    Cites: [MMHM18, Kronecker strategies].
-    """
-    factors = [identity_strategy(size, measure=noise) for size in shape]
-    totals = [[_total(one, axis, factors[axis]) for axis in range(len(shape))] for one, _ in parts]
-    for _ in range(1 if len(parts) == 1 else _ROUNDS):
-        for axis in range(len(shape)):
-            weights = [
-                weight * math.prod(total for other, total in enumerate(row) if other != axis)
-                for (_, weight), row in zip(parts, totals, strict=True)
-            ]
-            merged = _merged([one.factors[axis] for one, _ in parts], weights)
-            factors[axis] = _best_factor(merged, noise, effort, progress)
-            for row, (one, _) in zip(totals, parts, strict=True):
-                row[axis] = _total(one, axis, factors[axis])
-    return ProductStrategy(tuple(factors))
-
-
-def _total(workload: ProductWorkload, axis: int, factor: MatrixStrategy) -> float:
-    return workload.factors[axis].total_variance(factor.unit_covariance())
-
-
-def _best_factor(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> MatrixStrategy:
-    found = optimize(workload, measure=noise, effort=effort, progress=progress).strategy
-    if not isinstance(found, MatrixStrategy):
-        raise RequestError("a factor of a product is a strategy over one attribute")
-    return found
-
-
-def _merged(factors: list[Workload], weights: list[float]) -> Workload:
-    """Return the factors as one workload, equal ones once."""
-    found: dict[object, tuple[Workload, float]] = {}
-    for factor, weight in zip(factors, weights, strict=True):
-        named = isinstance(factor, RangeWorkload) and factor.name != "ranges"
-        key: object = (repr(factor), factor.queries) if named else id(factor)
-        found[key] = factor, found.get(key, (factor, 0.0))[1] + weight
-    if len(found) == 1:
-        return next(iter(found.values()))[0]
-    largest = max(weight for _, weight in found.values())
-    return UnionWorkload(
-        tuple(factor for factor, _ in found.values()), tuple(weight / largest for _, weight in found.values())
-    )

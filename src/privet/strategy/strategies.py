@@ -25,9 +25,9 @@ from .covariances import CellCovariance, DenseCovariance, ProductCovariance
 from .given_numbers import read_integer_matrix, read_integers, read_numbers
 from .integer_products import (
     IntegerMatrix,
+    exact_columns,
     exact_product,
     is_sparse,
-    largest_row_sum,
     plain_array,
     powered,
 )
@@ -481,7 +481,8 @@ class ProductStrategy(Strategy):
         ratio = variances / self.unit_variances()
         if np.ptp(ratio) > 1e-6 * ratio.max():
             check_held(self.rows * self.cells, "the matrix of this product")
-            return self.expanded()._covariance(variances)
+            found = self.expanded()._covariance(variances)
+            return DenseCovariance(self.shape, found.matrix, found.unmeasured)
         return self.unit_covariance().scaled(float(ratio.mean()))
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
@@ -501,12 +502,6 @@ def _exact_along(factor: MatrixStrategy, values: list[int], before: int, after: 
     """Return a table before x cells x after with an integer matrix applied along the middle, exactly."""
     bound = max((abs(value) for value in values), default=0)
     table: Any = np.array(values, dtype=object if bound >= _ROOM else np.int64).reshape(before, factor.cells, after)
-    if bound * max(largest_row_sum(factor.matrix), 1) < _ROOM:
-        lines = np.moveaxis(table, 1, 0).reshape(factor.cells, before * after)
-        found = np.asarray(factor.matrix @ lines).reshape(factor.rows, before, after)
-        return [int(one) for one in np.moveaxis(found, 0, 1).ravel().tolist()]
-    result: Any = np.empty((before, factor.rows, after), dtype=object)
-    for first in range(before):
-        for last in range(after):
-            result[first, :, last] = exact_product(factor.matrix, [int(one) for one in table[first, :, last]])
-    return [int(one) for one in result.ravel()]
+    lines = np.moveaxis(table, 1, 0).reshape(factor.cells, before * after)
+    found = exact_columns(factor.matrix, lines).reshape(factor.rows, before, after)
+    return [int(one) for one in np.moveaxis(found, 0, 1).ravel().tolist()]

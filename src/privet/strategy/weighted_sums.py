@@ -16,13 +16,16 @@ from privet.core.errors import RequestError
 from privet.core.numbers import whole
 
 from .given_numbers import MOST_ITERATIONS, read_progress
-from .strategies import MatrixStrategy, read_workload
+from .strategies import Form, MatrixStrategy, read_workload
 from .workloads import Floats, Integers, Workload
 
 BITS = 12
 """Binary digits to which the weighted sums are rounded, relative to their largest entry."""
 
 _WEIGHT_BITS = 20
+_FEW_SCALES = 8
+_LARGEST_ENTRY = 1e4
+"""The most that an entry of T becomes: sums beside which cells hardly count, where digits cancel in the error."""
 
 
 def p_identity(
@@ -91,7 +94,7 @@ def optimise_sums(workload: Workload, start: Floats, *, iterations: int) -> tupl
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
-        bounds=numerical.Bounds(0.0, np.inf),
+        bounds=numerical.Bounds(0.0, _LARGEST_ENTRY),
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 10},
     )
     return float(found.fun), np.asarray(found.x).reshape(rows, n)
@@ -136,3 +139,19 @@ def from_integers(rows: Integers, weights: Integers, name: str) -> MatrixStrateg
     matrix = sparse.csr_array(sparse.vstack([eye, sparse.csr_array(held)]))
     every = [*map(int, weights), *[1 << (_WEIGHT_BITS - BITS)] * len(held)]
     return MatrixStrategy(name, "pure", matrix, every, "diagonal")
+
+
+def evened(strategy: MatrixStrategy) -> MatrixStrategy:
+    """Return a pure strategy with one noise scale for all rows: its rows times their weights, rounded to 12 bits.
+
+    A product of strategies with many scales each has too many to draw from.
+    """
+    if strategy.measure != "pure" or len(set(strategy.weights)) <= _FEW_SCALES:
+        return strategy
+    scaled = sparse.csr_array(strategy.matrix).astype(np.float64)
+    scaled = sparse.csr_array(scaled.multiply(np.array(strategy.weights, dtype=np.float64)[:, None]))
+    rounded = scaled * ((1 << BITS) / abs(scaled).max())
+    rounded.data = np.rint(rounded.data)
+    whole_rows = sparse.csr_array(rounded.astype(np.int64))
+    form: Form = "diagonal" if strategy.form == "diagonal" else "dense"
+    return MatrixStrategy(strategy.name, "pure", whole_rows, [1] * strategy.rows, form)

@@ -43,8 +43,23 @@ def listed(measure: Any) -> list[strategy.Strategy]:
         strategy.haar(6, measure=measure, weights=[2, 1, 5, 3]),
         strategy.sums_and_differences(two, measure=measure),
         strategy.ProductStrategy(factors),
+        *unions(measure),
         strategy.plan_marginals(strategy.all_marginals((2, 3), ways=1), measure=measure),
         strategy.MarginalStrategy(measure, (2, 1, 2), ((), (1,), (0, 2)), (4, 2, 1)),
+    ]
+
+
+def unions(measure: Any) -> list[strategy.Strategy]:
+    """Products whose largest columns are not in one place, so that neither part's norm is the norm of both."""
+    wide = strategy.MatrixStrategy("wide", measure, [[3, 2, 0], [0, 1, 1]], [1, 2])
+    other = strategy.MatrixStrategy("other", measure, [[0, 3, 4]], [1])
+    two = strategy.MatrixStrategy("two", measure, [[1, 2]], [3])
+    back = strategy.MatrixStrategy("back", measure, [[2, -1], [1, 0]], [1, 1])
+    crossed = (strategy.ProductStrategy((wide, two)), strategy.ProductStrategy((other, back)))
+    return [
+        strategy.UnionStrategy(crossed, (1, 2)),
+        strategy.UnionStrategy((*crossed, strategy.ProductStrategy((wide, back))), (1, 7, 3)),
+        strategy.UnionStrategy((wide, other), (1, 1)),
     ]
 
 
@@ -107,6 +122,17 @@ def test_a_bound_on_pairs_of_many_cells_is_no_smaller_than_any_pair(measure: Any
         assert one.pair_norm() <= (2 if measure == "pure" else 4) * one.column_norm()
         if not isinstance(one, strategy.ProductStrategy) and one.name != "Haar wavelet":
             assert worst == one.pair_norm()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_norm_of_a_union_is_the_largest_sum_and_no_sum_or_maximum_of_norms(measure: Any) -> None:
+    for one in unions(measure)[::2]:
+        parts = [weight * part.column_norm() for part, weight in zip(one.parts, one.weights, strict=True)]  # type: ignore[attr-defined]
+        assert max(parts) < one.column_norm() < sum(parts)
+    many = strategy.ProductStrategy((strategy.haar(64, measure=measure), strategy.tree(32, measure=measure)))
+    wide = strategy.UnionStrategy((many, many), (1, 3))
+    assert wide.column_norm() == 4 * many.column_norm()
+    assert wide.pair_norm() == (2 if measure == "pure" else 4) * wide.column_norm()
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 3), (4, 4), (2, 5, 3)])
@@ -203,6 +229,8 @@ def test_products_of_strategies_are_exact_too() -> None:
         counts = [size + place * 7 + 1 for place in range(12)]
         rows = both.expanded().matrix
         assert both.apply(counts) == [sum(int(a) * x for a, x in zip(row, counts, strict=True)) for row in rows]
+        together = strategy.UnionStrategy((both, both), (1, 2))
+        assert together.apply([-one for one in counts]) == 2 * [-one for one in both.apply(counts)]
     table = strategy.MarginalStrategy("pure", (2, 2), ((0,), ()), (1, 1))
     assert table.apply([2**62, 1, 2**62, 3]) == [2**62 + 1, 2**62 + 3, 2**63 + 4]
 
@@ -224,6 +252,21 @@ def test_matrices_whose_products_could_overflow_are_refused() -> None:
         (lambda: strategy.MatrixStrategy("short", "pure", [[1, 1]], [1, 1]), "positive whole weight"),
         (lambda: strategy.MatrixStrategy("other", "laplace", [[1, 1]], [1]), "measure"),
         (lambda: strategy.ProductStrategy(()), "for each attribute"),
+        (lambda: strategy.UnionStrategy((), ()), "needs parts"),
+        (lambda: strategy.UnionStrategy((strategy.haar(4, measure="pure"),), (0,)), "weights"),
+        (lambda: strategy.UnionStrategy((strategy.haar(4, measure="pure"),), (1, 1)), "for each of 1 parts"),
+        (
+            lambda: strategy.UnionStrategy(
+                (strategy.haar(4, measure="pure"), strategy.haar(4, measure="gaussian")), (1, 1)
+            ),
+            "same kind of noise",
+        ),
+        (
+            lambda: strategy.UnionStrategy(
+                (strategy.haar(4, measure="pure"), strategy.haar(8, measure="pure")), (1, 1)
+            ),
+            "over one domain",
+        ),
         (lambda: strategy.StrategyMeasure(strategy.haar(4, measure="pure"), rho=1, neighbors="add-remove"), "epsilon="),
         (
             lambda: strategy.StrategyMeasure(strategy.haar(4, measure="gaussian"), epsilon=1, neighbors="add-remove"),

@@ -21,6 +21,10 @@ def listed(measure: Any) -> list[strategy.Strategy]:
     pure = [strategy.p_identity(strategy.all_ranges(16), rows=3, iterations=40)] if measure == "pure" else []
     gaussian = [] if pure else [strategy.gaussian_optimum(strategy.all_ranges(9)), strategy.square_root(9)]
     ends = (strategy.haar(4, measure=measure), strategy.tree(3, measure=measure))
+    total = strategy.MatrixStrategy("total", measure, [[1, 1, 1]], [4])
+    crossed = strategy.ProductStrategy((strategy.tree(4, measure=measure, weights=[1, 5, 2]), total))
+    odd = strategy.MatrixStrategy("odd", measure, [[1, 2, 0, 5], [0, 1, 3, 1]], [1, 3])
+    rows = [strategy.ProductStrategy((odd, strategy.identity_strategy(3, measure=measure)))]  # shares no directions
     return [
         strategy.identity_strategy(5, measure=measure),
         strategy.tree(11, branching=3, measure=measure),
@@ -31,6 +35,8 @@ def listed(measure: Any) -> list[strategy.Strategy]:
         *pure,
         *gaussian,
         strategy.ProductStrategy(ends),
+        strategy.UnionStrategy((strategy.ProductStrategy(ends), crossed), (3, 2)),
+        strategy.UnionStrategy((strategy.ProductStrategy(ends), crossed, *rows), (3, 2, 1)),
         strategy.MarginalStrategy(measure, (2, 3, 2), (*PAIRS.subsets, (0, 1, 2)), (3, 1, 2, 1)),
     ]
 
