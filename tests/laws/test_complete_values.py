@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from privet import strategy
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import BadParameter, PrivetError
 from privet.core.expression import Call, ColumnRef, Literal
@@ -46,6 +47,7 @@ from privet.engines.scan_sql.statement import write_scan
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.make import make_plan
+from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure
 from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.stability import sensitivity_of, shift_of
@@ -193,6 +195,8 @@ def samples() -> dict[type, Any]:
         for _, value in held_by(plan_of(*question)[0].passes):
             found.setdefault(type(value), value)
     found[BoundsMeasure] = BoundsMeasure(found[Measure])
+    cells = strategy.tree(2, measure="pure")
+    found[MatrixMeasure] = MatrixMeasure(strategy.StrategyMeasure(cells, epsilon=1, neighbors="add-remove"))
     found[KeyRule] = KeyRule(OptimalKeys(epsilon=1, delta=Fraction(1, 100), keys=2))
     found.setdefault(OptimalKeys, found[KeyRule].mechanism)
     return found

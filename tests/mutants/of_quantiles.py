@@ -321,7 +321,7 @@ MUTANTS: list[Mutant] = [
         ("draw.norm >= norm_of(scan)", "True"),
     ),
     *of(
-        "planner.measures:_without_places",
+        "planner.measures:without_places",
         "unit/test_quantile_session.py",
         ("scan.places is not None", "False"),
     ),

@@ -8,6 +8,8 @@ NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
 COVARIANCES = "unit/strategy/test_covariances.py"
 TABLES = "golden/test_reference_strategy.py"
+MOVES = "laws/test_strategy_sensitivity.py"
+EXACT = "laws/test_strategy_laws.py"
 MUTANTS: list[Mutant] = [
     *of(
         "strategy.integer_products:exact_product",
@@ -115,4 +117,34 @@ MUTANTS: list[Mutant] = [
         "strategy.reconstruction:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")
     ),
     *of("strategy.reconstruction:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
+    *of("strategy.residuals:_Marginals._table", EXACT, ("sum(map(abs, given.counts)) < 2**62", "True")),
+    *of(
+        "strategy.measured:StrategyMeasure.exponent",
+        EXACT,
+        ("return self.shift", "return 0"),
+    ),
+    *of(
+        "planner.stability:reach_of",
+        MOVES,
+        ("most * scan.schema.unit.touches", "most"),
+        ("groups * kept", "groups"),
+        ("limit * 2**shift", "limit * 2**shift // 2"),
+    ),
+    *of(
+        "planner.many_counts:strategy_measure",
+        MOVES,
+        ("reach_of(scan) / 2**shift", "reach_of(scan) / 2**shift / 2"),
+        ("scan.schema.moves", "'add-remove'"),
+    ),
+    *of(
+        "planner.matrix:MatrixMeasure.verify",
+        MOVES,
+        ("(again.event, again.noises, again.exponent) != held", "False"),
+        ("(again.neighbors, again.shift, again.contribution * 2**again.shift) != claimed", "False"),
+        ("self.strategy.shape not in (sizes, (math.prod(sizes),))", "False"),
+        ("scan.cells is not None", "False"),
+        ("_made_again(self.noise)", "self.noise"),
+    ),
+    *of("planner.matrix:_check_kinds", MOVES, ("not _known(noise.strategy)", "False")),
+    *of("planner.matrix:_written", MOVES, ("noise.strategy.digest", "''"), ("noise.scale", "0")),
 ]

@@ -25,8 +25,10 @@ from privet.mechanisms import Laplace
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.top_k import Frequent
+from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
 from privet.planner.plan import Pass
+from privet.strategy.residuals import ResidualStrategy
 
 # What a pass of a plan claims about two neighbours, and how much of it two readings use: in integers, exactly.
 #
@@ -84,6 +86,8 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
     if one.sizes is not None:
         norm, size = _norm_of(one.sizes.mechanism)
         found.append(Claim("the people of a size", norm, size, Fraction(1), _moved(0, norm)))
+    if isinstance(one.measure, MatrixMeasure):
+        found.append(_of_strategy(one, one.measure))
     if isinstance(one.measure, ModeMeasure):
         found.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:
@@ -132,6 +136,42 @@ def _moved(place: int, norm: Norm, *, common: bool = False) -> Measured:
 def _steps(one: Mapping[Any, int], other: Mapping[Any, int], *, common: bool) -> dict[Any, int]:
     cells = one.keys() & other.keys() if common else one.keys() | other.keys()
     return {cell: other.get(cell, 0) - one.get(cell, 0) for cell in cells}
+
+
+# --- what a strategy measures -----------------------------------------------------------------------------------------
+
+
+def _of_strategy(one: Pass, measure: MatrixMeasure) -> Claim:
+    """Return the claim of a strategy: how far the rows of its matrix move, each by its weight.
+
+    The rows are those that are applied to single cells; of residuals, what depends on them is the centred marginals.
+    """
+    noise, strategy = measure.noise, measure.strategy
+    power = strategy.power
+    size = (noise.contribution * 2**noise.shift) ** power * noise.moved
+    places = [{value: place for place, value in enumerate(key.values or ())} for key in one.scan.keys]
+
+    def measured(before: Seen, after: Seen) -> Fraction:
+        counts = [0] * strategy.cells
+        for cell, step in _steps(before.column(0), after.column(0), common=False).items():
+            at = 0
+            for each, value in zip(places, cell, strict=True):
+                at = at * len(each) + each[value]
+            counts[at] = step
+        if isinstance(strategy, ResidualStrategy):
+            tables = zip(strategy.weights, strategy._tables(counts), strict=True)
+            return sum((weight * _centred_squares(table) for weight, table in tables), Fraction(0))
+        pairs = zip(strategy.row_weights(), strategy.apply(counts), strict=True)
+        return Fraction(sum(weight * abs(move) ** power for weight, move in pairs))
+
+    return Claim("the sums of a strategy", "L1" if power == 1 else "L2", size, Fraction(1), measured)
+
+
+def _centred_squares(table: Any) -> Fraction:
+    """Return the sum of squares of a table of integers less its means along each attribute, exactly."""
+    for axis, many in enumerate(table.shape):
+        table = table * many - table.sum(axis=axis, keepdims=True)
+    return Fraction(sum(int(entry) ** 2 for entry in table.ravel().tolist()), math.prod(table.shape) ** 2)
 
 
 # --- keys that are found ----------------------------------------------------------------------------------------------

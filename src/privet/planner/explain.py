@@ -13,7 +13,7 @@ from privet.aggregates import CentredTotal
 from privet.core.event import Composed
 from privet.core.numbers import float_up
 from privet.core.relation import tables_of
-from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate
+from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate, asks
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.query.join import joins_of
@@ -23,6 +23,7 @@ from privet.query.resolve import meanings
 
 from .bias import column_bias, cut_within, loses
 from .keys import other_way, people_needed
+from .matrix import MatrixMeasure
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
 from .modes import largest_in_words, winner_notes
@@ -257,7 +258,7 @@ def explain(plan: Plan) -> str:
 
 def listed_lines(plan: Plan) -> list[str]:
     """Return in words that groups are listed for nothing, where a question asks for public groups and nothing else."""
-    if plan.readings or plan.discovers:
+    if plan.readings or any(asks(one.scan) for one in plan.passes):
         return []
     return [
         "The groups are declared and public: they are listed whether or not they have rows, no row is read, and "
@@ -396,6 +397,7 @@ def _known(value: int) -> str:
 def why(plan: Plan) -> str:
     """Return why a plan has the noise that it has."""
     families = {measure.mechanism.family for one in plan.passes for measure in one.measures}
+    families |= {one.measure.family for one in plan.passes if isinstance(one.measure, MatrixMeasure)}
     if not families:
         return ""
     if plan.spend.rho is not None:
@@ -430,8 +432,10 @@ def as_text(plan: Plan) -> str:
 
     def draw(console: Console) -> None:
         first, *others = _tables(plan)
-        draw_grid(console, _columns(first), wraps=True)
-        draw_text(console, f"\n{plan.explain()}")
+        if first[1]:  # a plan for many counts has no columns
+            draw_grid(console, _columns(first), wraps=True)
+            console.print()
+        draw_text(console, plan.explain())
         for table in others:
             console.print()
             draw_grid(console, _columns(table), wraps=True)
@@ -441,7 +445,7 @@ def as_text(plan: Plan) -> str:
 
 def as_html(plan: Plan) -> str:
     """Return the plan as HTML for notebooks."""
-    first, *others = (html_table(_columns(table)) for table in _tables(plan))
+    first, *others = (html_table(_columns(table)) if table[1] else "" for table in _tables(plan))
     return f"<div>{first}{html_lines(plan.explain().splitlines())}{''.join(others)}</div>"
 
 

@@ -324,7 +324,7 @@ class SumMeasure:
 
     def verify(self, scan: Scan) -> None:
         """Raise unless there is noise for every sum of a scan, for the sensitivity that it has there."""
-        _without_places(scan)
+        without_places(scan)
         _verify_sums(self.measures, scan)
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
@@ -717,7 +717,7 @@ class ModeMeasure:
         """Raise unless values are chosen by counts of rows, for the sensitivity that these have in a scan."""
         if scan.sums != (rows(None),) or scan.places is not None or scan.distinct or not scan.keys:
             raise InvariantError("values are chosen where the rows of each are counted, and nothing else is")
-        _without_places(scan)
+        without_places(scan)
         if scan.keys[-1].values is None and self.keys is None:
             raise InvariantError("values that are not public are chosen from only once they are found")
         if self.choice.span < span_of_scores(scan):
@@ -824,7 +824,7 @@ class BoundsMeasure:
 
     def verify(self, scan: Scan) -> None:
         """Raise unless one sum is released for each public range, with noise for the sensitivity that it has."""
-        _without_places(scan)
+        without_places(scan)
         if not scan.keys or scan.keys[-1].values is None:
             raise InvariantError("one sum is released for each of the public values that are inside a group")
         _verify_sums(self.measures, scan)
@@ -1009,10 +1009,6 @@ class SizeMeasure:
         return scan.sizes
 
 
-PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure
-"""Everything that a pass can release."""
-
-
 def found_keys(opened: OpenedSums, scan: Scan, rule: KeyRelease | KeyRule) -> tuple[Cell, ...]:
     """Return the keys whose noisy weight is above the threshold, or that the rule shows.
 
@@ -1046,7 +1042,7 @@ def _in_order(cell: Cell) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is None, 0 if value is None else value) for value in cell)
 
 
-def _without_places(scan: Scan) -> None:
+def without_places(scan: Scan) -> None:
     if scan.places is not None:
         raise InvariantError("places are counted if and only if some are chosen")
     if scan.near is not None:

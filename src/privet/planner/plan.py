@@ -25,13 +25,13 @@ from privet.query.functions import typed
 from privet.query.nodes import Query
 
 from .editions import digest_of
+from .matrix import MatrixMeasure
 from .measures import (
     BoundsMeasure,
     KeyRelease,
     KeyRule,
     Measure,
     ModeMeasure,
-    PassMeasure,
     QuantileMeasure,
     SizeMeasure,
     SumMeasure,
@@ -77,8 +77,15 @@ class Target:
 
 
 _PASS = form_of(
-    "Pass", "scan", "measures", "keys", later={"selection": None, "winners": None, "buckets": False, "sizes": None}
+    "Pass",
+    "scan",
+    "measures",
+    "keys",
+    later={"selection": None, "winners": None, "buckets": False, "sizes": None, "matrix": None},
 )
+
+PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure | MatrixMeasure
+"""Everything that a pass can release."""
 
 
 def _written(one: Pass) -> tuple[Form, Sequence[object]]:
@@ -86,15 +93,17 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
     common = (one.scan, one.measures, one.keys)
     match one.measure:
         case SumMeasure():
-            return _PASS, (*common, None, None, False, None)
+            return _PASS, (*common, None, None, False, None, None)
         case QuantileMeasure() as selection:
-            return _PASS, (*common, selection, None, False, None)
+            return _PASS, (*common, selection, None, False, None, None)
         case ModeMeasure(choice=winners):
-            return _PASS, (*common, None, winners, False, None)
+            return _PASS, (*common, None, winners, False, None, None)
         case BoundsMeasure():
-            return _PASS, (*common, None, None, True, None)
+            return _PASS, (*common, None, None, True, None, None)
         case SizeMeasure() as sizes:
-            return _PASS, (*common, None, None, False, sizes)
+            return _PASS, (*common, None, None, False, sizes, None)
+        case MatrixMeasure() as matrix:
+            return _PASS, (*common, None, None, False, None, matrix)
 
 
 @wired_by(_written, _PASS)
@@ -102,7 +111,8 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
 class Pass:
     """One scan, and what is released of it.
 
-    What is `inside` each group, the values or ranges that are counted there, is the last key of the scan.
+    What is `inside` each group, the values or ranges that are counted there, is the last key of the scan; of a
+    strategy, all of its keys.
     """
 
     scan: Scan
@@ -129,7 +139,12 @@ class Pass:
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:
-        """The keys of the groups that are answered: those of the scan, without one that is inside each of them."""
+        """The keys of the groups that are answered: those of the scan, without what is inside each of them.
+
+        All cells of a strategy are inside one group.
+        """
+        if isinstance(self.measure, MatrixMeasure):
+            return ()
         return self.scan.keys[:-1] if self.inside else self.scan.keys
 
     @property

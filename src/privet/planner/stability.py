@@ -90,6 +90,27 @@ def size_sensitivity(scan: Scan) -> Sensitivity:
     return plain.of_group(scan.schema.unit.touches)
 
 
+def reach_of(scan: Scan) -> Fraction:
+    """Return the most that the counts of a scan's cells, which one unit gives, add up to, for all units that differ.
+
+    Guarantee: what a unit gives to all cells is a vector u >= 0 of weighted counts with sum u <= B: 1 (`Once`),
+    limit * 2**shift (`Norm` of order 1), rows * groups (`Truncate`); for any integer matrix A and any norm then
+    |A u| <= sum u_i |a_i| <= B max |a_i|. A norm of order 2 does not bound that: one row in each of k cells has the L2
+    norm sqrt(k), and moves a sum over all of them by k. A group of k units is a chain of k neighbours.
+    Cites: [DMNS06, vectors].
+    """
+    match scan.bounding:
+        case Once() if scan.schema.unit.rowwise:
+            most = 1
+        case Norm(order=1, limit=limit, shift=shift):
+            most = limit * 2**shift
+        case Truncate(groups=groups, rows=kept):
+            most = groups * kept
+        case _:
+            raise InvariantError("a strategy measures counts that are bounded in L1")
+    return Fraction(most * scan.schema.unit.touches)
+
+
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
     """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
     most = Fraction(total.most)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,14 +20,15 @@ from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Event
 from privet.core.given import instance, set_fields
-from privet.core.numbers import Number, positive, sqrt_down, sqrt_up
+from privet.core.numbers import Number, positive, sqrt_down, sqrt_up, whole
+from privet.core.scan import LONGEST_SHIFT
 from privet.core.sensitivity import Neighbors, read_neighbors
 from privet.mechanisms.gaussian import GaussianEvent
 from privet.mechanisms.lattice import exponent_below
 from privet.mechanisms.laws import DiscreteLaplace
 
 from .covariances import CellCovariance
-from .residuals import ResidualStrategy, difference
+from .residuals import ResidualStrategy, SparseCounts, difference
 from .strategies import ProductStrategy, Strategy
 from .unions import UnionStrategy
 from .workloads import Floats, check_held
@@ -52,6 +53,8 @@ class StrategyMeasure:
         rho: the price of a strategy with Gaussian noise, as zCDP.
         neighbors: "add-remove" or "change-one".
         contribution: the most that the cells of one unit sum to.
+        shift: the binary places of the counts that are measured: they are integers worth 2**-shift rows each, as
+            rows of people have who are scaled down.
 
     Example:
         >>> tree = strategy.tree(8, measure="pure")
@@ -71,6 +74,7 @@ class StrategyMeasure:
     neighbors: Neighbors
     contribution: Fraction
     scale: Fraction
+    shift: int
 
     def __init__(
         self,
@@ -80,10 +84,12 @@ class StrategyMeasure:
         rho: Number | None = None,
         neighbors: Neighbors,
         contribution: Number = 1,
+        shift: int = 0,
     ) -> None:
         instance(strategy, Strategy, "strategy", "a strategy, such as tree(64, measure='pure')")
         relation, most = read_neighbors(neighbors), positive(contribution, "contribution")
-        set_fields(self, strategy=strategy, neighbors=relation, contribution=most)
+        places = whole(shift, "shift", most=LONGEST_SHIFT)
+        set_fields(self, strategy=strategy, neighbors=relation, contribution=most, shift=places)
         if (epsilon is None) == (rho is None):
             raise RequestError("pass either epsilon, for a pure strategy, or rho, for one with Gaussian noise")
         if (epsilon is None) == (strategy.measure == "pure"):
@@ -122,18 +128,18 @@ class StrategyMeasure:
 
     @cached_property
     def exponent(self) -> int:
-        """How many binary digits the grid of Gaussian noise is below the integers; 0 for Laplace noise.
+        """How many binary places released numbers have: those of the counts, or more for Gaussian noise.
 
         With m numbers of standard deviations sigma_r, a step of 2**-e and k = ceil(sqrt(m)), the logarithm of the
         ratio of discrete and continuous densities is at most (step / sigma) k (k + 40 + mu) but for a set of
         probability below 2**-900, by the Cauchy-Schwarz inequality in coordinates divided by sigma_r.
         """
         if self.strategy.measure == "pure":
-            return 0
+            return self.shift
         root = math.isqrt(sum(many for _, many in self.noises) - 1) + 1
         mu = math.ceil(sqrt_up(self.contribution**2 * self.moved / self.scale))
         least = sqrt_down(min(variance for variance, _ in self.noises))
-        exponent = max(0, exponent_below(least * _BLUR / (root * (root + _REACH + mu))))
+        exponent = max(self.shift, exponent_below(least * _BLUR / (root * (root + _REACH + mu))))
         if isinstance(self.strategy, ResidualStrategy):
             for variance, many in self.noises:
                 while variance * 4**exponent < _RESIDUAL_STEPS * many:
@@ -145,7 +151,7 @@ class StrategyMeasure:
         """The variance of each measurement (of each subset's noise for residuals), of the law that is drawn."""
         if isinstance(self.strategy, ResidualStrategy):
             return np.array([float(variance) for variance, _ in self.noises])
-        spread = _laplace_variance if self.strategy.measure == "pure" else float
+        spread = self._laplace_variance if self.strategy.measure == "pure" else float
         each = {scale: spread(scale) for scale in {scale for scale, _ in self.noises}}
         return np.repeat([each[scale] for scale, _ in self.noises], [many for _, many in self.noises])
 
@@ -164,47 +170,58 @@ class StrategyMeasure:
 
         Draws from the operating system's source. Each call is one more release, which costs `event` again.
         """
+        return self.worth(self.draw_integers(counts))
+
+    def worth(self, integers: Iterable[int]) -> Floats:
+        """Return what released integers are worth, in rows: 2**-exponent each."""
+        return np.array([int(one) / (1 << self.exponent) for one in integers], dtype=np.float64)
+
+    def draw_integers(self, counts: Iterable[int] | SparseCounts) -> list[int]:
+        """Return noisy measurements as exact integers, as `draw` does; each is worth 2**-exponent rows.
+
+        Guarantee: of residuals, nothing but H (m + z) is returned, in exact integers; m + z is not kept.
+        """
         check_held(sum(many for _, many in self.noises), "the list of measurements")
         if isinstance(self.strategy, ResidualStrategy):
             return self._draw_residuals(counts)
-        exact = self.strategy.apply(counts)
-        found = np.empty(len(exact))
+        exact = self.strategy.apply(cast(Any, counts))
+        found = [0] * len(exact)
         places: dict[Fraction, list[int]] = {}
         first = 0
         for scale, many in self.noises:
             places.setdefault(scale, []).extend(range(first, first + many))
             first += many
         for scale, rows in places.items():
-            found[rows] = self._rounded(self._noisy([exact[row] for row in rows], scale))
+            for row, noisy in zip(rows, self._noisy([exact[row] for row in rows], scale), strict=True):
+                found[row] = noisy
         return found
 
-    def _draw_residuals(self, counts: Iterable[int]) -> Floats:
+    def _draw_residuals(self, counts: Iterable[int] | SparseCounts) -> list[int]:
         strategy = self.strategy
         if not isinstance(strategy, ResidualStrategy):
             raise BadParameter("strategy", strategy, "a strategy of residuals")
-        found: list[float] = []
+        found: list[int] = []
         for table, (variance, _) in zip(strategy._tables(counts), self.noises, strict=True):
             noisy: Any = np.empty(table.size, dtype=object)
             noisy[:] = self._noisy(table.ravel().tolist(), variance)
-            found += self._rounded(difference(noisy.reshape(table.shape)).ravel().tolist())
-        return np.array(found)
+            found += map(int, difference(noisy.reshape(table.shape)).ravel().tolist())
+        return found
 
     def _noisy(self, exact: list[int], scale: Fraction) -> list[int]:
         if self.strategy.measure == "pure":
-            drawn = noise.discrete_laplace(scale, len(exact))
+            drawn = noise.discrete_laplace(scale * 2**self.exponent, len(exact))
         else:
             drawn = noise.discrete_gaussian(Fraction(math.ceil(scale * 4**self.exponent)), len(exact))
-        return [(int(one) << self.exponent) + int(other) for one, other in zip(exact, drawn.tolist(), strict=True)]
+        finer = self.exponent - self.shift
+        return [(int(one) << finer) + int(other) for one, other in zip(exact, drawn.tolist(), strict=True)]
 
-    def _rounded(self, steps: list[int]) -> list[float]:
-        return [int(one) / (1 << self.exponent) for one in steps]
+    def _laplace_variance(self, scale: Fraction) -> float:
+        steps = scale * 2**self.shift
+        # noise that is 0 all but surely counts as a little, to be divided by
+        exact = 2 * float(steps) ** 2 if steps > 1000 else max(DiscreteLaplace(scale=steps).variance, _LEAST_VARIANCE)
+        return float(exact / 4**self.shift)
 
     def __repr__(self) -> str:
         pure = self.strategy.measure == "pure"
         price = f"epsilon={float(self.event.pure()):g}" if pure else f"rho={float(self.event.rho()):g}"
         return f"StrategyMeasure({self.strategy!r}, {price}, {self.neighbors})"
-
-
-def _laplace_variance(scale: Fraction) -> float:
-    """Return the variance of integer noise; noise that is 0 all but surely counts as a little, to be divided by."""
-    return 2 * float(scale) ** 2 if scale > 1000 else max(DiscreteLaplace(scale=scale).variance, _LEAST_VARIANCE)

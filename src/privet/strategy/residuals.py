@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -57,6 +57,18 @@ def closure(subsets: Iterable[Axes]) -> list[Axes]:
     return sorted(found, key=lambda axes: (len(axes), axes))
 
 
+@dataclass(frozen=True, eq=False)
+class SparseCounts:
+    """Exact counts of the cells that have rows: where each is, attribute by attribute, and its count."""
+
+    places: Any
+    """An array of integers: a row for each cell, a column for each attribute."""
+    counts: Sequence[int]
+
+    def __repr__(self) -> str:
+        return "SparseCounts(exact)"
+
+
 class _Marginals(Strategy):
     """What strategies of marginals share: one weight per subset of attributes."""
 
@@ -81,12 +93,24 @@ class _Marginals(Strategy):
         set_fields(self, name=name, sizes=sizes, subsets=subsets, weights=weights)
 
     def _tables(self, counts: Any) -> list[Any]:
-        """Return the exact marginals of exact counts, which are given for every cell."""
+        """Return the exact marginals of exact counts, of every cell or of those that have rows."""
+        if isinstance(counts, SparseCounts):
+            return [self._table(counts, axes) for axes in self.subsets]
         check_held(self.cells)
         integers = read_integers(counts, "counts", self.cells)
         kind: Any = np.int64 if sum(map(abs, integers)) < 2**62 else object
         table: Any = np.array(integers, dtype=kind).reshape(self.sizes)
         return [np.asarray(marginal_of(table, axes)) for axes in self.subsets]
+
+    def _table(self, given: SparseCounts, axes: Axes) -> Any:
+        """Return one marginal of sparse counts, in integers that cannot overflow."""
+        kind: Any = np.int64 if sum(map(abs, given.counts)) < 2**62 else object
+        sizes = self._marginal_sizes(axes)
+        found: Any = np.zeros(math.prod(sizes), dtype=kind)
+        if len(given.counts):
+            strides = np.cumprod((1, *reversed(sizes)))[:-1][::-1]
+            np.add.at(found, given.places[:, list(axes)] @ strides, np.array(given.counts, dtype=kind))
+        return found.reshape(sizes)
 
     def residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return the least squares estimate of each centred marginal that is measured, by its attributes."""

@@ -323,6 +323,34 @@ def _sizes(epsilon: Fraction) -> Draw:
     return draw
 
 
+def _cells(epsilon: Fraction) -> Draw:
+    """Return draws of a strategy's measurements, as a plan releases them: each row of the matrix sums two cells."""
+    from privet.aggregates.aggregate import rows
+    from privet.core.expression import ColumnRef
+    from privet.core.scan import Once, Scan
+    from privet.planner.keys import Choice, group_key
+    from privet.planner.many_counts import strategy_measure
+    from privet.planner.matrix import MatrixMeasure
+    from privet.planner.measures import OpenedSums
+    from privet.strategy import MatrixStrategy
+
+    facts = {"k": integer(0, 2 * _PAIRS - 1)}
+    schema = Table(None, unit=Rows(), columns=facts).schema
+    scan = Scan("t", schema, None, (group_key(ColumnRef("k"), facts),), (rows(None),), Once())
+    matrix = np.repeat(np.eye(_PAIRS, dtype=np.int64), 2, axis=1)
+    noise = strategy_measure(scan, MatrixStrategy("pairs", "pure", matrix, [1] * _PAIRS), Choice("laplace", epsilon))
+    measure = MatrixMeasure(noise)
+    measure.verify(scan)
+
+    def draw(people: Any, count: int) -> Any:
+        opened = OpenedSums({(2 * place,): (people,) for place in range(_PAIRS)}, {})
+        several = [measure.draw(opened, scan, ())[0] for _ in range(-(-count // _PAIRS))]
+        return np.array(several, dtype=np.float64).ravel()[:count]
+
+    return draw
+
+
+_PAIRS = 200
 _TWICE = Contribution(groups=1, rows=2)
 _JOIN = "SELECT t.k AS k, COUNT(*) AS v FROM t JOIN s ON t.who = s.who GROUP BY t.k"
 _DISTINCT = "SELECT k, COUNT(DISTINCT x) AS v FROM t GROUP BY k"
@@ -344,6 +372,15 @@ QUESTIONS: tuple[AuditEntry, ...] = (
         name="Session, sizes of people",
         mechanism=Rows,
         make=lambda leak: _sizes(_STATED * leak),
+        neighbours=(3, 4),
+        claimed=lambda: Curve(((float(_STATED), 0.0),)),
+        stated=_STATED,
+        samples=_QUESTION_SAMPLES,
+    ),
+    AuditEntry(
+        name="Session, sums of a strategy",
+        mechanism=Rows,
+        make=lambda leak: _cells(_STATED * leak),
         neighbours=(3, 4),
         claimed=lambda: Curve(((float(_STATED), 0.0),)),
         stated=_STATED,

@@ -1,0 +1,174 @@
+"""Plans for many counts at one charge: public cells, a strategy over them, its noise and price. Reads no data.
+
+Decided from declared facts alone, so that the same question has the same plan, and its stored answer is found again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from privet.aggregates.aggregate import rows
+from privet.core.errors import InvariantError, RequestError
+from privet.core.scan import GroupKey, Scan
+from privet.core.schema import Contribution, Schema
+from privet.query.nodes import Query
+from privet.query.shape import schema_within_limits
+
+from .contributions import refuse_chosen
+from .keys import Choice, choices, has_group
+from .make import known_rows, private_schema, scan_keys
+from .matrix import MatrixMeasure
+from .plan import Known, Pass, Plan, Spend
+from .stability import Rule, bounding_for, reach_of, shift_of
+
+if TYPE_CHECKING:
+    from privet.strategy import Strategy, StrategyMeasure, Workload
+    from privet.strategy.strategies import Noise
+
+MOST_MEASURED = 2**20
+"""The most numbers that one release measures, and the most cells of a domain that is counted cell by cell."""
+
+_DIGITS = 6
+"""The binary digits of weights that an optimisation chose: more of them would gain nothing, and differ by machine."""
+
+Design = Callable[[tuple[int, ...], "Noise"], "Strategy"]
+"""Returns the strategy for a domain of some sizes, and a kind of noise."""
+
+
+@dataclass(frozen=True, repr=False)
+class CountsPlan:
+    """A plan for many counts: the one that is charged, where each key is among its cells, and what is known of them."""
+
+    plan: Plan
+    names: tuple[str, ...]
+    keys: tuple[GroupKey, ...]
+    """The keys by the names that they were asked by, in that order."""
+    axes: tuple[int, ...]
+    """For each name, which attribute of the strategy it is."""
+    total: Known | None
+    """The number of all rows, where public facts fix it and every row is in a cell."""
+
+    @property
+    def measure(self) -> StrategyMeasure:
+        """The strategy and its noise."""
+        one = self.plan.passes[0].measure
+        if not isinstance(one, MatrixMeasure):
+            raise InvariantError("many counts are measured by a strategy")
+        found: StrategyMeasure = one.noise
+        return found
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of values of each key, in the order of the strategy."""
+        return tuple(len(key.values or ()) for key in self.plan.passes[0].scan.keys)
+
+
+def plan_counts(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    spend: Spend,
+    design: Design,
+    workload: Callable[[tuple[int, ...]], Workload],
+    bound: Rule = "norm",
+    contribution: Contribution | None = None,
+) -> CountsPlan:
+    """Return the plan with the least error for a workload over the cells of a query's keys.
+
+    `design` chooses a strategy, for each noise that the spend allows; the workload says which of them errs least.
+    """
+    schema = private_schema(query.table, tables)
+    refuse_chosen(query.table, tables, contribution, "for many counts at once")
+    kept = schema_within_limits(query.table, tables, contribution).contribution
+    keys = _public_keys(query, schema)
+    bounding = bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
+    scan = Scan(query.table, schema, query.where, keys, (rows(None),), bounding)
+    sizes = tuple(len(key.values or ()) for key in keys)
+    wanted = workload(sizes)
+    measures = [strategy_measure(scan, design(sizes, _noise(choice)), choice) for choice in choices(spend, 1)]
+    best = min(measures, key=lambda one: wanted.rmse(one.covariance))
+    asked = replace(query, keys=(), aggregates=(), steps=(), levels=(), groupings=())
+    plan = Plan(asked, (Pass(scan, MatrixMeasure(best)),), (), spend)
+    order = [keys.index(next(key for key in keys if key.expression == one.expression)) for one in query.keys]
+    names = tuple(one.name for one in query.keys)
+    return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), known_total(query, schema))
+
+
+def strategy_measure(scan: Scan, strategy: Strategy, choice: Choice) -> StrategyMeasure:
+    """Return a strategy with noise for the units of a scan, at a share of a spend.
+
+    Guarantee: `MatrixMeasure.verify` computes all of it again before anything is charged.
+    """
+    from privet.strategy import StrategyMeasure
+    from privet.strategy.residuals import MarginalStrategy, ResidualStrategy
+
+    if strategy.rows > MOST_MEASURED:
+        raise _too_many(strategy.rows, "measurements")
+    if strategy.cells > MOST_MEASURED and not isinstance(strategy, (MarginalStrategy, ResidualStrategy)):
+        raise _too_many(strategy.cells, "cells")
+    shift = shift_of(scan.bounding)
+    price = {"epsilon" if strategy.measure == "pure" else "rho": choice.share}
+    return StrategyMeasure(
+        strategy,
+        neighbors=scan.schema.moves,
+        contribution=reach_of(scan) / 2**shift,
+        shift=shift,
+        **price,
+    )
+
+
+def known_total(query: Query, schema: Schema) -> Known | None:
+    """Return the sum of all cells, where public facts fix it.
+
+    Guarantee: under change-one, where each row is a unit and their number is declared, neighbours have equally many
+    rows; nothing chooses rows, and whatever a row holds it is in one cell. No data is read for it.
+    """
+    whole = isinstance(query.table, str) and query.where is None and schema.units is not None and known_rows(schema)
+    if not whole or any(has_group(key.expression, schema.columns) is not None for key in query.keys):
+        return None
+    return None if schema.units is None else Known(schema.units)
+
+
+def _noise(choice: Choice) -> Noise:
+    return "pure" if choice.family == "laplace" else "gaussian"
+
+
+def _public_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
+    keys = scan_keys(query, schema)
+    if not keys:
+        raise RequestError("name at least one column whose values are declared")
+    values = {key.expression: key.values for key in keys}
+    hidden = [asked.name for asked in query.keys if values[asked.expression] is None]
+    if hidden:
+        raise RequestError(
+            f"the values of {', '.join(hidden)} are not declared, and cells are those of declared values only; declare "
+            f"them (category([...]), or low and high), or group them into bins"
+        )
+    empty = [asked.name for asked in query.keys if not values[asked.expression]]
+    if empty:
+        raise RequestError(f"{', '.join(empty)} has no values at all, so that there is no cell to count")
+    return keys
+
+
+def _too_many(many: int, what: str) -> RequestError:
+    return RequestError(
+        f"this needs {many:,} {what}, and one release has at most {MOST_MEASURED:,}; ask for marginals of fewer "
+        f"columns (ways=1 or 2), group values into wider bins, or leave out a column"
+    )
+
+
+def significant(weight: int, digits: int = _DIGITS) -> int:
+    """Return a positive whole number with its first binary digits only, the rest rounded off."""
+    extra = max(0, weight.bit_length() - digits)
+    return max(1, round(Fraction(weight, 2**extra))) << extra
+
+
+def with_short_weights(strategy: Any) -> Any:
+    """Return a strategy of marginals with weights of a few digits, in lowest terms."""
+    weights = [significant(weight) for weight in strategy.weights]
+    common = math.gcd(*weights)
+    return replace(strategy, weights=tuple(weight // common for weight in weights))

@@ -1,0 +1,254 @@
+"""Noisy measurements of a strategy over the cells of a scan: the one kind of measure whose sums share their noise.
+
+What a release costs is computed from the very matrix that is applied and the very scales that are drawn. Everything
+here but `draw` sees public facts and released numbers only. The mathematics is in `privet.strategy`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from privet.core.errors import InvariantError
+from privet.core.event import Event
+from privet.core.given import set_fields
+from privet.core.scan import Scan
+from privet.core.wire import Form, form_of, wired_by
+from privet.display import shown_amount, shown_error
+
+from .measures import Cell, Columns, Measure, MeasuredColumn, OpenedSums, plain_text_of, without_places
+from .stability import reach_of, shift_of
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+    from privet.strategy import Strategy, StrategyMeasure
+
+_MATRIX = form_of("Matrix", "strategy", "noise", "scale", "neighbors", "contribution", "shift", "places", "reconstruct")
+
+RECONSTRUCTION = "least squares"
+"""How answers are made of what is measured, which digests cover: a name that never changes its meaning."""
+
+
+_INSIDE = ("factors", "parts")
+"""Where strategies have others inside."""
+
+
+def _written(one: MatrixMeasure) -> tuple[Form, Sequence[object]]:
+    """Return a measure as its digest has it: the digest of its matrix and weights, and what decides every scale."""
+    noise = one.noise
+    facts = (noise.strategy.digest, noise.strategy.measure, noise.scale, noise.neighbors, noise.contribution)
+    return _MATRIX, (*facts, noise.shift, noise.exponent, RECONSTRUCTION)
+
+
+@wired_by(_written, _MATRIX)
+@dataclass(frozen=True)
+class MatrixMeasure:
+    """Noisy sums of counts over all cells of a scan, as an integer matrix says, with a noise scale for each row.
+
+    Cells are those of the scan's public keys, the last key running fastest. Nothing is known of a row whose keys are
+    not declared: it is dropped before its unit is weighted. `noise` is a `privet.strategy.StrategyMeasure`.
+    """
+
+    noise: Any
+    measures: ClassVar[tuple[Measure, ...]] = ()
+    keys: ClassVar[None] = None
+    inside: ClassVar[bool] = True
+    draws: ClassVar[tuple[Any, ...]] = ()
+    averaged: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_kinds(self.noise)
+
+    @property
+    def strategy(self) -> Strategy:
+        """What is measured."""
+        found: Strategy = self.noise.strategy
+        return found
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What the noise costs: one event for all rows of the matrix, derived from it and from their scales."""
+        return (self.noise.event,)
+
+    def columns(self, scan: Scan) -> int:
+        """Return how many columns are released: one, of a number for each row of the matrix."""
+        return 1
+
+    def with_noise(self, measures: tuple[Measure, ...]) -> MatrixMeasure:
+        """Return the same: it has no noisy sums by themselves."""
+        return self
+
+    def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
+        """Return the noisy measurements as integers, each worth 2**-exponent rows.
+
+        Guarantee: sums of exact integers, and noise on these; of residuals, differences are taken here, and the noisy
+        marginal before that goes nowhere.
+        """
+        import numpy as np
+
+        from privet.strategy.residuals import MarginalStrategy, ResidualStrategy, SparseCounts
+
+        places = [{value: place for place, value in enumerate(key.values or ())} for key in scan.keys]
+        found = {
+            tuple(each[value] for each, value in zip(places, cell, strict=True)): sums[0]
+            for cell, sums in opened.groups.items()
+            if all(value in each for each, value in zip(places, cell, strict=True))
+        }
+        counts: Any
+        if isinstance(self.strategy, (MarginalStrategy, ResidualStrategy)):
+            where = np.array(list(found), dtype=np.int64).reshape(len(found), len(places))
+            counts = SparseCounts(where, list(found.values()))
+        else:
+            counts = [0] * self.strategy.cells
+            for cell, count in found.items():
+                at = 0
+                for each, place in zip(places, cell, strict=True):
+                    at = at * len(each) + place
+                counts[at] = count
+        return (tuple(self.noise.draw_integers(counts)),)
+
+    def read(self, released: Columns, scan: Scan) -> list[Floats]:
+        """Return what was released, in rows."""
+        return [self.noise.worth(numbers) for numbers in released]
+
+    def verify(self, scan: Scan) -> None:
+        """Raise unless the noise is for what one unit can move in this scan, computed anew from matrix and scales.
+
+        Guarantee: a unit adds at most `contribution` rows to all cells, in L1, whatever the noise; neighbours are
+        compared as the scan's units move; the cells are those of public keys, and there are as many as columns.
+        """
+        without_places(scan)
+        plain = len(scan.sums) == 1 and scan.sums[0].expression is None
+        plain = plain and (scan.sums[0].ends, scan.sums[0].power) == ((1, 1), 1)
+        if not plain or scan.discovery is not None or scan.sizes is not None or scan.cells is not None:
+            raise InvariantError("a strategy measures the counts of all cells of public keys, and nothing else")
+        sizes = tuple(len(key.values or ()) for key in scan.keys)
+        if not sizes or self.strategy.shape not in (sizes, (math.prod(sizes),)):
+            raise InvariantError("a strategy is over other cells than its scan counts")
+        again = _made_again(self.noise)
+        claimed = (scan.schema.moves, shift_of(scan.bounding), reach_of(scan))
+        if (again.neighbors, again.shift, again.contribution * 2**again.shift) != claimed:
+            raise InvariantError("a strategy has noise for other units than its scan has")
+        held = (self.noise.event, self.noise.noises, self.noise.exponent)
+        if (again.event, again.noises, again.exponent) != held:
+            raise InvariantError("a strategy costs something else than its matrix and its scales say")
+
+    def measured(self, scan: Scan) -> list[MeasuredColumn]:
+        """Return how the released numbers are read; what each is a sum of is in the strategy, by its digest."""
+        what = f"{self.strategy.name}: sums of counts over cells of {_cells_in_words(scan)}"
+        step = Fraction(1, 2**self.noise.exponent)
+        return [MeasuredColumn(what, "sum", self._name, step=step, bins=self.strategy.rows)]
+
+    @property
+    def family(self) -> Literal["laplace", "gaussian"]:
+        """The kind of noise: laplace or gaussian."""
+        return "laplace" if self.strategy.measure == "pure" else "gaussian"
+
+    @property
+    def _name(self) -> str:
+        return "Laplace" if self.strategy.measure == "pure" else "Gaussian"
+
+    @property
+    def deviations(self) -> tuple[float, float]:
+        """The least and the largest standard deviation of the noise that is drawn, in rows."""
+        variances = [float(one) for one in self.noise.variances]
+        return math.sqrt(min(variances)), math.sqrt(max(variances))
+
+    def facts(self, scan: Scan) -> list[dict[str, Any]]:
+        """Return what is released, as plain data."""
+        from privet.strategy.reconstruction import half_widths
+
+        least, most = self.deviations
+        return [
+            {
+                "sum": f"{self.strategy.rows:,} sums over {self.strategy.cells:,} cells of {_cells_in_words(scan)}",
+                "noise": self._name,
+                "strategy": self.strategy.name,
+                "matrix": self.strategy.digest,
+                "measurements": self.strategy.rows,
+                "cells": self.strategy.cells,
+                "least_standard_deviation": least,
+                "standard_deviation": most,
+                "half_width_95": most * half_widths(0.95, self.strategy.measure),
+                "sensitivity": float(self.noise.contribution),
+                "norm": "L1",
+                "clamped_to": None,
+            }
+        ]
+
+    def lines(self, scan: Scan) -> list[str]:
+        """Return what is released, in plain words."""
+        (told,) = self.facts(scan)
+        spread = shown_amount(told["standard_deviation"])
+        least = shown_amount(told["least_standard_deviation"])
+        between = spread if least == spread else f"{least} to {spread}"
+        moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
+        return [
+            f"Measures {told['sum']}, as the strategy {told['strategy']!r} says, with {told['noise']} noise of "
+            f"standard deviation {between}: one release, whose price follows from the matrix and from what a unit "
+            f"that {moves} adds to all cells together, at most {shown_amount(told['sensitivity'])}.",
+            "Rows whose values are not declared are in no cell: they are dropped first, before anyone is scaled down.",
+        ]
+
+    def later_lines(self, scan: Scan) -> list[str]:
+        """Return what is made of it, in plain words."""
+        return ["Every answer is reconstructed from these measurements by least squares, with an error of its own."]
+
+    def rows(self, scan: Scan) -> list[tuple[str, ...]]:
+        """Return what is released, as a row of a table."""
+        (told,) = self.facts(scan)
+        noise = f"{told['noise']}, standard deviation up to {shown_amount(told['standard_deviation'])}"
+        moved = f"{shown_amount(told['sensitivity'])} (L1)"
+        return [(str(told["sum"]), noise, moved, "", f"±{shown_error(told['half_width_95'])}")]
+
+    def width(self, scan: Scan, column: int) -> str:
+        """Return in words how far off a column is."""
+        return "reconstructed; its interval comes with the answer"
+
+
+def _cells_in_words(scan: Scan) -> str:
+    return " x ".join(plain_text_of(key.expression) for key in scan.keys)
+
+
+def _check_kinds(noise: object) -> None:
+    """Refuse what is not of our own classes: an overridden norm would be believed."""
+    from privet.strategy import StrategyMeasure
+
+    if type(noise) is not StrategyMeasure or not _known(noise.strategy):
+        raise InvariantError("a strategy is measured as it is: its norms are computed, and not its own to say")
+
+
+def _known(strategy: object) -> bool:
+    return type(strategy) in _kinds() and all(_known(part) for name in _INSIDE for part in getattr(strategy, name, ()))
+
+
+def _kinds() -> tuple[type, ...]:
+    from privet import strategy
+
+    return (
+        strategy.MatrixStrategy,
+        strategy.TreeStrategy,
+        strategy.ProductStrategy,
+        strategy.UnionStrategy,
+        strategy.MarginalStrategy,
+        strategy.ResidualStrategy,
+    )
+
+
+def _made_again(noise: StrategyMeasure) -> StrategyMeasure:
+    """Return a measure from its matrix, its weights and its scale alone: nothing that was computed is kept."""
+    from privet.strategy import StrategyMeasure
+
+    made: Any = object.__new__(StrategyMeasure)
+    held = {name: getattr(noise, name) for name in ("neighbors", "contribution", "scale", "shift")}
+    set_fields(made, strategy=_copied(noise.strategy), **held)
+    found: StrategyMeasure = made
+    return found
+
+
+def _copied(strategy: Any) -> Any:
+    inside = {name: tuple(map(_copied, getattr(strategy, name))) for name in _INSIDE if hasattr(strategy, name)}
+    return replace(strategy, **inside)
