@@ -382,10 +382,13 @@ def test_the_kept_rows_do_not_depend_on_the_order_of_the_data():
     assert found[1] == found[3]
 
 
+@pytest.mark.parametrize("inline", INLINE)
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 2), Fraction(1)])
-def test_duckdb_keeps_all_that_lies_far_off(share):
+def test_duckdb_keeps_all_that_lies_far_off(share, inline, monkeypatch):
+    monkeypatch.setattr("privet.engines.scan_sql.statement._INLINE", inline)
     columns = {"age": schema.integer(0, 7), "city": schema.category(["Ulm", "Bonn"])}
-    rows = [{"age": at % 8, "city": "Ulm" if at % 3 else "Bonn"} for at in range(60)]
+    # each city has a middle of its own, so that the places of one are not those of the other
+    rows = [{"age": at % 8, "city": "Ulm"} if at % 3 else {"age": at % 8 // 2, "city": "Bonn"} for at in range(60)]
     facts = schema.Schema(unit=Rows(), columns=columns)
     near = Near(share, 2, 2, 1)
     scan = Scan("t", facts, None, (CITIES,), (), Once(), places=Sum(col("age"), 0, 7), near=near)

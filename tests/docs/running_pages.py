@@ -6,7 +6,9 @@ compared literally, spaces and the length of rules apart, and so are numbers, ex
 
 * of `n ± width`, `n [low, high]` and `n (low, high)`, each n lies within REACH of the other's half-widths, and
   half-widths agree within a factor;
-* ```output noisy=30 (or console) states how far other numbers may differ, and noisy=20% by which part of themselves.
+* ```output noisy=30 (or console) states how far other numbers may differ, and noisy=20% by which part of themselves;
+* the half-width of a quantile is drawn with it, and now and then many times as wide or narrow: ```output drawn=20% states
+  how far numbers may differ whose half-widths do, and says nothing of the half-widths.
 
 A line of three dots stands for lines that are not shown.
 
@@ -44,7 +46,7 @@ REACH = 8
 """Two draws of Laplace noise are further apart than this many half-widths of 95% once in two thousand million times."""
 
 WIDTHS_AGREE_WITHIN = 3
-"""Half-widths of means depend a little on the noise and those of quantiles somewhat more; all are rounded."""
+"""Half-widths of means depend a little on the noise, and all are rounded; for those of quantiles, see drawn=."""
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 INTERVAL = re.compile(rf"(?P<at>{NUMBER.pattern})%? ± (?P<half>{NUMBER.pattern})")
@@ -170,22 +172,23 @@ def check_blocks(blocks: list[Block], name: str, *, shows_values: bool = False) 
     """Run blocks, and raise Failed where one does not run or prints something else than is shown."""
     ran = list(run_blocks(blocks, name, shows_values=shows_values))
     for block, printed in shown_outputs(blocks, ran):
-        if found := difference(block.text, printed, tolerance_of(block)):
+        if found := difference(block.text, printed, *tolerances_of(block)):
             raise Failed(block.line, found)
 
 
-def tolerance_of(block: Block) -> str | None:
-    """Return the tolerance that an output block states, such as 30 or 20%."""
+def tolerances_of(block: Block) -> tuple[str | None, str | None]:
+    """Return the tolerances that an output block states as noisy= and drawn=, such as 30 or 20%."""
     label, *settings = block.label.split()
-    if not settings:
-        return None
-    stated = re.fullmatch(r"noisy=(\d+(?:\.\d+)?%?)", settings[0])
-    if stated is None or len(settings) > 1:
-        raise Failed(block.line - 1, f"an {label} block may state noisy=30 or noisy=20%, and nothing else")
-    return stated[1]
+    stated = dict[str, str]()
+    for setting in settings:
+        found = re.fullmatch(r"(noisy|drawn)=(\d+(?:\.\d+)?%?)", setting)
+        if found is None or found[1] in stated:
+            raise Failed(block.line - 1, f"an {label} block may state noisy=30 or drawn=20%, and nothing else")
+        stated[found[1]] = found[2]
+    return stated.get("noisy"), stated.get("drawn")
 
 
-def difference(shown: str, printed: str, tolerance: str | None = None) -> str | None:
+def difference(shown: str, printed: str, tolerance: str | None = None, drawn: str | None = None) -> str | None:
     """Return how what is shown differs from what was printed, other than by noise, or None."""
     ours, theirs = ([plain(line) for line in text.strip("\n").splitlines()] for text in (shown, printed))
     if len(ours) <= len(theirs) and ELLIPSIS in ours:
@@ -194,7 +197,7 @@ def difference(shown: str, printed: str, tolerance: str | None = None) -> str | 
     for one, other in zip(ours, theirs, strict=False):
         if NUMBER.sub("#", one) != NUMBER.sub("#", other):
             return f"shown: {one}\nprinted: {other}"
-        allowed = [min(pair) for pair in zip(slack(one), slack(other), strict=True)]
+        allowed = [lesser(*pair, drawn) for pair in zip(slack(one), slack(other), strict=True)]
         for left, right, most in zip(NUMBER.findall(one), NUMBER.findall(other), allowed, strict=True):
             if left != right and not alike(value(left), value(right), most, tolerance):
                 return f"shown: {one}\nprinted: {other}\n{left} and {right} differ by more than their noise"
@@ -213,31 +216,40 @@ def value(number: str) -> float:
     return float(number.replace(",", ""))
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Slack:
-    """How far a number may be from another run's: absolutely, or, for a half-width, by a factor."""
+    """How far a number may be from another run's: absolutely, by a stated tolerance, or, for a half-width, by a factor."""
 
-    distance: float = 0.0
+    half: str = ""
     width: bool = False
+    drawn: str | None = None
 
 
 def slack(line: str) -> list[Slack]:
     """Return the slack of each number of a line, from the intervals in it."""
     found = {}
     for interval in INTERVAL.finditer(line):
-        found[interval.start("at")] = Slack(REACH * value(interval["half"]))
-        found[interval.start("half")] = Slack(0, width=True)
+        found[interval.start("at")] = Slack(interval["half"])
+        found[interval.start("half")] = Slack(interval["half"], width=True)
     return [found.get(number.start(), Slack()) for number in NUMBER.finditer(line)]
+
+
+def lesser(one: Slack, other: Slack, drawn: str | None) -> Slack:
+    """Return the slack of two runs' numbers: the lesser, or what is stated where half-widths were drawn otherwise."""
+    if drawn is not None and one.half != other.half:
+        return Slack(width=one.width, drawn=drawn)
+    return min(one, other, key=lambda each: value(each.half) if each.half else 0.0)
 
 
 def alike(one: float, other: float, most: Slack, tolerance: str | None) -> bool:
     """Return whether two numbers differ by no more than their noise, or the stated tolerance, allows."""
     if most.width:
-        return max(one, other) <= WIDTHS_AGREE_WITHIN * min(one, other)
-    distance = most.distance
-    if tolerance is not None and not distance:
-        part = tolerance.removesuffix("%")
-        distance = float(part) / 100 * max(abs(one), abs(other)) if part != tolerance else float(part)
+        return most.drawn is not None or max(one, other) <= WIDTHS_AGREE_WITHIN * min(one, other)
+    if most.half:
+        return abs(one - other) <= REACH * value(most.half)
+    stated = most.drawn or tolerance or "0"
+    part = stated.removesuffix("%")
+    distance = float(part) / 100 * max(abs(one), abs(other)) if part != stated else float(part)
     return abs(one - other) <= distance
 
 
@@ -252,7 +264,7 @@ def cells_of(notebook: Path) -> list[Block]:
         line += code.count("\n") + 2
         texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell["outputs"]]
         shown = re.sub(r"\x1b\[[\d;]*m", "", "\n".join("".join(text).rstrip("\n") for text in texts))
-        settings = [tag for tag in cell["metadata"].get("tags", []) if tag.startswith("noisy=")]
+        settings = [tag for tag in cell["metadata"].get("tags", []) if tag.startswith(("noisy=", "drawn="))]
         blocks.append(Block(" ".join(["output", *settings]), shown + "\n", line))
     return blocks
 

@@ -170,6 +170,22 @@ def test_output_that_differs_by_more_than_noise_is_told(shown: str, printed: str
 
 
 @pytest.mark.parametrize(
+    ("shown", "printed", "alike"),
+    [
+        ("mean 5 ± 2, median 172 ± 3", "mean 6 ± 2, median 180 ± 40", True),
+        ("mean 5 ± 2, median 172 ± 3", "mean 6 ± 2, median 173 ± 0.01", True),
+        ("mean 5 ± 2, median 172 ± 3", "mean 6 ± 2, median 195 ± 3", True),
+        ("mean 5 ± 2, median 172 ± 3", "mean 6 ± 2, median 197 ± 3", False),
+        ("mean 5 ± 2, median 172 ± 3", "mean 6 ± 2, median 200 ± 40", False),
+        ("mean 5 ± 2, median 172 ± 3", "mean 25 ± 2, median 172 ± 3", False),
+        ("median 172 ± 3 of 9", "median 172 ± 30 of 8", False),
+    ],
+)
+def test_where_half_widths_are_drawn_values_differ_by_what_is_stated(shown: str, printed: str, alike: bool) -> None:
+    assert (difference(shown, printed, None, "10%") is None) is alike
+
+
+@pytest.mark.parametrize(
     ("page", "told"),
     [
         ("```python\nprint(1)\n```\n\n```output\n2\n```\n", "page.md:6: shown: 2"),

@@ -306,7 +306,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.select:_kind",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ('side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER", "CROSS"}', "False"),
+        (
+            'side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER" if side else "", "CROSS"}',
+            "False",
+        ),
         ('typing.cast(Side, side.lower() or "inner")', '"inner"'),
     ),
     *of(

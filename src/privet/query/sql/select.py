@@ -273,8 +273,9 @@ def _kind(node: Node) -> Side:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
     if kind in {"SEMI", "ANTI"} and side in {"", "LEFT"}:
         return "semi" if kind == "SEMI" else "anti"
-    if side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER", "CROSS"}:
-        raise Unsupported(f"{kind or side} JOIN is not supported; use JOIN ... ON or LEFT JOIN ... ON")
+    if side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER" if side else "", "CROSS"}:
+        written = " ".join(word for word in (side, kind) if word)
+        raise Unsupported(f"{written} JOIN is not supported; use JOIN ... ON, LEFT JOIN ... ON or FULL JOIN ... ON")
     if side and part(node, "on") is None and not parts(node, "using"):
         raise Unsupported(f"{side} JOIN needs an ON")
     return typing.cast(Side, side.lower() or "inner")
