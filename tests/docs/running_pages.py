@@ -7,8 +7,8 @@ compared literally, spaces and the length of rules apart, and so are numbers, ex
 * of `n ± width`, `n [low, high]` and `n (low, high)`, each n lies within REACH of the other's half-widths, and
   half-widths agree within a factor;
 * ```output noisy=30 (or console) states how far other numbers may differ, and noisy=20% by which part of themselves;
-* the half-width of a quantile is drawn with it, and now and then many times as wide or narrow: ```output drawn=20% states
-  how far numbers may differ whose half-widths do, and says nothing of the half-widths.
+* the half-width of a quantile is drawn with it, and now and then many times as wide or narrow: ```output drawn=20%
+  states how far numbers may differ whose half-widths do, and says nothing of the half-widths.
 
 A line of three dots stands for lines that are not shown.
 
@@ -218,7 +218,7 @@ def value(number: str) -> float:
 
 @dataclass(frozen=True)
 class Slack:
-    """How far a number may be from another run's: absolutely, by a stated tolerance, or, for a half-width, by a factor."""
+    """How far a number may be from another run's: by its half-width or what is stated; a half-width, by a factor."""
 
     half: str = ""
     width: bool = False

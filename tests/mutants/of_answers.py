@@ -492,6 +492,17 @@ MUTANTS: list[Mutant] = [
         ("cut and any(table.has_noise(term.expression) for term in step.order)", "False"),
     ),
     *of(
+        "results.released_tables:_joined",
+        "unit/test_several_releases.py",
+        ("UNKNOWN if one.noisy or one.found or met_by_noise else None", "UNKNOWN if one.noisy else None"),
+        ("gone_too if two is None else other.origin(own, two)", "None if two is None else other.origin(own, two)"),
+    ),
+    *of(
+        "results.released_tables:_plain",
+        "unit/test_several_releases.py::test_a_number_that_noise_kept_out_is_not_said_to_be_none",
+        ("not several or any(one is not None for one in several)", "any(one is not None for one in several)"),
+    ),
+    *of(
         "results.postprocess:run_step",
         "unit/test_released_rows.py::test_rows_are_those_of_a_database",
         ("{**made_here, **columns}", "{**columns, **made_here}"),
@@ -510,7 +521,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "results.read:_leaf",
-        "unit/test_several_releases.py::test_what_comes_twice_has_its_noise_once",
+        "unit/test_several_releases.py",
         ("(plan.digest, cell)", "(plan.digest, cell, place)"),
     ),
     *of(

@@ -164,6 +164,12 @@ def test_what_does_not_add_up_has_no_totals(answer: Answer, values: str) -> None
         answer.pivot("ward", "sex", values, totals=True)
 
 
+def test_a_number_that_bends_does_not_add_up(asked: Session) -> None:
+    bent = asked.ask("SELECT ward, sex, ABS(COUNT(*) - 200) AS off FROM t GROUP BY ward, sex", epsilon=1)
+    with pytest.raises(RequestError, match="does not add up"):
+        bent.pivot("ward", "sex", "off", totals=True)
+
+
 def test_rows_that_are_not_told_apart_are_refused(asked: Session, answer: Answer) -> None:
     three = asked.ask("SELECT ward, sex, year, COUNT(*) AS n FROM t GROUP BY ward, sex, year", epsilon=1)
     with pytest.raises(BadParameter, match="differ in year"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import duckdb
@@ -22,6 +23,7 @@ VISITS = pa.table(
         "ward": [WARDS[place // 5 % 3] for place in range(400)],
         "cost": [float(place % 13) for place in range(400)],
         "urgent": [place % 4 == 0 for place in range(400)],
+        "office": ["Lungs" if place % 2 else "Cardiology" if place else "Eyes" for place in range(400)],
     }
 )
 PLACES = pa.table({"ward": ["heart", "lung", "eye"], "beds": [10, 20, 30], "title": ["Cardiology", "Lungs", "Eyes"]})
@@ -31,7 +33,13 @@ A = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 def session() -> Session:
     from privet.core.schema import boolean
 
-    columns = {"person": integer(), "ward": category(WARDS), "cost": number(0, 12), "urgent": boolean()}
+    columns = {
+        "person": integer(),
+        "ward": category(WARDS),
+        "cost": number(0, 12),
+        "urgent": boolean(),
+        "office": text(),
+    }
     visits = Table(VISITS, unit=Person("person"), columns=columns, contribution=Contribution(groups=1, rows=1))
     places = PublicTable(PLACES, columns={"ward": text(), "beds": integer(0, 100), "title": text()}, key="ward")
     return Session({"visits": visits, "places": places}, budget=Approximate(epsilon=10**10, delta=1e-6))
@@ -118,6 +126,44 @@ def test_what_comes_twice_has_its_noise_once() -> None:
     assert answer["zero"].low == answer["zero"].high == (0.0, 0.0, 0.0)
     widths = [answer[name].high[0] - answer[name].low[0] for name in ("n", "twice")]  # type: ignore[index]
     assert widths[1] == pytest.approx(2 * widths[0], rel=0.3)
+
+
+@pytest.mark.parametrize("kept", ["", "HAVING COUNT(*) > 1000"], ids=["too rare", "chosen by noise"])
+def test_a_number_that_noise_kept_out_is_not_said_to_be_none(kept: str) -> None:
+    """A row that a join does not find has its numbers, where noise or rareness decided that it is not there."""
+    counts = f"SELECT office AS title, COUNT(*) AS n FROM visits GROUP BY office {kept}"
+    sql = (
+        f"SELECT p.title, a.n AS n, COALESCE(a.n, 0) AS filled, CASE WHEN a.n IS NULL THEN 0 ELSE a.n END AS c FROM "
+        f"places p LEFT JOIN ({counts}) a ON a.title = p.title ORDER BY p.title"
+    )
+    with session() as asked:
+        answer = asked.ask(sql, epsilon=5)
+        total = asked.ask(f"SELECT SUM(filled) AS s FROM ({sql})", epsilon=5)
+    (rare,) = (place for place, title in enumerate(answer["title"].values) if title == "Eyes")
+    assert answer["n"].values[rare] is None
+    for name in ("filled", "c"):
+        assert answer[name].values[rare] == 0
+        assert (answer[name].low[rare], answer[name].high[rare]) == (-math.inf, math.inf)  # type: ignore[index]
+    assert answer.to_dict()["n_low"][rare] is None
+    assert any("no interval can be stated" in note for note in answer.notes)
+    assert total["s"].high == (math.inf,)
+
+
+def test_a_number_that_noise_kept_out_of_the_other_release_is_not_said_to_be_none() -> None:
+    sql = f"SELECT x.ward, COALESCE(y.n, 0) AS n FROM ({A}) x LEFT JOIN ({A} HAVING COUNT(*) > 1000) y USING (ward)"
+    with session() as asked:
+        answer = asked.ask(sql, epsilon=5)
+    assert answer["n"].values == (0, 0, 0)
+    assert (answer["n"].low, answer["n"].high) == ((-math.inf,) * 3, (math.inf,) * 3)
+
+
+def test_a_declared_group_that_a_join_does_not_find_has_no_noise() -> None:
+    with session() as asked:
+        answer = asked.ask(
+            f"SELECT p.ward, COALESCE(a.n, 0) AS n FROM places p LEFT JOIN ({A}) a USING (ward)", epsilon=1
+        )
+    (eye,) = (place for place, ward in enumerate(answer["ward"].values) if ward == "eye")
+    assert (answer["n"].low[eye], answer["n"].high[eye]) == (0, 0)  # type: ignore[index]
 
 
 REFUSED = [

@@ -189,8 +189,10 @@ def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[
             [math.nan if value is None else float(value) for value in values],
             [math.nan if value is None else 0.0 for value in values],
         ]
-        places = [place for place, origin in enumerate(origins) if origin is not None]
-        noisy = [origin for origin in origins if origin is not None]
+        pairs = zip(origins, values, strict=True)
+        known = [None if origin == UNKNOWN and value is None else origin for origin, value in pairs]
+        places = [place for place, origin in enumerate(known) if origin is not None]
+        noisy = [origin for origin in known if origin is not None]
         bars = intervals.bars(noisy)
         for column, several in zip(ends, (bars.low, bars.high, bars.error), strict=True):
             for place, end in zip(places, several.tolist(), strict=True):

@@ -19,7 +19,7 @@ from privet.query.functions import mentions, typed
 from privet.query.nodes import Beside, Order, Output, OverRows, PublicRows, Query, Step
 from privet.query.over import facts_over
 
-from .origins import Origin, derived
+from .origins import UNKNOWN, Origin, derived
 from .over_rows import RowsSeen, Value, of_group, of_windows
 from .postprocess import facts_of_kind, run_step, tidy
 
@@ -127,7 +127,7 @@ def _plain(step: Step, table: ReleasedTable) -> ReleasedTable:
     for output in step.outputs:
         if table.has_noise(output.expression):
             several = _derived(output.expression, table, chosen)
-            if any(one is not None for one in several):
+            if not several or any(one is not None for one in several):  # of no rows, those that are missing have noise
                 origins[output.name] = several
     listed = {name: _listed(values) for name, values in found.items()}
     cut = step.limit is not None or bool(step.offset)
@@ -302,16 +302,19 @@ def _joined(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> Relea
         raise _too_many()
     columns: dict[str, list[Any]] = {}
     origins: dict[str, list[Origin | None]] = {}
+    both = ReleasedTable({}, {}, {**table.origins, **{name: () for name, own in beside.names if own in other.origins}})
+    met_by_noise = both.has_noise(beside.on)
+    # a row that is not there because noise, or rareness, kept it out has numbers nevertheless
+    gone, gone_too = (UNKNOWN if one.noisy or one.found or met_by_noise else None for one in (table, other))
     for name, values in table.columns.items():
         columns[name] = [None if one is None else values[one] for one, _ in pairs]
         if name in table.origins:
-            origins[name] = [None if one is None else table.origin(name, one) for one, _ in pairs]
+            origins[name] = [gone if one is None else table.origin(name, one) for one, _ in pairs]
     for name, own in beside.names:
         columns[name] = [None if two is None else other.columns[own][two] for _, two in pairs]
         if own in other.origins:
-            origins[name] = [None if two is None else other.origin(own, two) for _, two in pairs]
-    both = ReleasedTable({}, {}, {**table.origins, **{name: () for name, own in beside.names if own in other.origins}})
-    noisy = table.noisy or other.noisy or both.has_noise(beside.on)
+            origins[name] = [gone_too if two is None else other.origin(own, two) for _, two in pairs]
+    noisy = table.noisy or other.noisy or met_by_noise
     return ReleasedTable(columns, kinds, origins, noisy, table.found or other.found)
 
 
