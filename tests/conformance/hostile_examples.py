@@ -22,7 +22,7 @@ import numpy as np
 import pandas
 
 import privet
-from privet import strategy
+from privet import strategy, stream
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -251,6 +251,10 @@ INSTANCES: dict[type, Make] = {
         strategy.identity_strategy(3, measure="pure"), epsilon=1, neighbors="change-one"
     ),
     strategy.Candidate: lambda: strategy.Candidate("identity", 1.0),
+    stream.WEvent: lambda: stream.WEvent(epsilon=1, window=3),
+    stream.WEventPlan: lambda: stream.WEventPlan(stream.WEvent(epsilon=1, window=3), cells=3),
+    stream.WEventStream: lambda: stream.WEventStream(epsilon=1, window=3, cells=3),
+    stream.WEventRelease: lambda: stream.WEventStream(epsilon=1, window=3, cells=3).step([1, 2, 3]),
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
@@ -266,6 +270,7 @@ _ONE: dict[str, Make] = {
         "about": ("visits",),
         "account": "ana",
         "alarm": 1e-6,
+        "algorithm": "uniform",
         "alpha": 0.25,
         "amount": Fraction(1),
         "analyst": "alice",
@@ -285,6 +290,7 @@ _ONE: dict[str, Make] = {
         "bound": "norm",
         "bounds": np.array([3, 4]),
         "categories": 3,
+        "change": 2,
         "claimed": 1,
         "claims": ((1.0, 0.0),),
         "close": lambda: None,
@@ -540,6 +546,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "rows": (
         lambda: [*NUMBERS, *NUMBERS],
         lambda: 1,
+        lambda: [("ana", 1)],
     ),
     "sensitivity": (lambda: SampledSensitivity(value=Fraction(1), gamma=Fraction(1, 10), samples=100, norm="max"),),
     "sets": (lambda: ["ward"],),
@@ -555,6 +562,13 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "where": (lambda: privet.col("patient") > 1,),
     "below": (lambda: True,),
     "cells": (lambda: 3,),
+    "compared": (lambda: True,),
+    "every": (lambda: 2,),
+    "measured": (lambda: 1,),
+    "offered": (lambda: 2,),
+    "promise": (lambda: stream.WEvent(epsilon=1, window=3),),
+    "steps": (lambda: [[1, 2, 3]], lambda: 5),
+    "window": (lambda: 3,),
     "covariance": (lambda: strategy.identity_strategy(3, measure="pure").unit_covariance(),),
     "deviations": (lambda: np.ones(3),),
     "ends": (lambda: [(0, 1)],),
@@ -571,7 +585,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
         lambda: "gaussian",
     ),
     "noisy": (lambda: [3.0, 1.0, 2.0], lambda: [6.0, 3.0, 1.0, 2.0]),
-    "parts": (lambda: [strategy.identity(3)], lambda: (INSTANCES[strategy.Strategy](),)),
+    "parts": (lambda: [strategy.identity(3)], lambda: (INSTANCES[strategy.Strategy](),), lambda: 2),
     "plain": (lambda: np.ones(3),),
     "progress": (lambda: lambda line: None,),
     "rmse": (lambda: 1.0,),

@@ -3,4 +3,8 @@
 A stream is charged once, when it is opened. Its steps follow a public clock, empty ones included.
 """
 
-__all__: list[str] = []
+from privet.core.promise import WEvent
+
+from .w_event import WEventPlan, WEventRelease, WEventStream
+
+__all__ = ["WEvent", "WEventPlan", "WEventRelease", "WEventStream"]

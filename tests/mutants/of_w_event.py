@@ -1,0 +1,47 @@
+"""Breakages of histograms over streams."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+SPENT = "unit/stream/test_w_event.py"
+MUTANTS: list[Mutant] = [
+    *of(
+        "stream.w_event:advance",
+        SPENT,
+        ("sum(kept) + spent > plan.most_parts", "False"),
+        ("PARTS if plan.compares else 0", "0"),
+        ("(offered if publishes else 0)", "0"),
+        ("offered > 0 and far", "offered > 0"),
+        ("_held(counts)", "list(counts)"),
+    ),
+    *of("stream.w_event:_distribution", SPENT, ("max(0, left) // 2", "max(0, left)")),
+    *of(
+        "stream.w_event:_absorption",
+        SPENT,
+        ("min(max(0, waited), plan.promise.window) * PARTS", "max(0, waited) * PARTS"),
+        ("state.step + 1 - state.measured - skipped", "state.step + 1 - state.measured"),
+    ),
+    *of("stream.w_event:_uniform", SPENT, ("2 * PARTS", "3 * PARTS")),
+    *of("stream.w_event:_sample", SPENT, ("state.step % plan.promise.window", "state.step % 2")),
+    *of("stream.w_event:_sensitivity", SPENT, ("neighbors == 'add-remove' or cells == 1", "True")),
+    *of(
+        "stream.w_event:noise_of",
+        SPENT,
+        ("plan.sensitivity / cost_of(plan, parts)", "1 / cost_of(plan, parts)"),
+    ),
+    *of("stream.w_event:_far", SPENT, ("noisy * cost_of(plan, offered)", "differences * cost_of(plan, offered)")),
+    *of(
+        "stream.w_event:count_rows",
+        SPENT,
+        ("taken < plan.contribution", "True"),
+        ("seen[type(person), person] = taken + 1", "seen[str, str(person)] = taken + 1"),
+    ),
+    *of("stream.w_event:_pairs", SPENT, ("type(row[0]) not in (str, int)", "False")),
+    *of(
+        "core.promise:WEvent.__init__",
+        SPENT,
+        ("whole(window, 'window', least=1, most=MOST_STEPS)", "whole(window, 'window', most=MOST_STEPS)"),
+    ),
+    *of("core.promise:WEvent.over", SPENT, ("-(-whole(steps, 'steps', least=1) // self.window)", "1")),
+]
