@@ -62,7 +62,7 @@ MUTANTS: list[Mutant] = [
         ("parts_of(one)", "parts_of(one)[:1]"),
     ),
     *of(
-        "planner.batch:make_batch",
+        "planner.batch:_planned",
         f"{FORMS} {LAWS}",
         ("levels_of(query, tables)", "levels_of(query, tables)[:1]"),
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from privet.display import html_lines
 from privet.query.nodes import AggregateCall, Query
 from privet.query.shape import schema_within_limits
 
+from .arrange import Gain, arranged
 from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
@@ -39,6 +40,10 @@ class Batch:
 
     plans: tuple[Plan, ...]
     spend: Spend
+    gains: tuple[Gain, ...] = ()
+    """Which questions share a release that each of them alone would not have, and what they gain by it."""
+    before: Batch | None = field(default=None, compare=False, repr=False)
+    """The plans for each question by itself, as all were made before some shared releases."""
 
     def __post_init__(self) -> None:
         if type(self.plans) is not tuple or not all(type(one) in (Plan, Levels, Combined) for one in self.plans):
@@ -67,7 +72,8 @@ class Batch:
         named = [one for one in self.plans if isinstance(one, Levels)]
         names = {part.digest: f"At {level}:\n" for one in named for level, part in levels_in(one)}
         listed = [names.get(plan.digest, "") + explain(replace(plan, target=None)) for plan in self.releases]
-        return "\n\n".join([*told, *listed, *self._aims(), f"All together: costs {price}."])
+        gained = [one.words() for one in self.gains]
+        return "\n\n".join([*gained, *told, *listed, *self._aims(), f"All together: costs {price}."])
 
     def _aims(self) -> list[str]:
         """Return how narrow each question is that says how narrow it is to be."""
@@ -97,7 +103,8 @@ class Batch:
                 told = list(dict.fromkeys(value for value in values if isinstance(value, str)))
                 made[name] = "; ".join(told) if told else None
         aims = {"targets": [facts_of(plan) for plan in self.plans]} if any(plan.target for plan in self.plans) else {}
-        return {**made, **aims, "cost": self.cost()}
+        shared = {"shared": [one.facts() for one in self.gains]} if self.gains else {}
+        return {**made, **aims, **shared, "cost": self.cost()}
 
     def __repr__(self) -> str:
         return self.explain()
@@ -125,6 +132,9 @@ def editions_of_batch(batch: Batch) -> tuple[MadeBatch, ...]:
             digest = _digest(sorted(parts))
             releases = tuple(parts[one] for one in sorted(parts))
             found.setdefault(digest, MadeBatch(replace(batch, plans=made), digest, releases))
+    if batch.before is not None:  # what each question released by itself is still what was paid for
+        for one in editions_of_batch(batch.before):
+            found.setdefault(one.digest, one)
     return tuple(found.values())
 
 
@@ -167,16 +177,35 @@ def make_batch(
     """
     for query in questions:
         refuse_chosen(query.table, tables, contribution, "for several questions or groupings that share one price")
+    how = {"bound": bound, "contribution": contribution}
+
+    def planned(asked: Sequence[Query]) -> tuple[Plan, ...]:
+        return _planned(asked, weights, tables, spend, how)
+
+    alone = Batch(planned(questions), spend)
+    if len(questions) == 1:
+        return alone
+    found = arranged(questions, weights, alone.plans, tables, planned)
+    return Batch(found.plans, spend, found.gains, before=alone) if found.gains else alone
+
+
+def _planned(
+    questions: Sequence[Query],
+    weights: Sequence[int],
+    tables: Mapping[str, Schema],
+    spend: Spend,
+    how: Mapping[str, Any],
+) -> tuple[Plan, ...]:
+    """Return plans for several questions; those over the same rows and groups share what is released."""
     weighted = zip(questions, weights, strict=True)
     asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
-    how = {"bound": bound, "contribution": contribution}
     best = _best(merged, heaviest, tables, spend, how)
     if any(map(reads_beside, best)):  # then every share was another before
         several = _best(merged, heaviest, tables, spend, {**how, "apart": True})
         best = [replace(plan, before=before) for plan, before in zip(best, several, strict=True)]
     made = {rows_of(plan.query): plan for plan in best}
-    return Batch(tuple(answering(query, made, spend, tables) for query in questions), spend)
+    return tuple(answering(query, made, spend, tables) for query in questions)
 
 
 def _best(

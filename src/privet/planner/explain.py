@@ -16,6 +16,7 @@ from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate, asks
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
+from privet.query.functions import mentions
 from privet.query.join import joins_of
 from privet.query.nodes import Query, Step
 from privet.query.normal import text
@@ -156,14 +157,17 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
 
 def selection_notes(queries: Sequence[Query]) -> list[str]:
     """Return that rows were selected by what was released, where some of several questions do so."""
-    if not any(_selects(step) for query in queries for step in query.steps):
+    if not any(_selects(step, query, place) for query in queries for place, step in enumerate(query.steps)):
         return []
     return ["Rows were selected by released values; coverage is stated before that selection."]
 
 
-def _selects(step: Step) -> bool:
-    """Whether a step keeps some rows of those that were released."""
-    return not all(one is None for one in (step.where, step.having, step.qualify, step.limit))
+def _selects(step: Step, query: Query, place: int) -> bool:
+    """Whether a step keeps some rows of those that were released, and not by their keys alone."""
+    where = step.where
+    if where is not None and place == 0 and mentions(where) <= {key.name for key in query.keys}:
+        where = None
+    return not all(one is None for one in (where, step.having, step.qualify, step.limit))
 
 
 def facts(plan: Plan) -> dict[str, Any]:
