@@ -19,6 +19,7 @@ from .planner.measures import Cell, Columns, OpenedSums, found_keys
 
 if TYPE_CHECKING:
     from .planner.batch import Batch
+    from .planner.choice_plan import ChoicePlan
     from .planner.plan import Plan
 
 
@@ -88,6 +89,24 @@ def release_all(
         raise InvariantError("the receipt is for another batch")
     found = founds or ((),) * len(batch.releases)
     return tuple(_drawn(*several, {}) for several in zip(exacts, batch.releases, found, strict=True))
+
+
+def choose_one(exacts: Sequence[SealedSums], plan: ChoicePlan, receipt: Receipt) -> int:
+    """Return which option of a plan is chosen, by its place in their list; the scores stay here.
+
+    Scores are whole numbers of the unit that all of them share, and the race between them is exact.
+
+    Guarantee: the event of the plan, which `receipt` shows was charged.
+    """
+    if receipt.digest != plan.digest:
+        raise InvariantError("the receipt is for another choice")
+    if len(exacts) != len(plan.scans):
+        raise InvariantError("an engine did not answer every scan of the plan")
+    summed = [
+        _open(exact).groups.get((), (0,) * len(scan.sums)) for exact, scan in zip(exacts, plan.scans, strict=True)
+    ]
+    scores = [summed[one.scan][one.column] for one in plan.scores]
+    return plan.mechanism.release([score * times for score, times in zip(scores, plan.multiples, strict=True)])
 
 
 def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:

@@ -38,9 +38,11 @@ from .execution.describe import TableDescription, TableList, describe
 from .execution.executor import Executor, run_plan
 from .execution.pace import Pace, read_step
 from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
+from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
+from .planner.choice_plan import ChoicePlan
 from .planner.contributions import covering
 from .planner.groupings import Several
 from .planner.plan import Plan
@@ -51,7 +53,7 @@ from .query.frame import Frame
 from .query.frame import table as frame
 from .query.sql.names import find_table, read_schema
 from .query.sql.parameters import Parameters
-from .query.terms import Width
+from .query.terms import Constant, Width
 
 
 class Session:
@@ -463,6 +465,77 @@ class Session:
         """
         with self._executor.pace.asking():
             return run_batch(self._executor, batch, confidence=confidence, key=key)
+
+    def plan_choice(
+        self,
+        options: Sequence[Constant],
+        score: ScoreOf,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        mechanism: Chooses | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        parameters: Mapping[str, Constant] | None = None,
+    ) -> ChoicePlan:
+        """Return every decision about a choice, and its price. It reads no data. The arguments are those of `choose`.
+
+        Example:
+            >>> plan = session.plan_choice([20, 40], "SELECT COUNT(*) FROM visits WHERE cost > :option", epsilon=0.5)
+            >>> plan.cost["epsilon"]
+            0.5
+        """
+        how = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution, parameters=parameters)
+        return plan_choice(list_options(options), score, how, self._catalog, mechanism=mechanism)
+
+    def choose(
+        self,
+        options: Sequence[Constant],
+        score: ScoreOf,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        mechanism: Chooses | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        parameters: Mapping[str, Constant] | None = None,
+        key: str | None = None,
+    ) -> ChosenOption:
+        """Return one of several public options, better ones with higher probability. Charged first; again, it is free.
+
+        An option's score is a count or a bounded sum over private rows, which is not released. How far one person can
+        move it is derived from what is declared.
+
+        Args:
+            options: 2 to 1,000 different numbers, texts or dates. They are public.
+            score: SQL in which :option stands for an option, such as "SELECT COUNT(*) FROM bids WHERE bid >= :option";
+                or a function that returns a question for an option, built on `Session.table`.
+            epsilon: the privacy loss that the choice may cost. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
+            mechanism: "permute-and-flip", the best for one choice, or "exponential", the exponential mechanism, which
+                costs less where the account counts rho. The better of the two if left out.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            parameters: values for other parameters of the SQL, by name.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            A `ChosenOption`: its value, how far it may be from the best, and the receipt of the charge.
+
+        Raises:
+            RequestError: if a score is not one count or bounded sum, or an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> chosen = session.choose([20, 40], "SELECT COUNT(*) FROM visits WHERE cost > :option", epsilon=0.5)
+            >>> chosen.value in (20, 40)
+            True
+        """
+        how = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution, parameters=parameters)
+        with self._executor.pace.asking():
+            given = list_options(options)
+            plan = plan_choice(given, score, how, self._catalog, mechanism=mechanism)
+            return run_choice(self._executor, plan, given, key=key)
 
     def clipping(
         self,

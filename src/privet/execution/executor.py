@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from privet.core.relation import tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
+from privet.planner.choice_plan import ChoicePlan
 from privet.planner.contributions import largest_limit
 from privet.planner.editions import editions_of
 from privet.planner.explain import facts
@@ -26,7 +27,7 @@ from privet.planner.measures import Columns
 from privet.planner.plan import Plan
 from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
-from privet.release import Released, found_first, release, release_all, sizes_first
+from privet.release import Released, choose_one, found_first, release, release_all, sizes_first
 from privet.results.read import read_answer
 
 from .pace import Pace
@@ -166,8 +167,11 @@ class Executor:
         return None if found is None else _kept_all(found[0], found[1], made)
 
     def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
-        names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
-        return {name: self.schemas[name].version for name in sorted(names)}
+        return self.versions(name for plan in plans for one in plan.passes for name in tables_of(one.scan.table))
+
+    def versions(self, tables: Iterable[str]) -> dict[str, str]:
+        """Return the labels of tables, by their names."""
+        return {name: self.schemas[name].version for name in sorted(set(tables))}
 
     def _read_exacts(
         self, plan: Plan, receipt: Receipt, charged: Plan | Batch
@@ -235,6 +239,37 @@ class Executor:
             return stored
         released = _alone(lambda: self._drawn_batch(batch, receipt), _unreleased())
         return _kept_all(*self.ledger.store(receipt, tuple((one.keys, one.sums) for one in released)), now)
+
+    def find_choice(self, plan: ChoicePlan, key: str | None = None) -> tuple[Receipt, int] | None:
+        """Return which option was chosen for a plan, if it was; a key is charged with it, which is free."""
+        found = self.ledger.find(plan.digest, self.account)
+        if found is not None and key is not None:
+            self._charge_choice(plan, key)
+        return None if found is None else (found[0], cast(int, found[1]))
+
+    def release_choice(self, plan: ChoicePlan, key: str | None) -> tuple[Receipt, int]:
+        """Charge for a choice, then scan, draw and store; return what is stored."""
+        self.check_open()
+        for scan in plan.scans:
+            self.engine.check(scan)
+        receipt = self._charge_choice(plan, key)
+        stored = self.find_choice(plan) if receipt.answered else None
+        if stored is not None:
+            return stored
+        place = _alone(lambda: choose_one(self._read_scans(plan.scans, receipt), plan, receipt), _unreleased())
+        receipt, kept = self.ledger.store(receipt, place)
+        return receipt, cast(int, kept)
+
+    def _charge_choice(self, plan: ChoicePlan, key: str | None) -> Receipt:
+        return self.ledger.charge(
+            plan.event,
+            plan.digest,
+            account=self.account,
+            key=key,
+            versions=self.versions(plan.tables),
+            text=plan.explain(),
+            facts=plan.facts(),
+        )
 
     def charge(self, plan: Plan, digest: str, key: str | None) -> Receipt:
         """Charge for a plan, under its own digest or that of an earlier edition."""

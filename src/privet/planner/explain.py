@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from privet import accounting
 from privet.aggregates import CentredTotal
+from privet.core.errors import InvariantError
 from privet.core.event import Composed
 from privet.core.numbers import float_up
 from privet.core.relation import tables_of
-from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Truncate, asks
+from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Truncate, asks
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
 from privet.query.functions import mentions
@@ -133,12 +134,12 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
         notes.append(f"Contributions above the stated groups and rows are dropped{_uncovered(plan)}")
-    if any(_cut(one) and loses(one) for one in plan.passes):
+    if any(_cut(one.scan) and loses(one) for one in plan.passes):
         notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
     places = [place for reading in plan.readings for place in reading.places if not isinstance(place, Known)]
     if any(cut_within(plan, places)):
         notes.append(f"Counts and sums within one person are clamped to the declared limit{_uncovered(plan)}")
-    most = _most_joined(plan.passes[0])
+    most = _most_joined(plan.passes[0].scan)
     if most is not None:
         notes.append(
             f"Joined rows of one {person_column(plan.passes[0].scan.schema.unit)} above {most:,} are "
@@ -174,8 +175,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     """Return everything public about a plan as plain data: for certificates and machines."""
     first = plan.passes[0].scan
     return {
-        "privet": _version(),
-        "rules": _RULES,
+        **plan_version(),
         "table": " and ".join(tables_of(first.table)),
         "version": first.schema.version,
         "protects": str(first.schema.unit),
@@ -317,41 +317,51 @@ def boundings(plan: Plan) -> list[str]:
         return [
             f"Each {who} counts in full up to a limit C, chosen privately first; more than that is scaled down to C."
         ]
-    joined = _joined_in_words(plan.passes[0])
+    joined = _joined_in_words(plan.passes[0].scan)
     return [*(bounding_in_words(one) for one in (*first, *several)), *([joined] if joined else [])]
 
 
-def _cut(one: Pass) -> bool:
-    return isinstance(one.scan.bounding, Pairs) and not one.scan.schema.unit.rowwise
+def _cut(scan: Scan) -> bool:
+    return isinstance(scan.bounding, Pairs) and not scan.schema.unit.rowwise
 
 
-def _most_joined(one: Pass) -> int | None:
+def _most_joined(scan: Scan) -> int | None:
     """Return how many rows each join makes of one unit's at most, where some could make more."""
-    return next((join.most for join in joins_of(one.scan.table) if join.most is not None), None)
+    return next((join.most for join in joins_of(scan.table) if join.most is not None), None)
 
 
-def _joined_in_words(one: Pass) -> str:
+def _joined_in_words(scan: Scan) -> str:
     """Return how many rows a join makes of one person's, where there may be many."""
-    most = _most_joined(one)
+    most = _most_joined(scan)
     if most is None:
         return ""
-    several = sum(join.most is not None for join in joins_of(one.scan.table))
+    several = sum(join.most is not None for join in joins_of(scan.table))
     each = "Each join makes" if several > 1 else "The join makes"
-    return (
-        f"{each} at most {most:,} rows for each {person_column(one.scan.schema.unit)}: the excess is dropped at random."
-    )
+    return f"{each} at most {most:,} rows for each {person_column(scan.schema.unit)}: the excess is dropped at random."
 
 
 def bounding_in_words(one: Pass) -> str:
     """Return how contributions beyond what a plan allows are bounded."""
-    unit = one.scan.schema.unit
+    bounding = one.scan.bounding
+    return largest_in_words(one, bounding) if isinstance(bounding, Largest) else bounded_in_words(one.scan)
+
+
+def scans_in_words(scans: Sequence[Scan]) -> list[str]:
+    """Return how contributions beyond what scans allow are bounded, where they choose nothing."""
+    joined = [_joined_in_words(scan) for scan in scans]
+    return [*dict.fromkeys([*map(bounded_in_words, scans), *filter(None, joined)])]
+
+
+def bounded_in_words(scan: Scan) -> str:
+    """Return how contributions beyond what a scan allows are bounded, where values are not chosen by it."""
+    unit = scan.schema.unit
     who = f"{person_column(unit) or 'row'}{in_buckets(unit)}"
-    match one.scan.bounding:
+    match scan.bounding:
         case Once():
             return "Each row counts in full."
         case Norm(order=order, limit=limit):
             amount = f"{limit}" if order == 1 else f"{limit**0.5:.4g}"
-            if not one.scan.keys:
+            if not scan.keys:
                 most = limit if order == 1 else int(limit**0.5)
                 full = "1 row" if most == 1 else f"{most} rows"
                 return f"Each {who} counts in full up to {full}; contributions above that are scaled down to it."
@@ -361,15 +371,14 @@ def bounding_in_words(one: Pass) -> str:
                 f"contributions above that are scaled down as a whole."
             )
         case Truncate(groups=groups, rows=rows):
-            kept = f"in each of at most {groups} groups are" if one.scan.keys else "are"
+            kept = f"in each of at most {groups} groups are" if scan.keys else "are"
             return f"Of each {who} at most {rows} rows {kept} kept, chosen at random; the others are dropped."
-        case Pairs(of=of, most=most) if _cut(one):
-            where = ", over all groups together," if one.scan.keys else ""
+        case Pairs(of=of, most=most) if _cut(scan):
+            where = ", over all groups together," if scan.keys else ""
             return f"Of each {who} at most {most} different values of {text(of)}{where} count, chosen at random."
         case Pairs(of=of):
             return f"Each row counts with its value of {text(of)}."
-        case Largest() as largest:
-            return largest_in_words(one, largest)
+    raise InvariantError("values are chosen by the largest cells of a unit")
 
 
 def known_values(plan: Plan) -> list[int]:
@@ -380,6 +389,11 @@ def known_values(plan: Plan) -> list[int]:
 def known_lines(plan: Plan) -> list[str]:
     """Return in words which sums of a plan public facts fix."""
     return [f"{_known(value)}." for value in known_values(plan)]
+
+
+def plan_version() -> dict[str, str]:
+    """Return by which version of Privet, and by which rules, a plan was made."""
+    return {"privet": _version(), "rules": _RULES}
 
 
 @cache

@@ -329,7 +329,7 @@ class SumMeasure:
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
         """Return how each released column is read."""
-        return [measure.measured(_summed_in_words(measure.sum, scan)) for measure in self.measures]
+        return [measure.measured(summed_in_words(measure.sum, scan)) for measure in self.measures]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
@@ -1107,7 +1107,7 @@ def _sum_in_words(measure: Measure, scan: Scan) -> str:
     return f"{what} in each group" if scan.keys else what
 
 
-def _summed_in_words(total: Sum, scan: Scan) -> str:
+def summed_in_words(total: Sum, scan: Scan) -> str:
     """Return what a released integer is a sum of, with its expression and its bounds."""
     where = _where_in_words(total.where)
     if isinstance(scan.bounding, Pairs):

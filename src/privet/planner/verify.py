@@ -35,12 +35,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
         raise InvariantError("a plan has at least one pass")
     _verify_written(plan)
     for one in plan.passes:
-        expected = private_schema(one.scan.table, tables)
-        # columns are read by their place, and mappings are equal in any order
-        if expected != one.scan.schema or list(expected.columns) != list(one.scan.schema.columns):
-            raise RequestError(
-                "this plan was made for other tables, or for other public facts about them; plan the question again"
-            )
+        _verify_table(one.scan, tables)
         _verify_groups(one)
         _verify_kinds(one.scan)
         one.measure.verify(one.scan)
@@ -66,6 +61,21 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     if plan.covers == "population" and not sampled:
         raise InvariantError("intervals cover a population where they are drawn for it")
     _verify_readings(plan)
+
+
+def verify_scan(scan: Scan, tables: Mapping[str, Schema]) -> None:
+    """Raise unless a scan that sums over all rows together is one of these tables, and an engine can run it."""
+    _verify_table(scan, tables)
+    _verify_kinds(scan)
+
+
+def _verify_table(scan: Scan, tables: Mapping[str, Schema]) -> None:
+    expected = private_schema(scan.table, tables)
+    # columns are read by their place, and mappings are equal in any order
+    if expected != scan.schema or list(expected.columns) != list(scan.schema.columns):
+        raise RequestError(
+            "this plan was made for other tables, or for other public facts about them; plan the question again"
+        )
 
 
 def _verify_written(plan: Plan) -> None:
