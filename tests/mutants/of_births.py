@@ -44,12 +44,16 @@ MUTANTS: list[Mutant] = [
         ("MappingProxyType(dict(self.columns))", "self.columns"),
     ),
     *of(
-        "planner.verify:verify",
+        "planner.verify:_verify_table",
         "laws/test_complete_values.py",
         (
-            "expected != one.scan.schema or list(expected.columns) != list(one.scan.schema.columns)",
-            "expected != one.scan.schema",
+            "expected != scan.schema or list(expected.columns) != list(scan.schema.columns)",
+            "expected != scan.schema",
         ),
+    ),
+    *of(
+        "planner.verify:verify",
+        "laws/test_complete_values.py",
         ("type(plan) is not Plan", "not isinstance(plan, Plan)"),
     ),
     *of(

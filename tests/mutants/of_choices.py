@@ -1,0 +1,77 @@
+"""Breakages of choices by private scores, and of comparing counts and sums with a threshold."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+CHOICES = "unit/test_choose_session.py"
+MOVED = "laws/test_choice_sensitivity.py"
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "planner.scalars:movement_of",
+        MOVED,
+        ('schema.moves == "add-remove"', "True"),
+        ("schema.unit.touches == 1", "True"),
+        ("not isinstance(scan.bounding, Pairs)", "True"),
+        ("one_way and low >= 0", "one_way"),
+        ("sensitivity_of(total, scan).l1", "total.most * 2**20"),
+    ),
+    *of(
+        "planner.scalars:check_scalar_scan",
+        "unit/planner/test_scalars.py",
+        ("total.origin or total.offset or total.power != 1", "False"),
+        ("scan.bounding.order != 1", "False"),
+    ),
+    *of(
+        "planner.scalars:scalar_question",
+        CHOICES,
+        ("not all(map(_is_plain, query.steps))", "False"),
+        ("columns[0].column != query.aggregates[0].name", "False"),
+    ),
+    *of(
+        "planner.choice_plan:_moved",
+        f"{CHOICES} {MOVED}",
+        ("max(one.distance for one in movements)", "min(one.distance for one in movements)"),
+        ("all(one.rises for one in movements)", "any(one.rises for one in movements)"),
+    ),
+    *of(
+        "planner.choice_plan:verify_choice",
+        CHOICES,
+        ("plan.sensitivity < sensitivity", "False"),
+        ("(plan.monotone and not monotone)", "False"),
+        ("verify_scan(scan, tables)", "pass"),
+        ("0 <= one < len(plan.scans[scan].sums)", "True"),
+    ),
+    *of(
+        "planner.choice_plan:make_choice",
+        CHOICES,
+        ("1 if monotone else 2", "1"),
+        ('8 if chosen == "gumbel" else 2', "8"),
+    ),
+    *of(
+        "planner.choice_plan:ChoicePlan.multiples",
+        CHOICES,
+        ("int(worth_of(*one) / self.unit)", "1"),
+    ),
+    *of(
+        "planner.choice_plan:ChoicePlan.digest",
+        CHOICES,
+        (
+            "[self.options, self.scans, places, self.sensitivity, self.monotone, self.rate, self.law]",
+            "[self.options, self.scans, places, self.sensitivity, self.monotone, self.law]",
+        ),
+    ),
+    *of(
+        "release:choose_one",
+        CHOICES,
+        ("receipt.digest != plan.digest", "False"),
+        ("len(exacts) != len(plan.scans)", "False"),
+    ),
+    *of(
+        "execution.executor:Executor.release_choice",
+        CHOICES,
+        ("self.ledger.store(receipt, place)", "(receipt, place)"),
+        ("self.engine.check(scan)", "pass"),
+    ),
+]
