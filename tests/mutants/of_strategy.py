@@ -7,6 +7,7 @@ from mutant import Mutant, of
 NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
 COVARIANCES = "unit/strategy/test_covariances.py"
+SUMS = "unit/strategy/test_laplace_sums.py"
 TABLES = "golden/test_reference_strategy.py"
 MOVES = "laws/test_strategy_sensitivity.py"
 EXACT = "laws/test_strategy_laws.py"
@@ -113,9 +114,25 @@ MUTANTS: list[Mutant] = [
         FOUND,
         ("self.total is not None and self.measure.neighbors == 'add-remove'", "False"),
     ),
+    *of("strategy.laplace_sums:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")),
     *of(
-        "strategy.reconstruction:half_widths", FOUND, ("max(normal, -math.log1p(-confidence) / math.sqrt(2))", "normal")
+        "strategy.laplace_sums:sum_widths",
+        SUMS,
+        ("fourth - first ** 2", "fourth"),
+        ("_table(confidence).ev(first, np.clip(alike, 0.0, 1.0))", "_table(confidence).ev(0 * first, 0 * alike)"),
     ),
+    *of("strategy.laplace_sums:_shares", SUMS, ("squares.max(axis=1) / total", "squares.mean(axis=1) / total")),
+    *of(
+        "strategy.reconstruction:Reconstruction._widths",
+        SUMS,
+        ("0.5 / math.sqrt(float(variances.min())) if often else 0.0", "0.0"),
+    ),
+    *of(
+        "strategy.reconstruction:Reconstruction._answer_variances",
+        SUMS,
+        ("workload.answers(with_total) ** 2 / with_total.sum()", "workload.answers(with_total) / with_total.sum()"),
+    ),
+    *of("strategy.reconstruction:Reconstruction._total_measured", SUMS, ("return False", "return True")),
     *of("strategy.reconstruction:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
     *of("strategy.residuals:_Marginals._table", EXACT, ("sum(map(abs, given.counts)) < 2**62", "True")),
     *of(

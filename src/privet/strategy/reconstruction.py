@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import instance, listed, set_fields, truth, unwrapped
 from privet.core.numbers import Number, nonnegative, open_probability
 
-from .covariances import CellCovariance, SubspaceCovariance
+from .covariances import CellCovariance, NotMeasured, SubspaceCovariance
 from .given_numbers import read_numbers
+from .laplace_sums import half_widths as half_widths
+from .laplace_sums import noise_terms, shares_of, sum_widths
 from .measured import StrategyMeasure
 from .residuals import MarginalStrategy, ResidualStrategy, marginal_from
-from .strategies import Noise, Strategy
-from .workloads import Axes, Floats, MarginalWorkload, RangeWorkload, Workload, check_held
+from .strategies import Strategy
+from .workloads import Axes, Floats, MarginalWorkload, ProductWorkload, RangeWorkload, Workload, check_held, total
 
 _COLUMNS = ("values", "low", "high", "plain", "deviations")
 
@@ -130,20 +131,30 @@ class Reconstruction:
         Without negative cells, the closest table with the same total (or the known one) is the table less a constant,
         cut at 0. Whole numbers are rounded so that their total is kept.
         """
-        found = self.cells
+        found = self._cells_of_total
         goal = self.total
         if self.nonnegative:
             found = _simplex(found, max(float(found.sum()), 0.0) if goal is None else goal)
         elif goal is not None:
-            found = found + (goal - found.sum()) / found.size
+            found = found + (goal - found.sum()) / found.size  # nothing, where the total is measured
         return _whole(found) if self.whole else found
+
+    @cached_property
+    def _cells_of_total(self) -> Floats:
+        """The estimate of every cell that has the known total, if there is one: unbiased, and of less variance."""
+        if self.total is None or self._pull is None:
+            return self.cells
+        return np.asarray(self.cells + (self.total - self.cells.sum()) * self._pull)
 
     @cached_property
     def residuals(self) -> dict[Axes, Floats]:
         """The centred marginals of a strategy of marginals, from which marginals follow without the whole table."""
         if not isinstance(self.strategy, (MarginalStrategy, ResidualStrategy)):
             raise RequestError("only strategies of marginals have residuals")
-        return self.strategy.residuals(self.noisy, self._variances())
+        found = self.strategy.residuals(self.noisy, self._variances())
+        if self.total is not None and () in found:
+            found[()] = np.array(self.total)
+        return found
 
     def answers(self, workload: Workload, *, confidence: Number = 0.95) -> Answers:
         """Return the answer of every query, with its interval and its standard error.
@@ -162,12 +173,11 @@ class Reconstruction:
             )
         check_held(workload.queries, "the list of answers")
         level = float(open_probability(confidence, "confidence"))
-        wide = half_widths(level, self.strategy.measure)
-        if not math.isfinite(wide):
+        if not math.isfinite(half_widths(level, self.strategy.measure)):
             raise BadParameter("confidence", confidence, "below 1 by more than rounding")
-        deviations = np.sqrt(workload.variances(self.covariance))
+        deviations = np.sqrt(self._answer_variances(workload))
         plain = self._plain(workload)
-        half = deviations * wide
+        half = deviations * self._widths(workload, level)
         low, high = plain - half, plain + half
         values = plain if self._free else self._constrained(workload)
         low, high = self._possible(workload, low, high)
@@ -186,6 +196,61 @@ class Reconstruction:
             low, high = np.where(between, np.floor(low), up), np.where(between, np.ceil(high), down)
         return low, high
 
+    def _widths(self, workload: Workload, level: float) -> Floats | float:
+        """Return the half-width of each interval in standard deviations.
+
+        Laplace noise lies on the integers: in absolute value it is at most half a step above noise without a grid, in
+        distribution. So half a step of each measurement is added, in the square, unless all noise is 0 often enough.
+        """
+        wide = half_widths(level, self.strategy.measure)
+        if self.strategy.measure == "gaussian":
+            return wide
+        found = shares_of(workload, self.strategy, self._terms)
+        variances = self.measure.variances
+        often = float(variances.sum()) > 1 - level  # integer noise is not 0 with at most its variance as probability
+        step = 0.5 / math.sqrt(float(variances.min())) if often else 0.0
+        return step + (wide if found is None else sum_widths(level, *found))
+
+    @cached_property
+    def _terms(self) -> Floats | None:
+        """What the noise of each measurement adds to each cell, after a known total has been used."""
+        terms = noise_terms(self.strategy, self._variances())
+        if terms is None or self._pull is None:
+            return terms
+        return np.asarray(terms - np.outer(self._pull.ravel(), terms.sum(axis=0)))
+
+    @cached_property
+    def _pull(self) -> Floats | None:
+        """The part of the gap between a known total and its estimate that each cell takes, where it is measured.
+
+        A total without error beside what was measured: cells move by their covariance with the total.
+        """
+        if self.total is None or not self._total_measured:
+            return None
+        with_total = self.covariance.with_total()
+        return np.asarray(with_total / with_total.sum())
+
+    @property
+    def _total_measured(self) -> bool:
+        if isinstance(self.covariance, SubspaceCovariance):
+            return () in self.covariance.values
+        try:
+            spread = total_of(self.strategy.shape).total_variance(self.covariance)
+        except NotMeasured:
+            return False
+        return spread > 0
+
+    def _answer_variances(self, workload: Workload) -> Floats:
+        """Return the variance of each answer: by what the known total explains of it less than that of the release."""
+        if self.total is None or not self._total_measured:
+            return workload.variances(self.covariance)
+        if isinstance(self.covariance, SubspaceCovariance):
+            known = {axes: value if axes else 0.0 for axes, value in self.covariance.values.items()}
+            return workload.variances(SubspaceCovariance(self.covariance.shape, known))
+        with_total = self.covariance.with_total()
+        explained = workload.answers(with_total) ** 2 / with_total.sum()
+        return np.asarray(np.maximum(workload.variances(self.covariance) - explained, 0.0))
+
     @property
     def _free(self) -> bool:
         return not self.nonnegative and not self.whole and self.total is None
@@ -199,7 +264,7 @@ class Reconstruction:
         if isinstance(workload, MarginalWorkload) and isinstance(self.covariance, SubspaceCovariance):
             found = [marginal_from(self.residuals, workload.sizes, axes) for axes in workload.subsets]
             return np.concatenate([table.ravel() for table in found])
-        return workload.answers(self.cells)
+        return workload.answers(self._cells_of_total)
 
     def _constrained(self, workload: Workload) -> Floats:
         if self.strategy.cells > 2**25 or (isinstance(self.covariance, SubspaceCovariance) and not self._complete):
@@ -217,6 +282,11 @@ class Reconstruction:
         )
 
 
+def total_of(shape: tuple[int, ...]) -> ProductWorkload:
+    """Return the workload of one query, the sum of all cells."""
+    return ProductWorkload(tuple(total(size) for size in shape))
+
+
 def _read_total(total: object) -> float:
     known = nonnegative(total, "total")
     if known > LARGEST_TOTAL:
@@ -226,16 +296,6 @@ def _read_total(total: object) -> float:
 
 LARGEST_TOTAL = 2**100
 """The largest total that may be known."""
-
-
-def half_widths(confidence: float, measure: Noise) -> float:
-    """Return how many standard deviations cover a linear combination of the noise with this probability.
-
-    For Laplace noise the larger of what one Laplace and a normal number need: sums of several, with any weights, lie
-    between the two at the levels above 0.9 that are used; at 0.95 the coverage is 0.95 to 0.966.
-    """
-    normal = float(special.ndtri(0.5 + confidence / 2))
-    return normal if measure == "gaussian" else max(normal, -math.log1p(-confidence) / math.sqrt(2))
 
 
 def _counts(workload: Workload) -> bool:
