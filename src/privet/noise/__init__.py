@@ -3,13 +3,22 @@
 from .choosing import below_each, choose, choose_each
 from .coins import fair_heads
 from .contest import noisy_max, noisy_top, noisy_top_with_gaps, race
-from .draws import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, uniform_below
+from .draws import (
+    bernoulli,
+    bernoulli_exp,
+    bernoulli_rows,
+    discrete_gaussian,
+    discrete_laplace,
+    geometric,
+    uniform_below,
+)
 from .heavy import rounded_laplace, rounded_power, rounded_student
 
 __all__ = [
     "below_each",
     "bernoulli",
     "bernoulli_exp",
+    "bernoulli_rows",
     "choose",
     "choose_each",
     "discrete_gaussian",

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from privet.core.numbers import whole
 
 from .samplers import BAND, BLOCK, LEAST_UNIFORM, MASK, ULP, UNIFORM_BITS, Integers, reach
-from .source import SYSTEM, WORD_BITS, LazyUniform, Source, bits, integers_of
+from .source import SYSTEM, WORD_BITS, LazyUniform, Source, Words, bits, integers_of
 
 Booleans = NDArray[np.bool_]
 
 _WORDS = 2**WORD_BITS
+_EVERY_BIT = np.uint64(_WORDS - 1)
 MOST_TOSSES = 2**40
 """The most coins that are tossed: as many as a quantile's rows may be."""
 _BEYOND = 16
@@ -95,6 +96,49 @@ class Coin:
                 for lane in np.flatnonzero(words == digit):
                     block[lane] = Coin(self._rest).draw(source)
         return tosses
+
+
+class PackedCoin:
+    """Coins that are True with probability p, 64 to a word: each compares its own random digits with those of p.
+
+    All coins of a word read one digit at a time, so that a word is settled after about seven random words and a coin
+    takes one bit of memory.
+
+    Guarantee: bits are independent and set with exactly this probability, given uniform words: a coin is True iff its
+    digits, read as a binary fraction, lie below p, and it reads on until that is decided.
+    """
+
+    __slots__ = ("p",)
+
+    def __init__(self, p: Fraction) -> None:
+        self.p = p
+
+    def fill(self, words: int, source: Source = SYSTEM) -> Words:
+        """Return this many words of independent coins."""
+        packed = np.empty(words, dtype=np.uint64)
+        for start in range(0, words, BLOCK):
+            block = packed[start : start + BLOCK]
+            block[:] = self._block(block.size, source)
+        return packed
+
+    def _block(self, words: int, source: Source) -> Words:
+        settled = np.full(words, _EVERY_BIT if self.p == 1 else 0, dtype=np.uint64)
+        places = np.arange(words)
+        pending = np.full(words, _EVERY_BIT, dtype=np.uint64)
+        rest = self.p if self.p < 1 else Fraction(0)
+        while rest and places.size:
+            rest *= 2
+            digits = source.words(places.size)
+            if rest >= 1:  # the digit of p is 1: a coin with 0 lies below, one with 1 reads on
+                rest -= 1
+                settled[places] |= pending & ~digits
+                pending &= digits
+            else:
+                pending &= ~digits
+            kept = np.flatnonzero(pending)
+            if 4 * kept.size < 3 * pending.size:
+                places, pending = places[kept], pending[kept]
+        return settled
 
 
 class Below:

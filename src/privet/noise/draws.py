@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from privet.core.numbers import Number, nonnegative, positive, probability, whole
 
-from .coins import Below, Coin, ExponentialCoin
+from .coins import Below, Coin, ExponentialCoin, PackedCoin
 from .samplers import GaussianSampler, Geometric, Integers
-from .source import Sampler, Size, sample
+from .source import MOST_DRAWS, WORD_BITS, Sampler, Size, sample
 
 # Single draws, handed out of arrays that were drawn before: how long one takes says nothing about its value.
 #
@@ -261,3 +261,29 @@ def uniform_below(n: int, size: Size = None) -> int | Integers:
     Guarantee: draws are independent and have exactly this distribution, given a uniform operating system source.
     """
     return sample(_below(n), size)
+
+
+def bernoulli_rows(p: Number, rows: int, bits: int) -> NDArray[np.uint8]:
+    """Return rows of tosses that are True with probability p, packed eight to a byte as `numpy.packbits` does.
+
+    Args:
+        p: the probability of True.
+        rows: the number of rows.
+        bits: the tosses in each row; what is left of its last byte is zero.
+
+    Raises:
+        BadParameter: if a number is out of range, or the rows have more than 2**31 bytes.
+
+    Example:
+        >>> noise.bernoulli_rows(1, 1, 10)
+        array([[255, 192]], dtype=uint8)
+
+    Guarantee: tosses are independent and have exactly this probability, given a uniform operating system source.
+    """
+    chance = probability(p, "p")
+    width = -(-whole(bits, "bits", least=1, most=MOST_DRAWS) // 8)
+    height = whole(rows, "rows", most=MOST_DRAWS // width)
+    words = -(-height * width * 8 // WORD_BITS)
+    packed = PackedCoin(chance).fill(words).view(np.uint8)[: height * width].reshape(height, width)
+    packed[:, -1] &= np.uint8(0xFF << (8 * width - bits) & 0xFF)
+    return packed

@@ -1,0 +1,38 @@
+"""The local model: each person randomises an answer before sending it, and nobody needs to be trusted with data.
+
+An oracle is a frozen value. Its client makes reports, which travel as bytes or JSON; its server counts them, in any
+order and batches, and estimates frequencies with intervals. Reports need no ledger: the guarantee is the client's.
+"""
+
+from .choose import ORACLES, Choice, best
+from .estimates import Frequencies
+from .hadamard import HadamardResponse
+from .hashing import BinaryHashing, OptimizedHashing
+from .oracle import Client, FrequencyOracle
+from .projective import ProjectiveResponse
+from .reports import Reports, read_reports
+from .response import KaryResponse
+from .server import Server
+from .subset import SubsetSelection
+from .unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+
+__all__ = [
+    "ORACLES",
+    "BinaryHashing",
+    "Choice",
+    "Client",
+    "Frequencies",
+    "FrequencyOracle",
+    "HadamardResponse",
+    "KaryResponse",
+    "OptimizedHashing",
+    "OptimizedUnary",
+    "ProjectiveResponse",
+    "Reports",
+    "Server",
+    "SubsetSelection",
+    "SymmetricUnary",
+    "UnaryEncoding",
+    "best",
+    "read_reports",
+]

@@ -1,0 +1,109 @@
+"""Chooses the oracle with the least variance that fits a number of bytes, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.numbers import Number, whole
+from privet.display import Figures, draw_columns, draw_text, shown_amount, written
+
+from .hadamard import HadamardResponse
+from .hashing import BinaryHashing, OptimizedHashing
+from .oracle import FrequencyOracle
+from .projective import ProjectiveResponse
+from .response import KaryResponse
+from .subset import SubsetSelection
+from .unary import OptimizedUnary, SymmetricUnary
+
+ORACLES: tuple[type[FrequencyOracle], ...] = (
+    KaryResponse,
+    SubsetSelection,
+    OptimizedHashing,
+    ProjectiveResponse,
+    OptimizedUnary,
+    SymmetricUnary,
+    HadamardResponse,
+    BinaryHashing,
+)
+"""Every oracle of frequencies, those with shorter reports first."""
+
+_CLOSE = 1.001
+
+
+@dataclass(frozen=True, repr=False)
+class Choice:
+    """An oracle that was chosen, and what the others would have given."""
+
+    oracle: FrequencyOracle
+    candidates: tuple[FrequencyOracle, ...]
+    n: int
+    bytes: int | None
+
+    @property
+    def why(self) -> str:
+        """The reason in one sentence."""
+        error = self.oracle.variance(0, self.n) ** 0.5
+        limit = "" if self.bytes is None else f" of reports of at most {_counted(self.bytes)}"
+        return (
+            f"{type(self.oracle).__name__}: the least error{limit}, +-{shown_amount(error)} (one standard deviation) "
+            f"for a rare value among {self.n:,} people, in {_counted(self.oracle.width)} a report."
+        )
+
+    def __repr__(self) -> str:
+        rows = sorted(self.candidates, key=lambda one: one.variance(0, self.n))
+        columns = [
+            Figures(
+                "standard error of a rare value", tuple(f"{one.variance(0, self.n) ** 0.5:.3g}" for one in rows), True
+            ),
+            Figures("bytes", tuple(f"{one.width:,}" for one in rows), True),
+        ]
+
+        def draw(console: Any) -> None:
+            names = Figures("oracle", tuple(type(one).__name__ for one in rows), right=False)
+            draw_columns(console, [names], [[column] for column in columns], rows=len(rows))
+            draw_text(console, self.why)
+
+        return written(draw)
+
+
+def best(domain: int | Sequence[Any], *, epsilon: Number, n: int, bytes: int | None = None, survey: str = "") -> Choice:
+    """Return the oracle with the least variance for a rare value, among those whose reports are short enough.
+
+    Oracles within 0.1% of the least variance count as equal, and the shortest report wins.
+
+    Args:
+        domain: a number k (the answers are 0 to k - 1), or a list of labels, texts or integers.
+        epsilon: the privacy loss of one report.
+        n: the number of people expected.
+        bytes: the most bytes of a report, without its identifier.
+        survey: a name; reports to a survey of another name are not accepted.
+
+    Raises:
+        RequestError: if no report is short enough.
+
+    Example:
+        >>> local.best(4, epsilon=1, n=1000).oracle
+        KaryResponse(4 values, epsilon=1, 1 byte)
+    """
+    people = whole(n, "n", least=1)
+    most = None if bytes is None else whole(bytes, "bytes", least=1)
+    found: list[FrequencyOracle] = []
+    for kind in ORACLES:
+        try:
+            found.append(kind(domain, epsilon=epsilon, survey=survey))
+        except BadParameter as refused:
+            if kind is KaryResponse:  # which takes every domain and epsilon that there are
+                raise refused from None
+    fitting = [one for one in found if most is None or one.width <= most]
+    if not fitting:
+        raise RequestError(f"no report fits {most} bytes; the shortest takes {min(one.width for one in found)}")
+    least = min(one.variance(0, people) for one in fitting)
+    close = [one for one in fitting if one.variance(0, people) <= least * _CLOSE]
+    return Choice(min(close, key=lambda one: one.width), tuple(found), people, most)
+
+
+def _counted(width: int) -> str:
+    return "1 byte" if width == 1 else f"{width:,} bytes"

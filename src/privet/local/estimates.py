@@ -1,0 +1,252 @@
+"""From counts of support to frequencies with intervals.
+
+A count of n reports, of which m people have the value, is Bin(m, p) + Bin(n - m, q) in distribution. Intervals invert
+that law: exactly where the count varies little, else by its score with a continuity correction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet.core.errors import RequestError
+from privet.core.given import choice
+from privet.core.numbers import Number, open_probability
+from privet.display import Figures, draw_columns, draw_text, figures, written
+
+if TYPE_CHECKING:
+    from .oracle import FrequencyOracle
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_EXACT_BELOW = 25.0
+"""Below this variance of a count its law is inverted exactly."""
+
+_WINDOW = 12.0
+"""So many standard deviations around the mean are summed; what lies beyond is below 1e-15."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frequencies:
+    """Estimated shares of the values of a domain, with an interval for each.
+
+    `values` are unbiased and may lie below 0 or above 1; `low` and `high` do not. Each interval covers by itself
+    (pointwise, not simultaneously).
+    """
+
+    labels: tuple[Any, ...] | range
+    values: Floats
+    low: Floats
+    high: Floats
+    standard_errors: Floats
+    n: int
+    confidence: float
+    covers: str
+    rejected: Mapping[str, int]
+    projected_to_simplex: bool = False
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, label: Any) -> tuple[float, float, float]:
+        """Return the estimate of one value, and the ends of its interval."""
+        try:
+            place = self._places[label]
+        except (KeyError, TypeError):
+            raise RequestError("this is not a value of the domain") from None
+        return float(self.values[place]), float(self.low[place]), float(self.high[place])
+
+    def projected(self) -> Frequencies:
+        """Return shares that are not negative and sum to 1, by adding one number to all and cutting at zero.
+
+        Intervals stay those of the unbiased estimates; a share outside its interval is moved to its end, so that the
+        shares may then sum to slightly more or less than 1.
+        Cites: [WLJ20, norm-sub].
+        """
+        shares = np.clip(norm_sub(self.values), self.low, self.high)
+        return Frequencies(
+            self.labels, shares, self.low, self.high, self.standard_errors, self.n, self.confidence, self.covers,
+            self.rejected, True,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain lists, with what it covers."""
+        return {
+            "values": list(self.labels),
+            "share": self.values.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+            "reports": self.n,
+            "confidence": self.confidence,
+            "covers": self.covers,
+            "rejected": dict(self.rejected),
+        }
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        from privet.core.given import optional_package
+
+        pandas = optional_package("pandas", "to_pandas")
+        return pandas.DataFrame({"value": list(self.labels), "share": self.values, "low": self.low, "high": self.high})
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {label: place for place, label in enumerate(self.labels)}
+
+    def __repr__(self) -> str:
+        values = [str(label) for label in self.labels]
+        keys = Figures("value", tuple(values), right=isinstance(self.labels, range))
+        shown = figures(
+            _Shares(tuple(self.values.tolist()), tuple(self.low.tolist()), tuple(self.high.tolist())), self.confidence
+        )
+
+        def draw(console: Any) -> None:
+            draw_columns(console, [keys], [shown], rows=len(self), most=20)
+            for line in self.notes:
+                draw_text(console, line, style="dim")
+
+        return written(draw)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known beside the numbers."""
+        whose = (
+            "the shares among those who reported"
+            if self.covers == "reports"
+            else "the shares in the population sampled"
+        )
+        refused = _rejected(sum(self.rejected.values()))
+        lines = [
+            f"From {self.n:,} randomised reports{refused}. Each interval covers {whose} with probability "
+            f"{self.confidence:g} (pointwise, not simultaneously)."
+        ]
+        if self.projected_to_simplex:
+            lines.append("Shares were made to lie above 0 and sum to about 1, so they are no longer unbiased.")
+        return tuple(lines)
+
+
+@dataclass(frozen=True)
+class _Shares:
+    values: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    name: str = "share"
+    mark: str = ""
+
+
+def estimate_frequencies(
+    oracle: FrequencyOracle,
+    supports: Integers,
+    n: int,
+    confidence: Number,
+    covers: str,
+    rejected: Mapping[str, int],
+) -> Frequencies:
+    """Return the frequencies behind counts of support among n reports.
+
+    Guarantee: (count / n - q) / (p - q) is unbiased. Intervals for the people who reported invert the law of the count
+    for their answers; those for a population invert the binomial law of the count.
+    Cites: [WBLJ17, Thm 2], [CP34], [Wil27].
+    """
+    level = open_probability(confidence, "confidence")
+    whose = choice(covers, "covers", ("reports", "population"))
+    p, q = float(oracle.p), float(oracle.q)
+    values = (supports / n - q) / (p - q)
+    shares = np.clip(values, 0, 1)
+    spread = q * (1 - q) + shares * (1 - p - q) * (p - q)
+    if whose == "population":
+        spread = spread + shares * (1 - shares) * (p - q) ** 2
+        ends = _binomial_ends(supports, n, level)
+        low, high = ((end - q) / (p - q) for end in ends)
+    else:
+        low, high = _count_ends(supports, n, oracle.p, oracle.q, level)
+    return Frequencies(
+        oracle.labels,
+        values,
+        np.clip(low, 0, 1),
+        np.clip(high, 0, 1),
+        np.sqrt(spread / n) / (p - q),
+        n,
+        float(level),
+        whose,
+        dict(rejected),
+    )
+
+
+def norm_sub(values: Floats) -> Floats:
+    """Return the point of the simplex that is reached by adding one number to all values and cutting at zero."""
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
+    kept = int(np.flatnonzero(ordered > excess)[-1])
+    shares: Floats = np.maximum(values - excess[kept], 0)
+    return shares
+
+
+def _binomial_ends(counts: Integers, n: int, level: Fraction) -> tuple[Floats, Floats]:
+    from scipy.special import betainccinv, betaincinv
+
+    tail = float(1 - level) / 2
+    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
+    high = np.where(counts < n, betainccinv(counts + 1, np.maximum(n - counts, 1), tail), 1.0)
+    return low, high
+
+
+def _count_ends(counts: Integers, n: int, p: Fraction, q: Fraction, level: Fraction) -> tuple[Floats, Floats]:
+    """Return the ends of the shares m / n whose law of the count does not exclude it."""
+    from scipy.special import ndtri
+
+    tail = float(1 - level) / 2
+    truth, other = float(p), float(q)
+    slope, z = n * (truth - other), -float(ndtri(tail))
+    base, more = n * other * (1 - other), n * (truth * (1 - truth) - other * (1 - other))
+    ends = []
+    for side in (-1, 1):
+        # (L - slope f)^2 = z^2 (base + more f), with L half a report nearer to the mean
+        gap = counts + side * 0.5 - n * other
+        shares = np.clip(gap / slope, 0, 1)
+        root = z * np.sqrt(z**2 * more**2 + 4 * slope**2 * (base + more * shares))
+        ends.append((2 * gap * slope + z**2 * more + side * root) / (2 * slope**2))
+    low, high = ends
+    narrow = base + more * np.clip((counts - n * other) / slope, 0, 1) < _EXACT_BELOW
+    for count in np.unique(counts[narrow]).tolist():
+        least, most = _exact_ends(count, n, truth, other, tail)
+        low[counts == count], high[counts == count] = least / n, most / n
+    return low, high
+
+
+def _exact_ends(count: int, n: int, p: float, q: float, tail: float) -> tuple[int, int]:
+    """Return the least and the largest number of people whose law leaves more than `tail` at and beyond the count."""
+    least = _first(n, lambda m: _upper_tail(count, n, m, p, q) > tail)
+    most = _first(n, lambda m: 1 - _upper_tail(count + 1, n, m, p, q) <= tail)
+    return min(least, n), max(most - 1, min(least, n))
+
+
+def _first(n: int, holds: Any) -> int:
+    """Return the least m of 0, ..., n for which something holds that holds from then on; n + 1 if it never does."""
+    low, high = 0, n + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _upper_tail(count: int, n: int, people: int, p: float, q: float) -> float:
+    """Return the probability that Bin(people, p) + Bin(n - people, q) is at least `count`."""
+    from scipy.stats import binom
+
+    reach = _WINDOW * math.sqrt(people * p * (1 - p)) + 30
+    first, last = max(0, math.floor(people * p - reach)), min(people, math.ceil(people * p + reach))
+    own = np.arange(first, last + 1)
+    return float(binom.pmf(own, people, p) @ binom.sf(count - 1 - own, n - people, q))
+
+
+def _rejected(count: int) -> str:
+    return f"; {count:,} more {'was' if count == 1 else 'were'} rejected" if count else ""

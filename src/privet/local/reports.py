@@ -1,0 +1,118 @@
+"""Randomised reports on their way from clients to a server, as bytes and as JSON.
+
+A report holds the digest of its survey, a random identifier by which a server rejects repeats, and the randomised
+content. Nothing here depends on the answer but that content, whose odds are the oracle's.
+
+Bytes: "PVL", the version, the digest (8 bytes), the number of reports and the bytes of each content (4 bytes each,
+big-endian), then all identifiers (16 bytes each), then all contents.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privet import noise
+from privet.core.errors import InvariantError, ParseError
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+MAGIC = b"PVL"
+VERSION = 1
+_HEAD = struct.Struct(">3sB8sII")
+_ID = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """One or more reports of one survey: `digest` names the survey, `ids` and `data` have a row for each report."""
+
+    digest: bytes
+    ids: Words
+    data: Bytes
+
+    def __post_init__(self) -> None:
+        if self.ids.shape != (len(self.data), 2) or self.ids.dtype != np.uint64 or self.data.dtype != np.uint8:
+            raise InvariantError("reports need two words of identifier and some bytes of content each")
+        self.ids.setflags(write=False)
+        self.data.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, place: int | slice) -> Reports:
+        rows = place if isinstance(place, slice) else slice(place, place + 1 or None)
+        if not isinstance(place, slice) and not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return Reports(self.digest, self.ids[rows], self.data[rows])
+
+    def __iter__(self) -> Iterator[Reports]:
+        return (self[place] for place in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reports) and other.to_bytes() == self.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"Reports({len(self):,} of {self.data.shape[1]} bytes, survey {self.digest.hex()})"
+
+    def to_bytes(self) -> bytes:
+        """Return these reports as bytes, which `read_reports` reads."""
+        head = _HEAD.pack(MAGIC, VERSION, self.digest, len(self), self.data.shape[1])
+        return head + self.ids.astype(">u8").tobytes() + self.data.tobytes()
+
+    def to_json(self) -> str:
+        """Return these reports as JSON, which `read_reports` reads."""
+        pairs = zip(self.ids.astype(">u8").view(np.uint8).reshape(len(self), _ID), self.data, strict=True)
+        told = [[id_.tobytes().hex(), base64.b64encode(row.tobytes()).decode()] for id_, row in pairs]
+        return json.dumps({"privet_local": VERSION, "survey": self.digest.hex(), "reports": told})
+
+
+def read_reports(wire: bytes | str) -> Reports:
+    """Return the reports of bytes or JSON.
+
+    Raises:
+        ParseError: if they are not reports of this version, or not whole.
+    """
+    try:
+        return _from_json(wire) if isinstance(wire, str) else _from_bytes(wire)
+    except (ValueError, KeyError, TypeError, struct.error, binascii.Error, RecursionError):
+        raise ParseError(f"these are not whole reports of version {VERSION}") from None
+
+
+def draw_ids(count: int) -> Words:
+    """Return random identifiers, independent of everything."""
+    return noise.uniform_below(2**62, (count, 2)).astype(np.uint64)
+
+
+def _from_bytes(wire: bytes) -> Reports:
+    magic, version, digest, count, width = _HEAD.unpack_from(wire)
+    if (magic, version) != (MAGIC, VERSION) or len(wire) != _HEAD.size + count * (_ID + width):
+        raise ValueError
+    ids = np.frombuffer(wire, ">u8", count * 2, _HEAD.size).astype(np.uint64).reshape(count, 2)
+    data = np.frombuffer(wire, np.uint8, count * width, _HEAD.size + count * _ID).reshape(count, width)
+    return Reports(digest, ids, data)
+
+
+def _from_json(wire: str) -> Reports:
+    told = json.loads(wire)
+    digest = bytes.fromhex(told["survey"])
+    if told["privet_local"] != VERSION or len(digest) != 8:
+        raise ValueError
+    ids = [bytes.fromhex(one) for one, _ in told["reports"]]
+    rows = [base64.b64decode(row, validate=True) for _, row in told["reports"]]
+    width = len(rows[0]) if rows else 0
+    if any(len(one) != _ID for one in ids) or any(len(row) != width for row in rows):
+        raise ValueError
+    read = np.frombuffer(b"".join(ids), ">u8").astype(np.uint64).reshape(len(rows), 2)
+    return Reports(digest, read, np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), width))

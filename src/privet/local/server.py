@@ -1,0 +1,135 @@
+"""The side that nobody needs to trust: takes reports in any order, rejects what is no report, counts, estimates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from privet.core.errors import BadParameter, ParseError, RequestError
+from privet.core.numbers import Number
+
+from .estimates import Frequencies, estimate_frequencies
+from .oracle import FrequencyOracle, Integers
+from .reports import Reports, read_reports
+
+Wire = Reports | bytes | str
+
+NOT_WHOLE, ANOTHER, FORGED, REPEATED = "not whole", "another survey", "impossible content", "repeated"
+
+
+class Server:
+    """Collects reports of one oracle and estimates frequencies; it keeps counts and identifiers, no reports.
+
+    Example:
+        >>> survey = local.KaryResponse(["no", "yes"], epsilon=1)
+        >>> server = survey.server()
+        >>> server.add(survey.client.reports(["yes", "no", "no"]))
+        3
+    """
+
+    def __init__(self, oracle: FrequencyOracle) -> None:
+        self.oracle = oracle
+        self._tally: Integers = np.zeros(oracle.tally_shape, dtype=np.int64)
+        self._seen: set[bytes] = set()
+        self._rejected: Counter[str] = Counter()
+
+    @property
+    def n(self) -> int:
+        """The number of reports that were accepted."""
+        return len(self._seen)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """How many reports were rejected, by reason; bytes that cannot be read count as one."""
+        return dict(self._rejected)
+
+    def add(self, reports: Wire | Iterable[Wire]) -> int:
+        """Take reports, bytes or JSON of reports, or an iterable of these; return how many were accepted.
+
+        Reports of another survey, version, domain or epsilon, impossible ones, repeated ones and bytes that are no
+        reports are rejected and counted in `rejected`; they change no estimate. Forged reports with fresh identifiers
+        cannot be recognised: see `robustness` of the oracle.
+        """
+        if isinstance(reports, (Reports, bytes, str)):
+            return self._add(reports)
+        if not isinstance(reports, Iterable):
+            raise BadParameter("reports", reports, "reports, bytes or JSON of reports, or a list of these")
+        return sum(self._add(one) for one in reports)
+
+    def merge(self, other: Server) -> None:
+        """Take all that another server of the same oracle has counted.
+
+        Raises:
+            RequestError: if the other is of another survey, or both have counted the same report.
+        """
+        if not isinstance(other, Server) or other.oracle != self.oracle:
+            raise RequestError("only servers of the same oracle and survey can be merged")
+        common = len(self._seen & other._seen)
+        if common:
+            raise RequestError(
+                f"both servers have counted {common:,} of the same reports; send each report to one server, or add all "
+                "reports to one"
+            )
+        self._tally += other._tally
+        self._seen |= other._seen
+        self._rejected.update(other._rejected)
+
+    def estimate(
+        self, confidence: Number = 0.95, *, covers: Literal["reports", "population"] = "reports"
+    ) -> Frequencies:
+        """Return the estimated frequency of every value, with an interval for each.
+
+        Args:
+            confidence: the confidence level of each interval.
+            covers: `reports` for the shares among those who reported; `population` for those among people of whom they
+                are a random sample.
+
+        Raises:
+            RequestError: if there are no reports yet.
+        """
+        if not self.n:
+            raise RequestError("no report was accepted yet, so nothing can be estimated")
+        supports = self.oracle.supports(self._tally)
+        return estimate_frequencies(self.oracle, supports, self.n, confidence, covers, self.rejected)
+
+    def _add(self, wire: Wire) -> int:
+        if not isinstance(wire, Reports):
+            try:
+                wire = read_reports(wire)
+            except ParseError:
+                return self._reject(NOT_WHOLE, 1)
+        if wire.digest != self.oracle.digest:
+            return self._reject(ANOTHER, len(wire))
+        if wire.data.shape[1] != self.oracle.width:
+            return self._reject(NOT_WHOLE, len(wire))
+        possible = self.oracle.allowed(wire.data)
+        self._reject(FORGED, len(wire) - int(possible.sum()))
+        fresh = self._fresh(wire, possible)
+        self._reject(REPEATED, int(possible.sum()) - len(fresh))
+        if len(fresh):
+            whole = len(fresh) == len(wire)
+            data, ids = (wire.data, wire.ids) if whole else (wire.data[fresh], wire.ids[fresh])
+            self.oracle.count_into(self._tally, data, ids)
+        return len(fresh)
+
+    def _fresh(self, wire: Reports, possible: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Integers:
+        raw = wire.ids.tobytes()
+        fresh: list[int] = []
+        for place in np.flatnonzero(possible).tolist():
+            id_ = raw[16 * place : 16 * place + 16]
+            if id_ not in self._seen:
+                self._seen.add(id_)
+                fresh.append(place)
+        return np.array(fresh, dtype=np.int64)
+
+    def _reject(self, reason: str, count: int) -> int:
+        if count:
+            self._rejected[reason] += count
+        return 0
+
+    def __repr__(self) -> str:
+        refused = f", {sum(self._rejected.values()):,} rejected" if self._rejected else ""
+        return f"Server({self.n:,} reports{refused}, of {self.oracle!r})"

@@ -1,0 +1,58 @@
+"""Variances of frequency oracles and of two coins, as tables T28 and T31 of the reference list them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from privet import local
+
+EPSILONS = (0.5, 1, 2, 4)
+TABLE = {
+    (local.KaryResponse, 4): (8.67011, 1.59807, 0.230011, 0.0197017),
+    (local.KaryResponse, 64): (151.242, 21.9199, 1.69988, 0.0405875),
+    (local.KaryResponse, 1024): (2432.4, 347.069, 25.2177, 0.374761),
+    (local.SymmetricUnary, 64): (15.9169, 3.9177, 0.920674, 0.181015),
+    (local.OptimizedUnary, 64): (15.6708, 3.68269, 0.724062, 0.0760218),
+    (local.BinaryHashing, 1024): (16.6708, 4.68269, 1.72406, 1.07602),
+    (local.HadamardResponse, 1024): (16.6708, 4.68269, 1.72406, 1.07602),
+}
+
+
+@pytest.mark.parametrize(("kind", "values"), TABLE)
+def test_variances_of_a_rare_value(kind: type[local.FrequencyOracle], values: int) -> None:
+    for epsilon, listed in zip(EPSILONS, TABLE[kind, values], strict=True):
+        assert kind(values, epsilon=epsilon).variance(0, 1) == pytest.approx(listed, rel=5e-6)
+
+
+@pytest.mark.parametrize("values", [4, 64, 1024])
+def test_hashing_is_as_good_as_the_best_number_of_buckets(values: int) -> None:
+    for epsilon, listed in zip(EPSILONS, (15.8174, 3.69165, 0.724591, 0.0760229), strict=True):
+        found = local.OptimizedHashing(values, epsilon=epsilon).variance(0, 1)
+        assert found == pytest.approx(listed, rel=6e-4)  # 53 buckets, a prime, in the place of 56
+
+
+@pytest.mark.parametrize(
+    ("values", "listed"),
+    [
+        (4, (8.67011, 1.59807, 0.230011, 0.0197017)),
+        (64, (15.1537, 3.53719, 0.672189, 0.0405875)),
+        (1024, (15.6383, 3.67355, 0.720695, 0.0739077)),
+    ],
+)
+def test_subsets_are_as_good_as_listed_or_better(values: int, listed: tuple[float, ...]) -> None:
+    for epsilon, most in zip(EPSILONS, listed, strict=True):
+        assert local.SubsetSelection(values, epsilon=epsilon).variance(0, 1) <= most * 1.0003  # modulo 1,031, not 1,024
+
+
+@pytest.mark.parametrize(("n", "share", "error"), [(30, 0.2, 0.174165), (100, 0.2, 0.0953939), (10_000, 0.5, 0.01)])
+def test_two_coins_of_a_classroom(n: int, share: float, error: float) -> None:
+    survey = local.KaryResponse.two_coins()
+    server = survey.server()
+    hits = round(n * (0.25 + share / 2))
+    server._tally[:] = [n - hits, hits]
+    server._seen.update(number.to_bytes(16, "big") for number in range(n))
+    found = server.estimate(covers="population")
+    assert found.standard_errors[1] == pytest.approx(error, rel=0.02)
+    assert math.isclose(found.values[1], share, abs_tol=1 / n * 2)
