@@ -65,6 +65,7 @@ _HOME = {
     "integer": "core.schema",
     "largest": "query.frame",
     "mean": "query.frame",
+    "local": "local",
     "mechanisms": "mechanisms",
     "median": "query.frame",
     "mode": "query.frame",

@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, mechanisms, noise, strategy, stream
+from . import accounting, core, local, mechanisms, noise, strategy, stream
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -109,6 +109,7 @@ __all__ = [
     "histogram",
     "integer",
     "largest",
+    "local",
     "mean",
     "mechanisms",
     "median",

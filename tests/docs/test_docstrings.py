@@ -17,7 +17,7 @@ import pytest
 
 import privet
 
-OTHERS = ("accounting", "audit", "config", "mechanisms", "noise", "plots", "strategy")
+OTHERS = ("accounting", "audit", "config", "local", "mechanisms", "noise", "plots", "strategy")
 PACKAGES = ("privet", *(f"privet.{name}" for name in OTHERS))
 """Where every public name has an example."""
 

@@ -334,6 +334,7 @@ def release_more() -> None:
         privet.core.__name__ == "privet.core",
         privet.mechanisms is mechanisms and privet.accounting is accounting and privet.noise is noise,
         privet.strategy.total(3).queries == 1,
+        privet.local.KaryResponse(2, epsilon=1).width == 1,
         privet.stream.__name__ == "privet.stream",
     )
     print(all(same))

@@ -4,22 +4,22 @@ An oracle is a frozen value. Its client makes reports, which travel as bytes or 
 order and batches, and estimates frequencies with intervals. Reports need no ledger: the guarantee is the client's.
 """
 
-from .choose import ORACLES, Choice, best
+from .choose import ORACLES, ChosenOracle, best
 from .estimates import Frequencies
+from .frequency_oracle import Client, FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
-from .oracle import Client, FrequencyOracle
 from .projective import ProjectiveResponse
 from .reports import Reports, read_reports
 from .response import KaryResponse
 from .server import Server
 from .subset import SubsetSelection
-from .unary import OptimizedUnary, SymmetricUnary, UnaryEncoding
+from .unary import OptimizedUnary, SymmetricUnary
 
 __all__ = [
     "ORACLES",
     "BinaryHashing",
-    "Choice",
+    "ChosenOracle",
     "Client",
     "Frequencies",
     "FrequencyOracle",
@@ -32,7 +32,6 @@ __all__ = [
     "Server",
     "SubsetSelection",
     "SymmetricUnary",
-    "UnaryEncoding",
     "best",
     "read_reports",
 ]

@@ -10,9 +10,9 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.numbers import Number, whole
 from privet.display import Figures, draw_columns, draw_text, shown_amount, written
 
+from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
-from .oracle import FrequencyOracle
 from .projective import ProjectiveResponse
 from .response import KaryResponse
 from .subset import SubsetSelection
@@ -34,8 +34,13 @@ _CLOSE = 1.001
 
 
 @dataclass(frozen=True, repr=False)
-class Choice:
-    """An oracle that was chosen, and what the others would have given."""
+class ChosenOracle:
+    """An oracle that was chosen, and what the others would have given.
+
+    Example:
+        >>> local.best(1024, epsilon=1, n=1000, bytes=1).oracle
+        OptimizedHashing(1,024 values, epsilon=1, 1 byte)
+    """
 
     oracle: FrequencyOracle
     candidates: tuple[FrequencyOracle, ...]
@@ -69,7 +74,9 @@ class Choice:
         return written(draw)
 
 
-def best(domain: int | Sequence[Any], *, epsilon: Number, n: int, bytes: int | None = None, survey: str = "") -> Choice:
+def best(
+    domain: int | Sequence[Any], *, epsilon: Number, n: int, bytes: int | None = None, survey: str = ""
+) -> ChosenOracle:
     """Return the oracle with the least variance for a rare value, among those whose reports are short enough.
 
     Oracles within 0.1% of the least variance count as equal, and the shortest report wins.
@@ -102,7 +109,7 @@ def best(domain: int | Sequence[Any], *, epsilon: Number, n: int, bytes: int | N
         raise RequestError(f"no report fits {most} bytes; the shortest takes {min(one.width for one in found)}")
     least = min(one.variance(0, people) for one in fitting)
     close = [one for one in fitting if one.variance(0, people) <= least * _CLOSE]
-    return Choice(min(close, key=lambda one: one.width), tuple(found), people, most)
+    return ChosenOracle(min(close, key=lambda one: one.width), tuple(found), people, most)
 
 
 def _counted(width: int) -> str:

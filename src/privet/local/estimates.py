@@ -22,7 +22,7 @@ from privet.core.numbers import Number, open_probability
 from privet.display import Figures, draw_columns, draw_text, figures, written
 
 if TYPE_CHECKING:
-    from .oracle import FrequencyOracle
+    from .frequency_oracle import FrequencyOracle
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,6 +40,15 @@ class Frequencies:
 
     `values` are unbiased and may lie below 0 or above 1; `low` and `high` do not. Each interval covers by itself
     (pointwise, not simultaneously).
+
+    Example:
+        >>> survey = local.KaryResponse(["no", "yes"], epsilon=9)
+        >>> server = survey.server()
+        >>> server.add(survey.client.reports(["yes"] * 600 + ["no"] * 400))
+        1000
+        >>> value, low, high = server.estimate()["yes"]
+        >>> 0.5 < low < value < high < 0.7
+        True
     """
 
     labels: tuple[Any, ...] | range

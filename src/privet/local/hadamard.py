@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.numbers import Number
 
-from .oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 

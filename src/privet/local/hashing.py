@@ -22,7 +22,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number, whole
 
 from .fields import Field, prime_power
-from .oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
 from .packing import add_counts
 
 _MOST_BUCKETS = 256

@@ -17,7 +17,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number
 
 from .fields import Field, prime_power
-from .oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 _MOST_VECTORS = 2**24

@@ -33,7 +33,13 @@ _ID = 16
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """One or more reports of one survey: `digest` names the survey, `ids` and `data` have a row for each report."""
+    """One or more reports of one survey: `digest` names the survey, `ids` and `data` have a row for each report.
+
+    Example:
+        >>> reports = local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1])
+        >>> local.read_reports(reports.to_json()) == reports
+        True
+    """
 
     digest: bytes
     ids: Words
@@ -81,8 +87,16 @@ class Reports:
 def read_reports(wire: bytes | str) -> Reports:
     """Return the reports of bytes or JSON.
 
+    Args:
+        wire: what `to_bytes` or `to_json` returned.
+
     Raises:
         ParseError: if they are not reports of this version, or not whole.
+
+    Example:
+        >>> reports = local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1])
+        >>> len(local.read_reports(reports.to_bytes()))
+        3
     """
     try:
         return _from_json(wire) if isinstance(wire, str) else _from_bytes(wire)

@@ -15,7 +15,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import plain_text, set_fields
 from privet.core.numbers import Number, open_probability
 
-from .oracle import Bytes, FrequencyOracle, Integers, Row, read_labels
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, read_labels
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 

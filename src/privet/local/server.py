@@ -12,7 +12,7 @@ from privet.core.errors import BadParameter, ParseError, RequestError
 from privet.core.numbers import Number
 
 from .estimates import Frequencies, estimate_frequencies
-from .oracle import FrequencyOracle, Integers
+from .frequency_oracle import FrequencyOracle, Integers
 from .reports import Reports, read_reports
 
 Wire = Reports | bytes | str

@@ -23,7 +23,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number, whole
 
 from .fields import prime_power
-from .oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 _BITS = 64

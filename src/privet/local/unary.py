@@ -16,7 +16,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import set_fields
 from privet.core.numbers import Number, exp_down, positive
 
-from .oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
 
 _MOST_VALUES = 2**20
 _ROWS = 255

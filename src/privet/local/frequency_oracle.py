@@ -51,6 +51,10 @@ class FrequencyOracle(ABC):
 
     Raises:
         BadParameter: if a number is out of range or the labels are not distinct.
+
+    Example:
+        >>> [kind.__name__ for kind in local.ORACLES if issubclass(kind, local.FrequencyOracle)][:2]
+        ['KaryResponse', 'SubsetSelection']
     """
 
     kind: ClassVar[str]
@@ -213,6 +217,11 @@ class Client:
     """The person's side of an oracle: randomises, keeps nothing, and needs no trust in anyone.
 
     Each call costs the person the oracle's event again: a survey that is sent twice must resend the same report.
+
+    Example:
+        >>> survey = local.KaryResponse(["no", "yes"], epsilon=1)
+        >>> len(survey.client.report("yes").to_bytes())
+        37
     """
 
     oracle: FrequencyOracle

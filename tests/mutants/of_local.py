@@ -1,0 +1,95 @@
+"""Breakages of the local model: odds, draws, decoding, intervals, and what a server lets pass."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+ORACLES = "unit/local/test_oracles.py"
+SERVERS = "unit/local/test_servers.py"
+SHARES = "unit/local/test_frequencies.py"
+PACKED = "unit/noise/test_noise_packed.py"
+MUTANTS: list[Mutant] = [
+    *of(
+        "noise.coins:PackedCoin._block",
+        PACKED,
+        ("settled[places] |= pending & ~digits", "settled[places] |= pending & digits"),
+        ("rest -= 1", "pass"),
+    ),
+    *of("noise.draws:bernoulli_rows", PACKED, ("0xFF << (8 * width - bits) & 0xFF", "0xFF")),
+    *of("local.frequency_oracle:FrequencyOracle.__init__", ORACLES, ("exp_down(asked)", "exp_down(2 * asked)")),
+    *of(
+        "local.frequency_oracle:FrequencyOracle.event",
+        ORACLES,
+        ("(both, q - both, p - both, neither)", "(both, p - both, q - both, neither)"),
+    ),
+    *of("local.response:KaryResponse.randomise", ORACLES, ("other + (other >= answers)", "other")),
+    *of("local.response:KaryResponse.p", ORACLES, ("self.growth + self.values - 1", "self.growth + self.values - 2")),
+    *of(
+        "local.unary:SymmetricUnary.__init__",
+        ORACLES,
+        ('positive(epsilon, "epsilon") / 2', 'positive(epsilon, "epsilon")'),
+    ),
+    *of(
+        "local.unary:UnaryEncoding.randomise",
+        ORACLES,
+        (
+            "bits[rows, places] & ~masks | np.where(own, masks, np.uint8(0))",
+            "bits[rows, places] | np.where(own, masks, np.uint8(0))",
+        ),
+    ),
+    *of("local.hashing:OptimizedHashing.randomise", ORACLES, ("other + (other >= true)", "other")),
+    *of(
+        "local.hashing:OptimizedHashing._function",
+        ORACLES,
+        ("ids[:, 0] ^ np.uint64(int.from_bytes(self.digest, 'big'))", "ids[:, 0].copy()"),
+    ),
+    *of("local.hadamard:HadamardResponse.randomise", ORACLES, ("index ^ (rows & -rows)", "index ^ rows")),
+    *of("local.hadamard:HadamardResponse.supports", ORACLES, ("moved[1 : self.values + 1]", "moved[: self.values]")),
+    *of(
+        "local.subset:SubsetSelection._choose",
+        ORACLES,
+        ("((rest >> places) << np.uint64(1)) << places", "(rest >> places) << places"),
+    ),
+    *of(
+        "local.subset:SubsetSelection._progress",
+        ORACLES,
+        ("self.size + noise.uniform_below(prime - self.size, count_)", "noise.uniform_below(prime, count_)"),
+    ),
+    *of("local.subset:_subsets", ORACLES, ("np.where(taken, np.uint64(last), place)", "place")),
+    *of(
+        "local.projective:ProjectiveResponse._hyperplanes",
+        ORACLES,
+        ("np.where(meets, 0, 1) - product", "np.where(meets, 0, 1) + product"),
+    ),
+    *of(
+        "local.fields:Field._every_dot_count",
+        ORACLES,
+        ("self.sums[:, self.products[a, v]]", "self.sums[:, self.products[a, a]]"),
+    ),
+    *of("local.fields:Field.dot", ORACLES, ("self.products[left[..., place], right[..., place]]", "left[..., place]")),
+    *of("local.projective:ProjectiveResponse.both", ORACLES, ("self.length - 2", "self.length - 1")),
+    *of("local.server:Server._fresh", SERVERS, ("id_ not in self._seen", "True")),
+    *of(
+        "local.server:Server._add",
+        SERVERS,
+        ("wire.digest != self.oracle.digest", "False"),
+        ("wire.data.shape[1] != self.oracle.width", "False"),
+    ),
+    *of("local.server:Server.merge", SERVERS, ("len(self._seen & other._seen)", "0")),
+    *of("local.subset:SubsetSelection.allowed", SERVERS, ("bits.sum(axis=1) == self.size", "bits.sum(axis=1) > 0")),
+    *of("local.estimates:estimate_frequencies", SHARES, ("shares * (1 - p - q) * (p - q)", "0")),
+    *of(
+        "local.estimates:_count_ends",
+        SHARES,
+        ("side * 0.5", "side * 9.5"),
+        ("z**2 * more + side * root", "z**2 * more + side * root / 2"),
+    ),
+    *of(
+        "local.estimates:_exact_ends", SHARES, ("_upper_tail(count + 1, n, m, p, q)", "_upper_tail(count, n, m, p, q)")
+    ),
+    *of(
+        "local.estimates:Frequencies.projected",
+        SHARES,
+        ("np.clip(norm_sub(self.values), self.low, self.high)", "self.values"),
+    ),
+]
