@@ -82,7 +82,7 @@ MUTANTS: list[Mutant] = [
         "local.estimates:_count_ends",
         SHARES,
         ("side * 0.5", "side * 9.5"),
-        ("z**2 * more + side * root", "z**2 * more + side * root / 2"),
+        ("side * root", "side * root / 2"),
     ),
     *of(
         "local.estimates:_exact_ends", SHARES, ("_upper_tail(count + 1, n, m, p, q)", "_upper_tail(count, n, m, p, q)")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privet import local
 from privet.core.errors import BadParameter, RequestError
@@ -54,6 +55,30 @@ def test_intervals_cover_a_population(oracle: local.FrequencyOracle, n: int, sha
     found = estimate_frequencies(oracle, counts, n, 0.95, "population", {})
     covered = float(((found.low - 1e-12 <= share) & (share <= found.high + 1e-12)).mean())
     assert covered >= 0.95 - 5 * math.sqrt(0.05 * 0.95 / RUNS)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 25])
+@pytest.mark.parametrize("epsilon", [0.5, math.log(3), 4])
+def test_exact_intervals_cover_every_number_of_people(n: int, epsilon: float) -> None:
+    """The law of the count is summed over all counts, so that nothing here is left to chance."""
+    oracle = local.KaryResponse(3, epsilon=epsilon)
+    found = estimate_frequencies(oracle, np.arange(n + 1), n, 0.9, "reports", {})
+    for people in range(n + 1):
+        own = binom.pmf(np.arange(people + 1), people, float(oracle.p))
+        law = np.convolve(own, binom.pmf(np.arange(n - people + 1), n - people, float(oracle.q)))
+        share = people / n
+        covered = law @ ((found.low - 1e-12 <= share) & (share <= found.high + 1e-12))
+        beyond = law @ (found.high < share - 1e-12), law @ (found.low > share + 1e-12)
+        assert covered >= 0.9 - 1e-12
+        assert max(beyond) <= 0.05 + 1e-12
+
+
+def test_errors_are_those_of_the_estimated_share() -> None:
+    oracle = local.OptimizedUnary(8, epsilon=4)
+    counts = np.array([500, 300, 18])
+    found = estimate_frequencies(oracle, counts, 1000, 0.95, "reports", {})
+    for value, error in zip(found.values, found.standard_errors, strict=True):
+        assert error**2 == pytest.approx(oracle.variance(min(1, max(0, value)), 1000), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", local.ORACLES)

@@ -56,6 +56,16 @@ def test_what_is_no_report_of_the_survey_is_rejected_and_counted(kind: Any) -> N
     assert "17 rejected" in repr(server)
 
 
+def test_sets_of_another_size_are_impossible() -> None:
+    oracle = local.SubsetSelection(16, epsilon=1)
+    forged = np.array([[255, 0], [255, 255], [0, 0], [0b00000111, 0b00000001]], dtype=np.uint8)
+    ids = np.arange(8, dtype=np.uint64).reshape(4, 2)
+    server = oracle.server()
+    assert oracle.size == 4
+    assert server.add(local.Reports(oracle.digest, ids, forged)) == 1
+    assert server.rejected == {"impossible content": 3}
+
+
 def test_json_and_bytes_return_the_same_reports() -> None:
     reports = local.OptimizedUnary(LABELS, epsilon=1).client.reports(LABELS)
     assert local.read_reports(reports.to_bytes()) == local.read_reports(reports.to_json()) == reports
