@@ -44,6 +44,7 @@ from privet.query.frame import Frame, Result
 from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
 from privet.session import Session
+from privet.stream.w_event_kept import StreamLedger
 
 Make = Callable[[], Any]
 
@@ -254,6 +255,7 @@ INSTANCES: dict[type, Make] = {
     stream.WEvent: lambda: stream.WEvent(epsilon=1, window=3),
     stream.WEventPlan: lambda: stream.WEventPlan(stream.WEvent(epsilon=1, window=3), cells=3),
     stream.WEventStream: lambda: stream.WEventStream(epsilon=1, window=3, cells=3),
+    StreamLedger: ledger,
     stream.WEventRelease: lambda: stream.WEventStream(epsilon=1, window=3, cells=3).step([1, 2, 3]),
 }
 """An instance of each type that is not made by calling its class with the examples below."""

@@ -17,6 +17,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import LedgerError
 from privet.core.event import Exact
+from privet.core.promise import WEvent
 from privet.ledger.account import add, make_cap
 from privet.ledger.codec import Head, write_event
 from privet.ledger.entries import (
@@ -28,6 +29,7 @@ from privet.ledger.entries import (
     Limited,
     Opened,
     Payment,
+    PromiseOpened,
     Record,
     Rescheduled,
     Stepped,
@@ -94,6 +96,7 @@ records: st.SearchStrategy[Record] = st.one_of(
         st.sampled_from("ab"),
         st.booleans(),
     ),
+    st.builds(lambda name: PromiseOpened(name, "d", WEvent(epsilon=1, window=3), "{}"), names),
     st.builds(lambda name, cap: AccountOpened(name, make_cap(cap, HALF), None), names, st.sampled_from(CAPS)),
     st.builds(lambda name, cap: ToppedUp(name, make_cap(cap, HALF), "r"), st.none() | names, st.sampled_from(CAPS)),
     st.builds(lambda most: Limited(most, "r"), st.none() | st.sampled_from(CAPS)),
@@ -121,6 +124,7 @@ OPENED = [
     Opened("x", make_cap(Pure(epsilon=9), HALF), None, None),
     AccountOpened("a", make_cap(Pure(epsilon=9), HALF), None),
 ]
+PROMISED = PromiseOpened("s", "d", WEvent(epsilon=1, window=3), "{}")
 STEPS = [
     Stepped("a", 3, "begin", 0, "a" * 64),
     Stepped("a", 3, "open", 1, "a" * 64),
@@ -150,6 +154,13 @@ FAILED, ANSWERED = Failed("a", 3), Answered("a", "d", 3, [])
         ([CHARGE, STEPS[0], STEPS[1], FAILED, STEPS[2]], False),  # over
         ([CHARGE, STEPS[0], STEPS[1], replace(STEPS[2], last=True), STEPS[3]], False),
         ([CHARGE, STEPS[0], replace(STEPS[1], state="c" * 64)], False),  # from another state
+        ([PROMISED, CHARGE], True),
+        ([PROMISED, PROMISED], False),
+        ([PROMISED, replace(CHARGE, account="s")], False),  # no budget to spend from
+        ([PROMISED, replace(OPENED[1], account="s")], False),
+        ([PROMISED, ToppedUp("s", make_cap(Pure(epsilon=9), HALF), "r")], False),
+        ([replace(PROMISED, account="a")], False),  # an account of people
+        ([PROMISED, *(replace(one, account="s") for one in STEPS)], True),
         ([CHARGE, ToppedUp("a", make_cap(Pure(epsilon=9), HALF), "r"), CHARGE], True),
     ],
 )

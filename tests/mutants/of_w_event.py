@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutant import Mutant, of
 
 SPENT = "unit/stream/test_w_event.py"
+KEPT = "unit/stream/test_w_event_kept.py"
 MUTANTS: list[Mutant] = [
     *of(
         "stream.w_event:advance",
@@ -38,6 +39,21 @@ MUTANTS: list[Mutant] = [
         ("seen[type(person), person] = taken + 1", "seen[str, str(person)] = taken + 1"),
     ),
     *of("stream.w_event:_pairs", SPENT, ("type(row[0]) not in (str, int)", "False")),
+    *of(
+        "stream.w_event_kept:KeptWEventStream._advance",
+        KEPT,
+        ("state.step + len(steps)", "state.step + 1"),
+        ("advance(self._plan, state, counts)", "advance(self._plan, self._state, counts)"),
+    ),
+    *of(
+        "stream.w_event_kept:_last_state",
+        KEPT,
+        ("first if not progress.step else _closed_state(ledger, plan, receipt)", "first"),
+    ),
+    *of("stream.w_event_kept:_read_plan", KEPT, ("('cells', 'contribution', 'neighbors', 'algorithm')", "('cells',)")),
+    *of("ledger.state:State.check_budget", KEPT, ("account in self.promises", "False")),
+    *of("ledger.admin:Administration.open_promise", KEPT, ("opened != record", "False")),
+    *of("ledger.admin:_check_free", KEPT, ("account in state.accounts or account in state.promises", "False")),
     *of(
         "core.promise:WEvent.__init__",
         SPENT,

@@ -67,6 +67,7 @@ def _what(one: LedgerEntry) -> str:
         Failed,
         Limited,
         Opened,
+        PromiseOpened,
         Rescheduled,
         Stepped,
         ToppedUp,
@@ -76,6 +77,8 @@ def _what(one: LedgerEntry) -> str:
     match one.record:
         case Opened(cap=cap) | AccountOpened(cap=cap):
             return cap.budget.describe()
+        case PromiseOpened(promise=promise):
+            return promise.describe()
         case ToppedUp(cap=cap, reason=reason):
             return f"adds {cap.budget.describe()}: {reason}"
         case Limited(per_query=most, reason=reason):

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from .budget import Budget
 from .event import Event
 from .event import Exact as Amount
+from .promise import WEvent
 from .records import Entry, Plain, Receipt
 from .scan import Scan, SealedSums
 
@@ -151,6 +152,19 @@ class KeepsSteps(Protocol):
 
     def progress(self, receipt: Receipt) -> StepProgress | None:
         """Return how far the steps of a charge have come; None where they have not begun."""
+
+
+@runtime_checkable
+class OpensPromises(Protocol):
+    """A ledger in which an account can be opened for a stream that protects windows of steps."""
+
+    def open_promise(
+        self, account: str, promise: WEvent, *, digest: str, facts: Mapping[str, Any] | None = None
+    ) -> Receipt:
+        """Open an account for one stream that promises something of any window of its steps."""
+
+    def promises(self) -> Mapping[str, tuple[WEvent, Receipt, dict[str, Any]]]:
+        """Return the accounts that were opened for streams: promise, receipt, and what is public about each."""
 
 
 class LedgerEntry(Protocol):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from typing import Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 from privet.core.budget import Budget
-from privet.core.errors import BadParameter, Unsupported
-from privet.core.given import alike
+from privet.core.errors import BadParameter, LedgerError, Unsupported
+from privet.core.given import alike, instance
+from privet.core.promise import WEvent
+from privet.core.records import Receipt
 
 from .account import make_cap
-from .entries import AccountOpened, Cleared, Limited, Rescheduled, Time, ToppedUp
-from .history import StoredHistory
-from .limits import read_expiry, read_limit, read_name
+from .entries import AccountOpened, Cleared, Limited, PromiseOpened, Rescheduled, Time, ToppedUp
+from .history import History, StoredHistory
+from .limits import read_expiry, read_facts, read_limit, read_name
+from .state import State
 
 
 class Administration:
@@ -44,10 +48,40 @@ class Administration:
             history.state.check_under(cap.budget)
             if account in history.state.accounts:
                 raise BadParameter("account", account, "a name that has no account yet; top_up adds to one that has")
-            other = alike(account, history.state.accounts)
-            if other is not None:
-                raise BadParameter("account", account, f"a name that cannot be mistaken for that of account {other!r}")
+            _check_free(account, history.state)
             history.append(AccountOpened(account, cap, until))
+
+    def open_promise(
+        self, account: str, promise: WEvent, *, digest: str, facts: Mapping[str, Any] | None = None
+    ) -> Receipt:
+        """Open an account for one stream that promises something of any window of its steps, and return its receipt.
+
+        Such an account has no cap, pays for no questions, and is no part of the data set's budget: the promise is of
+        its own kind. The same stream again returns the first receipt. `facts` are what is public about the stream.
+        """
+        read_name(account, "account")
+        read_name(digest, "digest")
+        instance(promise, WEvent, "promise", "WEvent(epsilon=..., window=...)")
+        record = PromiseOpened(account, digest, promise, read_facts(facts) or "{}")
+        with self._history.writing() as history:
+            if account in history.state.promises:
+                number, opened = _promise(history, account)
+                if opened != record:
+                    raise BadParameter("account", account, "a name of its own: this one was opened for another stream")
+            else:
+                _check_free(account, history.state)
+                number = history.append(record)
+            return Receipt(number, digest, account, str(history.head_at(number)), answered=False)
+
+    def promises(self) -> dict[str, tuple[WEvent, Receipt, dict[str, Any]]]:
+        """Return the accounts opened for streams, by name: promise, receipt, and what is public about each."""
+        with self._history.reading() as history:
+            found = {}
+            for account in sorted(history.state.promises):
+                number, opened = _promise(history, account)
+                receipt = Receipt(number, opened.digest, account, str(history.head_at(number)), answered=False)
+                found[account] = opened.promise, receipt, json.loads(opened.facts_text)
+            return found
 
     def limit(self, per_query: Budget | None, *, reason: str) -> None:
         """Set the most that one query may cost from now on, or take the limit away with None, and say why."""
@@ -133,3 +167,21 @@ class Administration:
         """Return the names of the accounts that may not spend until they are cleared."""
         with self._history.reading() as history:
             return tuple(sorted(name for name in history.state.failures if history.state.is_frozen(name)))
+
+
+def _check_free(account: str, state: State) -> None:
+    """Raise unless an account of this name can be opened, and be mistaken for no other."""
+    if account in state.accounts or account in state.promises:
+        raise BadParameter("account", account, "a name that has no account yet")
+    other = alike(account, (*state.accounts, *state.promises))
+    if other is not None:
+        raise BadParameter("account", account, f"a name that cannot be mistaken for that of account {other!r}")
+
+
+def _promise(history: History, account: str) -> tuple[int, PromiseOpened]:
+    """Return the entry that opened an account for a stream, and its number."""
+    number = history.state.promises[account]
+    record = history.read(number).record
+    if not isinstance(record, PromiseOpened) or record.account != account:
+        raise LedgerError(f"entry {number} of the ledger did not open the account {account!r}: the file was changed")
+    return number, record

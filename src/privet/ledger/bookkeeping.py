@@ -19,7 +19,7 @@ from privet.core.records import Entry, Plain, Receipt
 from . import codec
 from .admin import Administration
 from .certificate import Suspect, make_certificate, review
-from .entries import AccountOpened, Answered, Charged, Failed, Opened, Time, Written
+from .entries import AccountOpened, Answered, Charged, Failed, Opened, PromiseOpened, Time, Written
 from .history import History, Store, StoredHistory
 from .limits import (
     Clock,
@@ -251,6 +251,7 @@ class Bookkeeping(Administration, StepKeeping):
         if account is not None:
             read_name(account, "account")
         with self._history.reading() as history:
+            history.state.check_budget(account)
             whole = history.state.whole.remaining()
             own = None if account is None else history.state.own(account)
             return whole if own is None else min(own.remaining(), whole, key=lambda left: left.largest_epsilon)
@@ -278,7 +279,8 @@ class Bookkeeping(Administration, StepKeeping):
         if not 0 < receipt.entry <= history.state.head.number:
             raise LedgerError("this receipt is not from this ledger")
         record = history.read(receipt.entry).record
-        if not isinstance(record, Charged) or (record.digest, record.account) != (receipt.digest, receipt.account):
+        kinds = (Charged, PromiseOpened)
+        if not isinstance(record, kinds) or (record.digest, record.account) != (receipt.digest, receipt.account):
             raise LedgerError("this receipt is not from this ledger")
 
 

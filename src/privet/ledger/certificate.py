@@ -17,6 +17,7 @@ from .history import History
 _OTHERS = {
     "open": "opens the ledger",
     "account": "opens an account",
+    "promise": "opens an account for a stream, which pays for its steps,",
     "top-up": "adds to a budget",
     "clear": "clears an account",
     "limit": "changes what one query may cost",
@@ -81,8 +82,10 @@ def _charge(history: History, number: int) -> int:
         raise BadParameter("entry", number, f"the number of one of the ledger's entries, from 1 to {last}")
     record = history.read(number).record
     match record:
-        case Answered(charge=charge) | Failed(charge=charge) | Stepped(charge=charge):
+        case Answered(charge=charge) | Failed(charge=charge):
             return charge
+        case Stepped(charge=charge):
+            return _charge(history, charge)
         case Charged():
             return number
     told = _OTHERS[kind_of(record)]

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from privet.core.budget import Approximate, Budget
-from privet.core.errors import LedgerError, raise_alone
+from privet.core.errors import LedgerError, RequestError, raise_alone
 from privet.core.event import Event, Exact
+from privet.core.promise import WEvent
 from privet.core.records import Entry, Plain
 
 from . import codec
@@ -196,10 +197,23 @@ class Stepped:
         return codec.read_plain(self.released_data)
 
 
+@dataclass(frozen=True)
+class PromiseOpened:
+    """An account whose promise is about windows of steps, for one stream: it has no cap, and pays for nothing else.
+
+    `digest` stands for the stream's plan, and `facts_text` is what is public about it, as the text of a JSON object.
+    """
+
+    account: str
+    digest: str
+    promise: WEvent
+    facts_text: str
+
+
 Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
 """The rules: what may be spent."""
 
-Record = Rule | Charged | Answered | Failed | Cleared | Stepped
+Record = Rule | Charged | Answered | Failed | Cleared | Stepped | PromiseOpened
 
 
 @dataclass(frozen=True)
@@ -379,7 +393,7 @@ def write_entry(number: int, time: Time, record: Record) -> str:
     """Return the canonical text of an entry."""
     kind, write, _ = _KINDS[type(record)]
     fields = write(record)
-    version = WITH_FACTS if "facts" in fields else FORMAT
+    version = WITH_FACTS if kind == "charge" and "facts" in fields else FORMAT
     return canonical({"v": version, "kind": kind, "number": number, "time": write_time(time), **fields})
 
 
@@ -395,7 +409,7 @@ def read_entry(body: object) -> Written:
         raise _impossible(kind)
     try:
         found = Written(number, read_time(time), _READERS[kind](data))
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+    except (RequestError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise_alone(_impossible(kind))
     return found
 
@@ -512,6 +526,22 @@ def _read_step(data: Any) -> Stepped:
     return Stepped(words[0], numbers[0], words[1], numbers[1], words[2], about, released, last)
 
 
+def _write_promise(record: PromiseOpened) -> dict[str, Any]:
+    promise = {"epsilon": codec.write_rational(record.promise.epsilon), "window": record.promise.window}
+    return {"account": record.account, "digest": record.digest, "promise": promise, "facts": record.facts_text}
+
+
+def _read_promise(data: Any) -> PromiseOpened:
+    given = data["promise"]
+    if given.keys() != {"epsilon", "window"}:
+        raise ValueError
+    promise = WEvent(epsilon=codec.read_rational(given["epsilon"]), window=given["window"])
+    facts = text(data["facts"])
+    if not isinstance(json.loads(facts), dict):
+        raise TypeError
+    return PromiseOpened(text(data["account"]), text(data["digest"]), promise, facts)
+
+
 _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], Record]]] = {
     **RULES,
     Charged: ("charge", _write_charge, _read_charge),
@@ -527,6 +557,7 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], R
         lambda data: Cleared(text(data["account"]), text(data["reason"])),
     ),
     Stepped: ("step", _write_step, _read_step),
+    PromiseOpened: ("promise", _write_promise, _read_promise),
 }
 _READERS = {kind: read for kind, _, read in _KINDS.values()}
 
@@ -544,6 +575,7 @@ _FIELDS = {
     (FORMAT, "answer"): _ALL | {"account", "digest", "charge", "released"},
     (FORMAT, "failure"): _ALL | {"account", "charge"},
     (FORMAT, "clear"): _ALL | {"account", "reason"},
+    (FORMAT, "promise"): _ALL | {"account", "digest", "promise", "facts"},
     (FORMAT, "step"): _ALL | {"account", "charge", "phase", "step", "state", "about", "released", "last"},
 }
 """Which fields an entry of each version and kind has: these, and no others."""

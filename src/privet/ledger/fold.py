@@ -12,7 +12,7 @@ from privet.core.event import Exact
 
 from .account import Account, add, amounts, enough, measure, spent_of, with_spent
 from .codec import Head
-from .entries import Answered, Charged, Failed, Payment, Stepped, Time, Written
+from .entries import Answered, Charged, Failed, Payment, PromiseOpened, Stepped, Time, Written
 from .state import State
 
 # A history folded into a balance, as `State.apply` does it entry by entry, in a fraction of the time.
@@ -191,6 +191,8 @@ class Checks:
                         raise LedgerError("the ledger charges one key twice")
                     self.keys.add((charge.account, charge.key))
                 self.charges[written.number] = charge.account, charge.digest, event, charge.shared is None
+            case PromiseOpened(account=name, digest=digest):  # its steps are paid for by the promise itself
+                self.charges[written.number] = name, digest, b"", True
             case Answered(digest=digest) as answer:
                 self._paid(answer.charge, answer.account, digest)
                 if digest in self.answers:

@@ -13,7 +13,15 @@ from typing import Any
 
 from privet.accounting.filters import Filter, PureFilter, RenyiFilter, ZcdpFilter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, UnknownName, raise_alone
+from privet.core.errors import (
+    BadParameter,
+    BudgetError,
+    LedgerError,
+    PrivetError,
+    UnknownName,
+    Unsupported,
+    raise_alone,
+)
 from privet.core.event import Exact
 from privet.core.numbers import float_down
 
@@ -28,6 +36,7 @@ from .entries import (
     Failed,
     Limited,
     Opened,
+    PromiseOpened,
     Record,
     Rescheduled,
     Rule,
@@ -54,6 +63,8 @@ class State:
     accounts: Mapping[str, Account] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     steps: Steps = field(default_factory=dict)
+    promises: Mapping[str, int] = field(default_factory=dict)
+    """The entries that opened accounts for streams, by the accounts' names."""
 
     @property
     def opened(self) -> Opened:
@@ -79,11 +90,13 @@ class State:
 
     def budget_of(self, account: str | None) -> Budget:
         """Return the promise that bounds an account."""
+        self.check_budget(account)
         own = None if account is None else self.own(account)
         return (own or self.whole).budget()
 
     def check_open(self, account: str, now: Time) -> None:
         """Raise unless the account may spend at all at this time."""
+        self.check_budget(account)
         own = self.own(account)
         if self.is_frozen(account):
             raise BudgetError(
@@ -95,6 +108,18 @@ class State:
             raise BudgetError(
                 f"the budget of the account {account!r} has expired, and what was left of it with it; "
                 "answers that were paid for stay free"
+            )
+
+    def has_account(self, name: str) -> bool:
+        """Return whether an account of this name was opened, for people or for a stream."""
+        return name in {*self.accounts, *self.promises}
+
+    def check_budget(self, account: str | None) -> None:
+        """Raise where an account promises something about windows of steps: that is no budget to spend from."""
+        if account is not None and account in self.promises:
+            raise Unsupported(
+                f"the account {account!r} was opened for one stream, and promises something of windows of its steps: "
+                "that is no budget of people or rows, and pays for no questions; ask with another account"
             )
 
     def is_frozen(self, account: str) -> bool:
@@ -121,7 +146,9 @@ class State:
             raise
         except PrivetError:
             raise_alone(LedgerError(f"entry {head.number} of the ledger breaks the ledger's rules"))
-        return State(head, written.time, after.rules, after.dataset, after.accounts, after.failures, after.steps)
+        return State(
+            head, written.time, after.rules, after.dataset, after.accounts, after.failures, after.steps, after.promises
+        )
 
     def _after(self, record: Record, number: int = 0) -> State:
         if isinstance(record, Opened) != (self.rules is None):
@@ -136,10 +163,14 @@ class State:
             case Opened(cap=cap, expires=expires):
                 return replace(self, rules=record, dataset=open_account(cap, expires))
             case AccountOpened(account=name, cap=cap, expires=expires):
-                if name in self.accounts:
+                if name in self.accounts or name in self.promises:
                     raise LedgerError("the ledger opens an account twice")
                 self.check_under(cap.budget)
                 return self._with(name, open_account(cap, expires))
+            case PromiseOpened(account=name):
+                if self.has_account(name):
+                    raise LedgerError("the ledger opens an account twice")
+                return replace(self, promises={**self.promises, name: number})
             case ToppedUp(account=None, cap=cap):
                 return replace(self, dataset=self.whole.top_up(cap))
             case ToppedUp(account=str(name), cap=cap):
@@ -164,7 +195,7 @@ class State:
         accounts = self.accounts
         if own is not None and charge.by_account is not None:
             accounts = {**accounts, charge.account: own.pay(charge.by_account)}
-        return State(self.head, self.time, self.rules, whole, accounts, self.failures, self.steps)
+        return State(self.head, self.time, self.rules, whole, accounts, self.failures, self.steps, self.promises)
 
     def check_paid(self, charge: Charged) -> Account | None:
         """Return the account that a charge counts against beside the data set's, or raise where it misses one."""
@@ -195,6 +226,7 @@ class State:
             "accounts": {name: account.snapshot() for name, account in self.accounts.items()},
             "failures": {name: times for name, times in self.failures.items() if times},
             **write_steps(self.steps),
+            **({"promises": dict(self.promises)} if self.promises else {}),
         }
 
     def restore(self, head: Head, time: Time, data: Any) -> State:
@@ -204,16 +236,18 @@ class State:
             accounts = {name: account.restore(data["accounts"][name]) for name, account in self.accounts.items()}
             dataset = self.whole.restore(data["dataset"])
             steps = read_steps(data)
+            promises = {str(name): int(number) for name, number in data.get("promises", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise_alone(LedgerError("the cached balance does not fit the ledger's rules"))
         now = replace(self, head=head, time=time, dataset=dataset, accounts=accounts, failures=failures)
-        return replace(now, steps=steps)
+        return replace(now, steps=steps, promises=promises)
 
     def agrees(self, other: State) -> bool:
         """Return whether two states stand for the same balance."""
         return (
             self.head == other.head
             and self.steps == other.steps
+            and self.promises == other.promises
             and self.whole.agrees(other.whole)
             and self.accounts.keys() == other.accounts.keys()
             and all(account.agrees(other.accounts[name]) for name, account in self.accounts.items())

@@ -6,5 +6,6 @@ A stream is charged once, when it is opened. Its steps follow a public clock, em
 from privet.core.promise import WEvent
 
 from .w_event import WEventPlan, WEventRelease, WEventStream
+from .w_event_kept import open_w_event
 
-__all__ = ["WEvent", "WEventPlan", "WEventRelease", "WEventStream"]
+__all__ = ["WEvent", "WEventPlan", "WEventRelease", "WEventStream", "open_w_event"]

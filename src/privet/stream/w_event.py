@@ -7,7 +7,7 @@ themselves nothing is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -362,8 +362,7 @@ class WEventStream:
         Raises:
             BadValue: if the counts are not whole numbers, or not as many as there are cells.
         """
-        self._state, release = advance(self._plan, self._state, read_counts(self._plan, counts))
-        return release
+        return self._advance([read_counts(self._plan, counts)])[0]
 
     def step_rows(self, rows: Iterable[tuple[str | int, str | int]]) -> WEventRelease:
         """Return the release of the next step, from its rows: of each person the first ones, up to `contribution`.
@@ -375,8 +374,14 @@ class WEventStream:
 
     def extend(self, steps: Iterable[Any]) -> tuple[WEventRelease, ...]:
         """Return the releases of several steps, from the counts of each; nothing is drawn unless all can be read."""
-        counts = [read_counts(self._plan, one, "steps") for one in _each(steps)]
-        return tuple(self.step(one) for one in counts)
+        return self._advance([read_counts(self._plan, one, "steps") for one in _each(steps)])
+
+    def _advance(self, steps: Sequence[Sequence[int]]) -> tuple[WEventRelease, ...]:
+        releases = []
+        for counts in steps:
+            self._state, release = advance(self._plan, self._state, counts)
+            releases.append(release)
+        return tuple(releases)
 
     def __repr__(self) -> str:
         return f"WEventStream({self._plan.promise.describe()}, {self._plan.algorithm}, step {self._state.step:,})"
@@ -426,10 +431,12 @@ def _pairs(rows: Any) -> Iterator[tuple[str | int, str | int]]:
 
 def _each(items: Any, parameter: str = "steps", allowed: str = f"a list with {_COUNTS}, for each step") -> list[Any]:
     """Return the items of something private, or refuse it without quoting it."""
-    try:
-        return list(items)
-    except Exception:  # a foreign type may raise anything
-        raise_alone(BadValue(parameter, f"a {type(items).__name__}", allowed))
+    if not isinstance(items, (str, bytes, bytearray, Mapping, Set)):
+        try:
+            return list(items)
+        except Exception:  # a foreign type may raise anything
+            raise_alone(BadValue(parameter, f"a {type(items).__name__}", allowed))
+    raise BadValue(parameter, f"a {type(items).__name__}", allowed)
 
 
 def _read_cells(cells: Any) -> tuple[str, ...]:
