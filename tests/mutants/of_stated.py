@@ -31,6 +31,27 @@ MUTANTS: list[Mutant] = [
         ("max(high, top)", "min(high, top)"),
     ),
     *of(
+        "planner.make:_argument",
+        "unit/query/test_implied_bounds.py",
+        ("conditions.narrow or not facts.bounded", "not facts.bounded"),
+        ("typed_where(expression, limited, conditions.of_rows)", "typed_where(expression, limited, ())"),
+    ),
+    *of(
+        "planner.batch:with_wider_parts",
+        "unit/query/test_implied_bounds.py",
+        ("wider=before[rows]", "wider=None"),
+    ),
+    *of(
+        "planner.make:with_earlier",
+        "unit/query/test_implied_bounds.py",
+        ("with_before(made(narrow=False), lambda: made(narrow=False, apart=True))", "made()"),
+    ),
+    *of(
+        "query.implied:_narrowed",
+        "unit/query/test_implied_bounds.py",
+        ("_within((facts.low, facts.high), ends)", "ends"),
+    ),
+    *of(
         "planner.make:_stated_ends",
         "unit/query/test_stated_bounds.py",
         ("min(max(own, low), high)", "own"),

@@ -20,7 +20,7 @@ from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contri
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
 from privet.planner.keys import group_key, to_be_found
-from privet.planner.make import make_plan, private_schema, with_before
+from privet.planner.make import make_plan, private_schema, with_earlier
 from privet.planner.plan import Plan, Spend
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
@@ -138,8 +138,7 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
         how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
-        planned = partial(how, schema=schema, covers=options.covers)
-        return with_before(planned(), lambda: planned(apart=True)), options
+        return with_earlier(partial(how, schema=schema, covers=options.covers)), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "

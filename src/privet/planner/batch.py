@@ -6,13 +6,13 @@ The division comes from public facts and from the weights that are asked for, an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from privet.core.errors import BadParameter, InvariantError
+from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.event import Composed
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
@@ -200,12 +200,29 @@ def _planned(
     weighted = zip(questions, weights, strict=True)
     asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
-    best = _best(merged, heaviest, tables, spend, how)
-    if any(map(reads_beside, best)):  # then every share was another before
-        several = _best(merged, heaviest, tables, spend, {**how, "apart": True})
-        best = [replace(plan, before=before) for plan, before in zip(best, several, strict=True)]
-    made = {rows_of(plan.query): plan for plan in best}
+    shares = partial(_best, merged, heaviest, tables, spend, **how)
+    made = with_wider_parts(_with_before(shares), lambda: _with_before(partial(shares, narrow=False)))
     return tuple(answering(query, made, spend, tables) for query in questions)
+
+
+def _with_before(shares: Callable[..., list[Plan]]) -> dict[str, Plan]:
+    """Return plans by the rows they are of, with how all were planned where a sum was not yet read beside a mean."""
+    best = shares()
+    if any(map(reads_beside, best)):  # then every share was another before
+        several = shares(apart=True)
+        best = [replace(plan, before=before) for plan, before in zip(best, several, strict=True)]
+    return {rows_of(plan.query): plan for plan in best}
+
+
+def with_wider_parts(made: Mapping[str, Plan], wider: Callable[[], Mapping[str, Plan]]) -> Mapping[str, Plan]:
+    """Return plans with how all of them were made before conditions narrowed the declared bounds of some."""
+    if not any(plan.narrowed for plan in made.values()):
+        return made
+    try:
+        before = wider()
+    except RequestError:  # such questions were refused
+        return made
+    return {rows: replace(plan, wider=before[rows]) for rows, plan in made.items()}
 
 
 def _best(
@@ -213,7 +230,7 @@ def _best(
     heaviest: Sequence[int],
     tables: Mapping[str, Schema],
     spend: Spend,
-    how: Mapping[str, Any],
+    **how: Any,
 ) -> list[Plan]:
     """Return the plan of each kind of rows, with noise of the one family that errs less over all of them."""
     alone = [make_plan(query, tables, spend=spend, **how) for query in merged]
@@ -282,8 +299,8 @@ def _reading(query: Query, made: Plan) -> Plan:
     known = {_same(one): made.readings[place] for place, one in enumerate(made.query.aggregates)}
     found = ((one.name, known[_same(one)]) for one in query.aggregates)
     readings = tuple(Reading(name, reading.aggregate, reading.places) for name, reading in found)
-    before = None if made.before is None else _reading(query, made.before)
-    return Plan(query, made.passes, readings, made.spend, before=before)
+    before, wider = (None if one is None else _reading(query, one) for one in (made.before, made.wider))
+    return Plan(query, made.passes, readings, made.spend, before=before, narrowed=made.narrowed, wider=wider)
 
 
 def measures_of(plan: Plan) -> int:

@@ -130,9 +130,7 @@ def cut_within(plan: Plan, places: Iterable[tuple[int, int]]) -> tuple[bool, boo
         total = one.scan.places if one.scan.places is not None else _sum_at(one, number)
         if total is None or total.expression is None:
             continue
-        known = typed(total.expression, one.scan.schema.columns)
-        if not known.bounded:
-            known = typed_where(total.expression, one.scan.schema.columns, (one.scan.where, total.where))
+        known = typed_where(total.expression, one.scan.schema.columns, (one.scan.where, total.where))
         low, high = clamp_ends(total.expression, known)
         least, most = (end * total.step + total.origin for end in (total.low, total.high))
         below |= low is None or low < least - total.step

@@ -58,6 +58,14 @@ def _before(plan: Plan) -> Plan | None:
     return plan.before
 
 
+def _narrowed(plan: Plan) -> bool:
+    return plan.wider is not None
+
+
+def _wider(plan: Plan) -> Plan | None:
+    return plan.wider
+
+
 def _has_ladders(passes: tuple[Pass, ...]) -> bool:
     return any(isinstance(draw, QuantileLadder) for one in passes for draw in one.measure.draws)
 
@@ -73,6 +81,8 @@ EDITIONS: tuple[Edition, ...] = (
     Edition("sum beside mean", 2, lambda passes: False, sound=True, earlier=_before, asked=_beside),
     # intervals of quantiles had two ends that were chosen, and took a third of what a quantile costs
     Edition("quantile", 2, _has_ladders, sound=True, earlier=_without_ladders),
+    # declared bounds are narrowed by the conditions of a question; values were clamped to the whole of them before
+    Edition("bounds narrowed by conditions", 2, lambda passes: False, sound=True, earlier=_wider, asked=_narrowed),
 )
 """Every change since digests were frozen, oldest first. Entries are added at the end, and stay."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from privet.aggregates import (
     AGGREGATES,
@@ -111,6 +111,9 @@ class PlanDraft:
     among: Among | None
     target: Target | None
     apart: bool
+    narrow: bool = True
+    narrowed: bool = False
+    """Whether conditions of the question narrowed what declared facts bound."""
     covers: Covers = "noise"
     keys: tuple[GroupKey, ...] = ()
     cells: Cells | None = None
@@ -207,13 +210,14 @@ def make_plan(
     schema: Schema | None = None,
     covers: Covers = "noise",
     apart: bool = False,
+    narrow: bool = True,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
     `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
     that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
     computed; they are computed again before a plan is charged. Where sums are released `apart`, a SUM has one of its
-    own even if what a mean needs would suffice.
+    own even if what a mean needs would suffice. Conditions of the question `narrow` declared bounds, or do not.
     """
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
@@ -233,6 +237,7 @@ def make_plan(
         target=target,
         covers=covers,
         apart=apart,
+        narrow=narrow,
     )
     for step in STEPS:
         draft = step(draft)
@@ -271,13 +276,19 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
     if not asked and (draft.query.other is not None or draft.covers != "noise"):
         named = "other=" if draft.query.other is not None else f"covers={draft.covers!r}"
         raise RequestError(f"this question lists groups and has no numbers, which {named} is about; add COUNT(*)")
-    aggregates = {one.name: aggregate_of(one, draft.schema, draft.limited.columns, draft.query.where) for one in asked}
+    aggregates = _aggregates(draft, narrow=draft.narrow)
     others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
     if draft.covers == "population" and others:
         raise Unsupported(
             'covers="population" is for medians and other quantiles between the ends; ask everything else by itself'
         )
-    return draft.but(aggregates=aggregates, known=known_sums(draft.query, draft.schema))
+    narrowed = draft.narrow and _aggregates(draft, narrow=False) != aggregates
+    return draft.but(aggregates=aggregates, narrowed=narrowed, known=known_sums(draft.query, draft.schema))
+
+
+def _aggregates(draft: PlanDraft, *, narrow: bool) -> dict[str, Aggregate]:
+    limited, where = draft.limited.columns, draft.query.where
+    return {one.name: aggregate_of(one, draft.schema, limited, where, narrow=narrow) for one in draft.query.aggregates}
 
 
 def _sum(draft: PlanDraft) -> PlanDraft:
@@ -339,6 +350,25 @@ def reads_beside(plan: Plan) -> tuple[CentredTotal, ...]:
 def with_before(plan: Plan, apart: Callable[[], Plan]) -> Plan:
     """Return a plan with the one that was made before its sums were read beside means, where there are such."""
     return replace(plan, before=apart()) if reads_beside(plan) else plan
+
+
+def with_wider(plan: Plan, wider: Callable[[], Plan]) -> Plan:
+    """Return a plan with the one that was made before conditions narrowed declared bounds, where they do.
+
+    There is none where such a question was refused.
+    """
+    if not plan.narrowed:
+        return plan
+    try:
+        return replace(plan, wider=wider())
+    except RequestError:
+        return plan
+
+
+def with_earlier(made: Callable[..., Plan]) -> Plan:
+    """Return what a way of planning makes, with how earlier editions planned the same."""
+    plan = with_before(made(), lambda: made(apart=True))
+    return with_wider(plan, lambda: with_before(made(narrow=False), lambda: made(narrow=False, apart=True)))
 
 
 def _collected(draft: PlanDraft) -> PlanDraft:
@@ -462,7 +492,8 @@ def _read(draft: PlanDraft) -> PlanDraft:
             _reading(asked.name, draft.aggregates[asked.name], passes, draft.known, query.where)
             for asked in query.aggregates
         )
-        plans.append(Plan(query, passes, readings, draft.spend, draft.target, covers=draft.covers))
+        made = Plan(query, passes, readings, draft.spend, draft.target, covers=draft.covers, narrowed=draft.narrowed)
+        plans.append(made)
     if draft.covers == "bounding":
         check_covered(plans[0], draft.limits.rule)
     return draft.but(plans=tuple(plans))
@@ -627,9 +658,17 @@ def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
 
 
 def aggregate_of(
-    asked: Asked, schema: Schema, limited: Mapping[str, Facts], where: Expression | None = None
+    asked: Asked,
+    schema: Schema,
+    limited: Mapping[str, Facts],
+    where: Expression | None = None,
+    *,
+    narrow: bool = True,
 ) -> Aggregate:
-    """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over."""
+    """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over.
+
+    What declared facts do not bound, the conditions of the question may; where they `narrow`, they do for all.
+    """
     entry = entry_of(asked.function)
     kind = entry.aggregate
     if kind.people and isinstance(schema.unit, Window):
@@ -637,13 +676,14 @@ def aggregate_of(
     if kind.people and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     given = [one for one in (asked.argument, asked.other) if one is not None]
+    conditions = _Conditions((where, asked.where), narrow)
     if len(given) != kind.arity:
         raise UnknownName("aggregate", asked.function, tuple(AGGREGATES))
     if kind.symmetric:
         given.sort(key=canonical)
     return entry.of(
         Wanted(
-            arguments=tuple(_argument(asked, one, schema, limited, where, bounded=kind.bounded) for one in given),
+            arguments=tuple(_argument(asked, one, schema, limited, conditions, bounded=kind.bounded) for one in given),
             kinds=tuple(typed(one, schema.columns).kind for one in given),
             where=asked.where,
             options=dict(asked.options),
@@ -651,18 +691,26 @@ def aggregate_of(
     )
 
 
+class _Conditions(NamedTuple):
+    """What must be true of a row that counts, and whether that narrows what declared facts bound."""
+
+    of_rows: tuple[Expression | None, ...]
+    narrow: bool
+
+
 def _argument(
     asked: Asked,
     expression: Expression,
     schema: Schema,
     limited: Mapping[str, Facts],
-    where: Expression | None,
+    conditions: _Conditions,
     *,
     bounded: bool,
 ) -> Argument:
     facts = typed(expression, limited)
-    if bounded and not facts.bounded:  # what no declared fact bounds, the question's own conditions may
-        known = typed_where(expression, limited, (where, asked.where))
+    if bounded and (conditions.narrow or not facts.bounded):
+        # where a value is clamped, whether or not a row that counts has met the conditions
+        known = typed_where(expression, limited, conditions.of_rows)
         facts = replace(facts, low=known.low, high=known.high)
     ends = _ends(asked, expression, facts, schema) if bounded else (Fraction(0), Fraction(1))
     return Argument(

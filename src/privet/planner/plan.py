@@ -242,6 +242,10 @@ class Plan:
     """What the intervals are to cover; where that is more than the noise, some pass pays for it."""
     before: Plan | None = field(default=None, compare=False, repr=False)
     """How the question was planned before a SUM was read beside a mean, where that is another plan."""
+    narrowed: bool = field(default=False, compare=False, repr=False)
+    """Whether conditions of the question narrowed declared bounds."""
+    wider: Plan | None = field(default=None, compare=False, repr=False)
+    """How it was planned before they did, where that is known."""
 
     def __post_init__(self) -> None:
         whole(self.rounds, "rounds", least=1)
@@ -252,12 +256,12 @@ class Plan:
         """Return one round as a plan of its own, with its own digest and event."""
         size, place = len(self.passes) // self.rounds, whole(index, "index", most=self.rounds - 1)
         passes = self.passes[place * size : (place + 1) * size]
-        return replace(self, passes=passes, target=None, rounds=1, before=None)
+        return replace(self, passes=passes, target=None, rounds=1, before=None, wider=None)
 
     def first_rounds(self, count: int) -> Plan:
         """Return the plan of the first rounds: what was done where they were enough."""
         size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
-        return replace(self, passes=self.passes[: done * size], target=None, rounds=done, before=None)
+        return replace(self, passes=self.passes[: done * size], target=None, rounds=done, before=None, wider=None)
 
     def across(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """Return where a sum or a choice is in each round."""

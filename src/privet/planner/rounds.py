@@ -5,9 +5,10 @@ A round is an ordinary plan. How many of them are carried out is decided by what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError, RequestError, Unsupported
@@ -20,7 +21,7 @@ from privet.query.resolve import linear_in, meanings
 from .contributions import refuse_chosen
 from .explain import beside_lines, boundings, cost, known_lines, why
 from .keys import choices
-from .make import Among, make_plan, with_before
+from .make import Among, make_plan, with_before, with_earlier, with_wider
 from .measures import SURE
 from .plan import Known, Plan, Spend, Target
 from .presence import presence_lines, presence_only
@@ -42,6 +43,7 @@ def make_rounds(
     bound: Rule = "norm",
     contribution: Contribution | None = None,
     apart: bool = False,
+    narrow: bool = True,
 ) -> Plan:
     """Return a plan of rounds that together cost no more than the spend. Free, and the same for every data set.
 
@@ -54,7 +56,8 @@ def make_rounds(
     account is charged for each before it is read, and its filter holds however their number is decided.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
     """
-    plain = make_plan(query, tables, spend=spend, bound=bound, contribution=contribution, apart=apart)
+    how = {"bound": bound, "contribution": contribution, "apart": apart, "narrow": narrow}
+    plain = make_plan(query, tables, spend=spend, **how)  # type: ignore[arg-type]
     hidden = [key.expression for key in plain.groups if key.values is None]
     if hidden and query.find:
         raise Unsupported(
@@ -84,15 +87,13 @@ def make_rounds(
                 query,
                 tables,
                 spend=spend,
-                bound=bound,
-                contribution=contribution,
                 among=replace(room, weight=Fraction(count, 2 ** (count - index)), family=family),
-                apart=apart,
+                **how,  # type: ignore[arg-type]
             )
             for index in range(count)
         ]
         passes = tuple(one for plan in several for one in plan.passes)
-        made.append(Plan(query, passes, several[0].readings, spend, target, count))
+        made.append(Plan(query, passes, several[0].readings, spend, target, count, narrowed=plain.narrowed))
     return min(made, key=_error)
 
 
@@ -248,20 +249,26 @@ def plan_within(
     limit = spend if most is None else replace(spend, **{name: most})
     if has_price(make_plan(query, tables, spend=limit, bound=bound, contribution=contribution), target):
         how = {"spend": spend, "target": target, "bound": bound, "contribution": contribution}
-        plan = cheapest(query, tables, **how)  # type: ignore[arg-type]
+        made = partial(cheapest, query, tables, **how)  # type: ignore[arg-type]
+        plan = with_wider(_priced(made), lambda: _priced(partial(made, narrow=False)))
         price = amount_of(plan.spend)
         if most is not None and price > most:
             raise RequestError(
                 f"so narrow an answer costs {name} {float(price):.4g}, more than at_most={float(most):.4g}; "
                 f"say more, or ask for a wider one"
             )
-        plan = with_before(plan, lambda: cheapest(query, tables, **how, apart=True))  # type: ignore[arg-type]
-        cheaper = plan.before is not None and amount_of(plan.before.spend) < price
-        return plan.before if plan.before is not None and cheaper else plan
+        return plan
     how = {"spend": limit, "target": target, "bound": bound, "contribution": contribution}
-    plan = make_rounds(query, tables, **how)  # type: ignore[arg-type]
+    plan = with_earlier(partial(make_rounds, query, tables, **how))  # type: ignore[arg-type]
     check_reachable(plan, target)
-    return with_before(plan, lambda: make_rounds(query, tables, **how, apart=True))  # type: ignore[arg-type]
+    return plan
+
+
+def _priced(made: Callable[..., Plan]) -> Plan:
+    """Return the cheapest plan, or the one with each sum apart where that costs less."""
+    plan = with_before(made(), lambda: made(apart=True))
+    cheaper = plan.before is not None and amount_of(plan.before.spend) < amount_of(plan.spend)
+    return plan.before if plan.before is not None and cheaper else plan
 
 
 def cheapest(
@@ -273,6 +280,7 @@ def cheapest(
     bound: Rule = "norm",
     contribution: Contribution | None = None,
     apart: bool = False,
+    narrow: bool = True,
 ) -> Plan:
     """Return the plan of the least price, in the measure of `spend`, that meets a target.
 
@@ -285,7 +293,7 @@ def cheapest(
 
     def at(place: int) -> Plan:
         amount = replace(spend, **{name: price(place)})
-        how = {"bound": bound, "contribution": contribution, "target": target}
+        how = {"bound": bound, "contribution": contribution, "target": target, "narrow": narrow}
         return make_plan(query, tables, spend=amount, apart=apart, **how)  # type: ignore[arg-type]
 
     low, high = -1, PRICES - 1

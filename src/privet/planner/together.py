@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from privet.core.errors import RequestError, Unsupported
 from privet.core.numbers import Number, positive
@@ -16,11 +17,11 @@ from privet.core.schema import Contribution, Schema
 from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
-from .batch import Batch, answering, measures_of, merged_of, rows_of
+from .batch import Batch, answering, measures_of, merged_of, rows_of, with_wider_parts
 from .contributions import refuse_chosen
 from .groupings import levels_of
 from .keys import Choice, Family, choices
-from .make import Among, make_plan
+from .make import Among, make_plan, with_wider
 from .plan import Known, Plan, Spend, Target
 from .rounds import PRICES, amount_of, cheapest, price
 from .stability import Rule
@@ -41,10 +42,11 @@ class SpendBracket:
     tables: Mapping[str, Schema]
     rule: Rule
     contribution: Contribution | None
+    narrow: bool = True
 
     def plan(self, query: Query, spend: Spend, among: Among | None = None) -> Plan:
         """Return the plan of a query, with each sum by itself: it gets what its own width needs."""
-        how = {"bound": self.rule, "contribution": self.contribution, "among": among}
+        how = {"bound": self.rule, "contribution": self.contribution, "among": among, "narrow": self.narrow}
         return make_plan(query, self.tables, spend=spend, apart=True, **how)  # type: ignore[arg-type]
 
 
@@ -98,7 +100,8 @@ def batch_within(
             _check(index, query, target, bounds, spend)
     if len(questions) == 1 and targets[0] is not None:
         how = {"target": targets[0], "bound": bound, "contribution": contribution}
-        plan = cheapest(questions[0], tables, spend=spend, **how)  # type: ignore[arg-type]
+        made = partial(cheapest, questions[0], tables, spend=spend, **how)  # type: ignore[arg-type]
+        plan = with_wider(made(), lambda: made(narrow=False))
         batch = Batch((plan,), plan.spend)
     else:
         batch = _cheapest(questions, targets, bounds, spend, name)
@@ -127,6 +130,23 @@ def _check(index: int, query: Query, target: Target, bounds: SpendBracket, spend
 def _cheapest(
     questions: Sequence[Query], targets: Sequence[Target | None], bounds: SpendBracket, spend: Spend, name: str
 ) -> Batch:
+    whole, made = _cheapest_parts(questions, targets, bounds, spend, name)
+    declared = replace(bounds, narrow=False)
+    made = with_wider_parts(made, lambda: _cheapest_parts(questions, targets, declared, spend, name)[1])
+    plans = (answering(query, made, whole, bounds.tables) for query in questions)
+    return Batch(tuple(_aimed(plan, one) for plan, one in zip(plans, targets, strict=True)), whole)
+
+
+def _aimed(plan: Plan, target: Target | None) -> Plan:
+    """Return a plan with its target, as it is made now and as it was before."""
+    wider = None if plan.wider is None else replace(plan.wider, target=target)
+    return replace(plan, target=target, wider=wider)
+
+
+def _cheapest_parts(
+    questions: Sequence[Query], targets: Sequence[Target | None], bounds: SpendBracket, spend: Spend, name: str
+) -> tuple[Spend, Mapping[str, Plan]]:
+    """Return the least spend at which every target is met, and the plan of each kind of rows, by these."""
     parts = [one for query in questions for one in levels_of(query, bounds.tables)]
     merged, _ = merged_of(parts, [1] * len(parts))
     trial = replace(spend, **{name: Fraction(1)})
@@ -145,9 +165,8 @@ def _cheapest(
         raise RequestError(f"no {name} up to {most:,g} makes all answers so narrow: ask for wider ones by within=")
     amount, needs = best
     whole = replace(spend, **{name: amount})
-    made = {rows_of(query): _shared(query, bounds, replace(shared, **{name: amount}), needs) for query in merged}
-    plans = (answering(query, made, whole, bounds.tables) for query in questions)
-    return Batch(tuple(replace(plan, target=one) for plan, one in zip(plans, targets, strict=True)), whole)
+    room = replace(shared, **{name: amount})
+    return whole, {rows_of(query): _shared(query, bounds, room, needs) for query in merged}
 
 
 def _needs(

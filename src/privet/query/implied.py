@@ -146,7 +146,7 @@ def _as_kind(facts: Facts, end: Any, *, up: bool) -> Any:
         case "integer", Fraction():
             return Fraction(math.floor(end) if up else math.ceil(end))
         case "number", Fraction():
-            return end
+            return end if facts.step is None or facts.low is None else _on_grid(end, facts.low, facts.step, up=up)
         case "date", datetime.datetime():
             return None
         case "date", datetime.date():
@@ -156,3 +156,9 @@ def _as_kind(facts: Facts, end: Any, *, up: bool) -> Any:
         case "timestamp", datetime.date():
             return datetime.datetime.combine(end, datetime.time())
     return None
+
+
+def _on_grid(end: Fraction, start: Any, step: Fraction, *, up: bool) -> Fraction:
+    """Return the next point of a declared grid, no further inside, so that what lies on it stays there."""
+    places = (end - start) / step
+    return Fraction(start + (math.ceil(places) if up else math.floor(places)) * step)

@@ -254,3 +254,41 @@ SELECT AVG(value) AS v FROM readings WHERE value BETWEEN :low AND :high;
 -- world: bikes
 -- params: {"1": 2.5}
 SELECT SUM(price * $1) AS scaled FROM trips;
+
+-- name: where_narrows_a_declared_sum
+-- world: clinic
+-- like: SELECT SUM(LEAST(cost, 120)) AS s FROM visits
+SELECT SUM(cost) AS s FROM visits WHERE cost < 120;
+
+-- name: where_narrows_a_declared_mean
+-- world: clinic
+SELECT ward, AVG(nights) AS m FROM visits WHERE nights BETWEEN 2 AND 4 AND ward <> 'E' GROUP BY ward;
+
+-- name: filter_narrows_a_declared_sum
+-- world: clinic
+-- like: SELECT SUM(LEAST(amount, 50)) AS s FROM bills
+SELECT SUM(amount) FILTER (WHERE amount <= 50) AS s FROM bills;
+
+-- name: case_narrows_a_declared_sum
+-- world: clinic
+-- like: SELECT SUM(LEAST(amount, 50)) AS s FROM bills
+SELECT SUM(CASE WHEN amount <= 50 THEN amount ELSE 0 END) AS s FROM bills;
+
+-- name: where_narrows_an_expression
+-- world: clinic
+-- like: SELECT SUM(LEAST(nights * 2 + 1, 9)) AS s FROM visits
+SELECT SUM(nights * 2 + 1) AS s FROM visits WHERE nights <= 4;
+
+-- name: where_of_a_sub_query_narrows
+-- world: clinic
+-- like: SELECT SUM(LEAST(nights, 3)) AS s FROM visits
+SELECT SUM(n) AS s FROM (SELECT nights AS n, ward FROM visits WHERE nights IN (1, 2, 3)) AS short;
+
+-- name: where_narrows_a_quantile
+-- world: clinic
+-- close: 0.05
+SELECT MEDIAN(cost) AS m FROM visits WHERE cost BETWEEN 100 AND 300;
+
+-- name: where_of_another_table_narrows_nothing
+-- world: clinic
+SELECT SUM(b.amount) AS s FROM bills b JOIN visits v ON v.visit_id = b.visit_id WHERE v.cost < 100;
