@@ -31,6 +31,7 @@ from .planner.contributions import covered_in_words
 from .planner.groupings import Combined, Levels, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
+from .planner.public import PublicPlan
 from .planner.target import Accuracy
 from .query.nodes import bin_widths
 from .query.resolve import BESIDE, OVER_ROWS, meanings
@@ -176,6 +177,8 @@ class Answer:
             >>> session.ask("SELECT AVG(age) FROM visits", epsilon=1).measurements()[0].kind
             'sum'
         """
+        if isinstance(self.plan, PublicPlan):
+            return Measurements(())
         asked = self.plan.query
         together = isinstance(self.plan, Combined)
         return Measurements(
@@ -192,7 +195,7 @@ class Answer:
         """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
         from .planner.explain import facts
 
-        told = self.plan.facts() if isinstance(self.plan, Several) else facts(self.plan)
+        told = self.plan.facts() if isinstance(self.plan, Several | PublicPlan) else facts(self.plan)
         told = {**told, "measurements": self.measurements().to_list()}
         told.pop("measured", None)
         return {

@@ -229,6 +229,8 @@ def charge_words(facts: Mapping[str, Any]) -> str:
     sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
     by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
     where = f" where {plain_sql(facts['where'])}" if facts.get("where") else ""
+    if not cost and facts.get("table"):
+        return f"nothing: what is public in {facts['table']}{by}{where}"
     return f"{cost}: {sums} in {facts.get('table', '')}{by}{where}" if cost else "a charge without a recorded plan"
 
 

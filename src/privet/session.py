@@ -35,7 +35,7 @@ from .execution.affordable import with_largest
 from .execution.batches import plan_questions, run_batch
 from .execution.clipping import Clipping, clipping_report
 from .execution.describe import TableDescription, TableList, describe
-from .execution.executor import Executor, run_plan
+from .execution.executor import Executor, run_plan, run_public
 from .execution.pace import Pace, read_step
 from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
@@ -46,6 +46,7 @@ from .planner.choice_plan import ChoicePlan
 from .planner.contributions import covering
 from .planner.groupings import Several
 from .planner.plan import Plan
+from .planner.public import PublicPlan
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE
 from .planner.verify import verify
@@ -348,6 +349,8 @@ class Session:
         executor = self._executor
         executor.check_open()
         with executor.pace.asking():
+            if isinstance(plan, PublicPlan):
+                return run_public(executor, plan, key=key)
             if isinstance(plan, Several):
                 level_of = CONFIDENCE if confidence is None else confidence
                 return run_batch(executor, plan.batch, confidence=level_of, key=key)[0]

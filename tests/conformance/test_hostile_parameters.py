@@ -48,6 +48,7 @@ REFUSED = {
     "privet.ledger.memory.MemoryLedger.backup": "what is in memory cannot be copied to a path",
     "privet.engines.duckdb.engine.DuckDB.check": "takes scans that the planner made",
     "privet.engines.duckdb.engine.DuckDB.scan": "takes scans that the planner made",
+    "privet.engines.duckdb.engine.DuckDB.list_public": "takes a relation over public tables from a plan",
     "privet.engines.duckdb.engine.DuckDB.public_rows": "takes the name of a public table from a plan",
 }
 """Callables that refuse every argument, or that only a session calls, and why."""

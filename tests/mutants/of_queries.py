@@ -455,4 +455,21 @@ MUTANTS: list[Mutant] = [
         "laws/test_anti_joins.py",
         ("reader.place(one) in {place, None}", "False"),
     ),
+    *of(
+        "engines.duckdb.engine:DuckDB.list_public",
+        "unit/test_public_questions.py",
+        ("if not all(", "if not any("),
+        ("len(found) <= most", "len(found) <= most + 1"),
+    ),
+    *of(
+        "planner.public:verify_public",
+        "unit/test_public_questions.py",
+        ("PublicPlan.of(plan.query, tables).schemas != plan.schemas", "False"),
+    ),
+    *of(
+        "query.build:listed",
+        "unit/test_public_questions.py",
+        ("conjunction(source.where, where)", "where"),
+        ("replace(asked, where=None)", "replace(asked, where=None, limit=None)"),
+    ),
 ]

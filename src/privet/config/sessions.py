@@ -18,6 +18,7 @@ from typing import Any
 from privet.core.errors import BadParameter, EngineError, RequestError, UnknownName, Unsupported, raise_alone
 from privet.core.given import set_fields
 from privet.core.ports import LedgerAdmin
+from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Link, person_column
@@ -202,6 +203,10 @@ class LateEngine:
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, or None where there are too many; private ones stay closed."""
         return self._engine(public=True).public_rows(name)
+
+    def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a relation over public tables, or None where there are too many."""
+        return self._engine(public=True).list_public(relation, most)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -13,6 +13,7 @@ from .event import Event
 from .event import Exact as Amount
 from .promise import WEvent
 from .records import Entry, Plain, Receipt
+from .relation import Relation
 from .scan import Scan, SealedSums
 
 
@@ -46,6 +47,17 @@ class HoldsPublicRows(Protocol):
         """Return the different rows of a public table, held to its facts, or None where there are too many.
 
         Raises `InvariantError` for a private table, before it is read.
+        """
+
+
+@runtime_checkable
+class ListsPublicRows(Protocol):
+    """An engine that can list what is made of public tables: such questions are answered exactly, and for nothing."""
+
+    def list_public(self, relation: Relation, most: int) -> Sequence[tuple[Any, ...]] | None:
+        """Return the rows of a relation over public tables, or None where there are more than `most`.
+
+        Raises `InvariantError` where any table in it is private, before anything is read.
         """
 
 

@@ -15,6 +15,7 @@ from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
 from privet.planner.groupings import Combined, Levels, parts_of
 from privet.planner.plan import Plan, Target
+from privet.planner.public import is_about_public
 from privet.planner.target import CONFIDENCE, read_target
 from privet.planner.together import batch_within
 from privet.planner.verify import verify
@@ -84,6 +85,8 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
 def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
     query, wish, _ = read_question(question, catalog)
+    if is_about_public(query, catalog.schemas):
+        raise Unsupported("this asks about public tables only, which is exact and free; ask it by itself")
     if replace(wish, within=None, confidence=None, find=False) != Wish():
         raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
     return (with_found_groups(query, catalog.schemas) if wish.find else query), wish

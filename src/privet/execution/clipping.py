@@ -14,7 +14,7 @@ from typing import Any
 
 from privet.aggregates import entry_of
 from privet.answer import Answer
-from privet.core.errors import RequestError, UnknownName
+from privet.core.errors import RequestError, UnknownName, Unsupported
 from privet.core.estimate import Estimate
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.numbers import Number
@@ -26,6 +26,7 @@ from privet.core.unit import Person, unit_columns
 from privet.planner.contributions import refuse_chosen
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
+from privet.planner.public import is_about_public
 from privet.query.frame import Frame
 from privet.query.frame import table as frame
 from privet.query.functions import mentions, typed
@@ -323,6 +324,8 @@ def clipping_report(
 ) -> Clipping:
     """Return a private estimate of what clamping and bounding take away from a question, charged like any other."""
     query, _, _ = read_question(question, catalog)
+    if is_about_public(query, catalog.schemas):
+        raise Unsupported("this asks about public tables only: nothing is clamped or bounded, and the answer is exact")
     spend, tables = spend_of(catalog.budget, options), catalog.schemas
     refuse_chosen(query.table, tables, options.stated, "for a report on what another limit removes")
     plan = make_plan(query, tables, spend=spend, bound=options.bound, contribution=options.stated)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from privet.answer import Answer
-from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, bare
+from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, Unsupported, bare
 from privet.core.numbers import Number, open_probability
-from privet.core.ports import Engine, Ledger
+from privet.core.ports import Engine, Ledger, ListsPublicRows
 from privet.core.records import Plain, Receipt
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, SealedSums, asks
@@ -25,10 +25,11 @@ from privet.planner.explain import facts
 from privet.planner.keys import with_found
 from privet.planner.measures import Columns
 from privet.planner.plan import Plan
+from privet.planner.public import PublicPlan, listings, verify_public
 from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
 from privet.release import Released, choose_one, found_first, release, release_all, sizes_first
-from privet.results.read import read_answer
+from privet.results.read import read_answer, read_public
 
 from .pace import Pace
 
@@ -167,7 +168,9 @@ class Executor:
         return None if found is None else _kept_all(found[0], found[1], made)
 
     def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
-        return self.versions(name for plan in plans for one in plan.passes for name in tables_of(one.scan.table))
+        names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
+        names |= {name for plan in plans if isinstance(plan, PublicPlan) for name in plan.names}
+        return self.versions(names)
 
     def versions(self, tables: Iterable[str]) -> dict[str, str]:
         """Return the labels of tables, by their names."""
@@ -280,7 +283,7 @@ class Executor:
             key=key,
             versions=self._versions([plan]),
             text=plan.explain(),
-            facts=facts(plan),
+            facts=plan.facts() if isinstance(plan, PublicPlan) else facts(plan),
         )
 
     def release(self, plan: Plan, key: str | None) -> Kept:
@@ -322,6 +325,36 @@ def run_plan(executor: Executor, plan: Plan, *, confidence: Number | None, key: 
         with executor.turn(plan.digest):
             found = executor.release(plan, key)
     return read_answer(found.released, found.plan, found.receipt, confidence=level)
+
+
+MOST_LISTED = 200_000
+"""The most rows of public tables that an answer is made of."""
+
+
+def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answer:
+    """Return the answer to a question about public tables only: read as they are, for nothing.
+
+    Guarantee: nothing private is read, whatever made the plan. The ledger keeps that it was asked, at no cost.
+    """
+    verify_public(plan, executor.schemas)
+    engine = executor.engine
+    if not isinstance(engine, ListsPublicRows):
+        raise Unsupported("this engine lists no public tables by themselves; read them where they are, without noise")
+    rows = []
+    for one in listings(plan.query):
+        found = engine.list_public(one.table, MOST_LISTED)
+        if found is None:
+            raise Unsupported(
+                f"this asks about public tables only, and of more than {MOST_LISTED:,} of their rows; add a WHERE, or "
+                f"read them where they are, without noise"
+            )
+        rows.append(found)
+    kept = executor.stored(plan, key=key)
+    if kept is not None:
+        return read_public(rows, plan, kept.receipt)
+    with executor.turn(plan.digest):
+        receipt, _ = executor.ledger.store(executor.charge(plan, plan.digest, key), ((), ()))
+    return read_public(rows, plan, receipt)
 
 
 def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:

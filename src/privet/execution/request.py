@@ -22,6 +22,7 @@ from privet.planner.batch import make_batch
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
 from privet.planner.plan import Plan, Spend
+from privet.planner.public import PublicPlan, is_about_public
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
@@ -106,6 +107,9 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
     tables = catalog.schemas
     query, wish, schema = read_question(question, catalog, options.parameters)
+    if is_about_public(query, tables):
+        _refuse_measured(options)
+        return PublicPlan.of(query, tables, rho=isinstance(catalog.budget, Zcdp)), options
     if query.others and (options.other is not None or options.find_groups or wish.find):
         raise RequestError("other= and find_groups= are for a question on one release; ask its parts by themselves")
     if options.other is not None and query.levels:
@@ -154,6 +158,19 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
         contribution=contribution,
     )
     return plan, options
+
+
+def _refuse_measured(options: AskOptions) -> None:
+    """Refuse what is said about noise, groups and people where there are none: a question about public tables only."""
+    said = {
+        "other": options.other is not None,
+        "find_groups": options.find_groups,
+        "contribution": options.contribution is not None,
+        "covers": options.covers != "noise",
+    }
+    names = [f"{name}=" for name, there in said.items() if there]
+    if names:
+        raise RequestError(f"this asks about public tables only, and is answered exactly; leave out {', '.join(names)}")
 
 
 def check_public_groups(query: Query, schema: Schema) -> None:

@@ -6,7 +6,7 @@ the same whenever they ask the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -68,7 +68,7 @@ from .resolve import (
     released_facts,
     substitute,
 )
-from .several import RELEASED_INSIDE, SCALAR, has_scalar
+from .several import RELEASED_INSIDE, SCALAR, has_scalar, with_values
 from .shape import is_of_one, is_public, schema_of
 from .typed import clamp_ends
 
@@ -138,7 +138,6 @@ def _bucket(argument: Expression, bins: Expression, source: PrivateRows) -> tupl
 
 MOST_OUTPUTS = 500
 TRUE = Literal(True)
-PUBLIC_ONLY = "this asks about public tables only; read them where they are, without noise"
 
 
 def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = ()) -> ReleasedRows:
@@ -147,7 +146,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
     Such a value may stand beside aggregates. One that would choose, weigh or bound private rows is refused.
     """
     if is_public(source.schema):
-        raise Unsupported(PUBLIC_ONLY)
+        return listed(source, asked, values)
     _refuse_inside(asked)
     asked = with_bins(asked, source)
     source, asked, each = by_person(source, asked) if states_each(asked) else (source, asked, False)
@@ -257,6 +256,32 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
     return ReleasedRows(query, _output_facts(step, facts))
 
 
+def listed(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = ()) -> ReleasedRows:
+    """Return what a SELECT makes of public rows, which are read as they are: exactly, and for nothing.
+
+    Guarantee: all rows that are listed are of public tables. Values beside them are of such rows, too.
+    """
+    if not is_public(source.schema) or any(
+        not one.lists for value in values for one in (value.query, *value.query.others)
+    ):
+        raise Unsupported(
+            "rows of a public table cannot be listed beside a value of private ones; join the private table to it, and "
+            "group by a column of it"
+        )
+    facts = source.schema.columns
+    where = None if asked.where is None else condition(asked.where, facts, "WHERE")
+    every = [*(one for _, one in asked.outputs), *asked.keys, asked.having, asked.qualify]
+    every += [term.expression for term in asked.order]
+    used = {name for one in every if one is not None for name in mentions(one)}
+    names = [name for name in facts if name in used] or list(facts)[:1]
+    rows = Derive(source.table, tuple((name, ColumnRef(name)) for name in names), conjunction(source.where, where))
+    shown = Step(tuple(Output(name, ColumnRef(name)) for name in names))
+    known = schema_of(rows, source.tables).columns
+    return refined(
+        *with_values(ReleasedRows(Query(rows, (), (), None, (shown,)), known), replace(asked, where=None), values)
+    )
+
+
 def _check_several(key: Expression, source: PrivateRows) -> None:
     """Refuse a key each of whose values belongs to one person's row, as a column says that links lead to."""
     if key.column is not None and is_of_one(source.table, key.column, source.tables):
@@ -302,8 +327,11 @@ def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[
     return tuple(places[one] for one in grouping.arguments)
 
 
-def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
-    """Return what a SELECT makes of released rows: other columns, fewer rows, aggregates, windows. It is all free."""
+def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ()) -> ReleasedRows:
+    """Return what a SELECT makes of released rows: other columns, fewer rows, aggregates, windows. It is all free.
+
+    `constants` are columns with one value in all rows, which groups have as well.
+    """
     facts = dict(source.facts)
     taken = {name.casefold() for name in facts}
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
@@ -318,7 +346,7 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     keys: dict[Expression, Key] = {}
     found: dict[Expression, OverRows] = {}
     grouped = bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))
-    if grouped and not source.query.aggregates and not source.query.others:
+    if grouped and source.query.keys and not source.query.aggregates and not source.query.others:
         counted = _counted_groups(source, asked)
         if counted is None:
             raise Unsupported(
@@ -335,6 +363,8 @@ def refined(source: ReleasedRows, asked: Select) -> ReleasedRows:
     def of_group(expression: Expression) -> Expression | None:
         if expression in keys:
             return ColumnRef(keys[expression].name)
+        if expression.column is not None and expression.column in constants:
+            return of_group(aggregate("max", expression))
         if expression.column is not None:
             raise Unsupported(
                 f"column {expression.column!r} is neither grouped by nor inside an aggregate; add it to GROUP BY, or "

@@ -172,6 +172,11 @@ class Query:
     """Whether each unit has one row in each group at most, as it is grouped by both: no more need count there."""
 
     @property
+    def lists(self) -> bool:
+        """Whether it lists rows as they are, which only those of public tables may be: see `privet.query.build`."""
+        return not self.keys and not self.aggregates
+
+    @property
     def others(self) -> tuple[Query, ...]:
         """The further questions whose released rows come to those of this one, and theirs, in order."""
         found: list[Query] = []

@@ -360,6 +360,7 @@ def meanings(query: Query) -> dict[str, Expression]:
     """Return for each output column of a query the expression over keys and aggregates that it stands for."""
     names = [*(key.name for key in query.keys), *(asked.name for asked in query.aggregates)]
     names += [one.name for one in query.groupings]
+    names += [one.name for one in query.steps[0].outputs] if query.lists and query.steps else []
     found: dict[str, Expression] = {name: ColumnRef(name) for name in names}
     for step in query.steps:
         for beside in step.beside:

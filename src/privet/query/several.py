@@ -186,10 +186,12 @@ def unused(asked: Select, values: Sequence[ReleasedRows]) -> bool:
     return len(found) < len(values)
 
 
-def with_values(source: ReleasedRows, asked: Select, values: Sequence[ReleasedRows]) -> tuple[ReleasedRows, Select]:
-    """Return released rows with a column for each value of a sub-query, and the SELECT over these columns."""
+def with_values(
+    source: ReleasedRows, asked: Select, values: Sequence[ReleasedRows]
+) -> tuple[ReleasedRows, Select, frozenset[str]]:
+    """Return released rows with a column for each value of a sub-query, the SELECT over these, and their names."""
     if not values:
-        return source, asked
+        return source, asked, frozenset()
     taken = {name.casefold() for name in source.facts}
     names = [distinct_name("value", taken) for _ in values]
     for name, one in zip(names, values, strict=True):
@@ -201,7 +203,7 @@ def with_values(source: ReleasedRows, asked: Select, values: Sequence[ReleasedRo
     def put(one: Any) -> Any:
         return None if one is None else substitute(one, column)
 
-    return source, replace(
+    made = replace(
         asked,
         outputs=tuple((name, put(one)) for name, one in asked.outputs),
         where=put(asked.where),
@@ -210,3 +212,4 @@ def with_values(source: ReleasedRows, asked: Select, values: Sequence[ReleasedRo
         order=tuple(replace(term, expression=put(term.expression)) for term in asked.order),
         qualify=put(asked.qualify),
     )
+    return source, made, frozenset(names)

@@ -21,7 +21,9 @@ from privet.planner.contributions import losses
 from privet.planner.explain import selection_notes
 from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
+from privet.planner.public import PublicPlan, listings
 from privet.planner.quantiles import quantile_passes
+from privet.planner.target import CONFIDENCE
 from privet.query.nodes import Key, Output, OverRows, Query, Step
 from privet.query.resolve import in_days, meanings
 from privet.release import Released
@@ -233,6 +235,23 @@ def read_combined(released: Sequence[Released], combined: Combined, receipt: Rec
     notes = (*legend_in((*told, *chosen), series), *outside_notes(series), *unsure)
     summed = partial(_summed, tuple(released), combined, receipt, confidence)
     return Answer(series, confidence, combined, receipt, notes, released=tuple(released), summed=summed)
+
+
+def read_public(rows: Sequence[Sequence[tuple[Any, ...]]], plan: PublicPlan, receipt: Receipt) -> Answer:
+    """Return the answer that a question about public tables only makes of their rows, which have no noise."""
+    tables: dict[Query, ReleasedTable] = {}
+    for query, (_, kinds), several in zip(listings(plan.query), plan.schemas, rows, strict=True):
+        columns = (
+            dict(zip(kinds, map(list, zip(*several, strict=True)), strict=True)) if several else {n: [] for n in kinds}
+        )
+        tables[replace(query, steps=())] = ReleasedTable(columns, kinds)
+
+    def rows_of(query: Query) -> ReleasedTable:
+        return tables[replace(query, steps=())]
+
+    table = after_steps(plan.query.steps, rows_of(plan.query), rows_of)
+    series = tuple(Series(name, tuple(values)) for name, values in table.columns.items())
+    return Answer(series, float(CONFIDENCE), plan, receipt, plan.notes(float(CONFIDENCE)))
 
 
 def _summed(

@@ -17,7 +17,7 @@ from typing import Any
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.expression import Call, Expression
 from privet.core.links import fetched_columns, followed
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within, tables_of
 from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sizes, Sum, Truncate
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Window, person_column, unit_columns
@@ -386,6 +386,14 @@ class Memory:
             raise InvariantError("the rows of a private table are read by scans only")
         rows = (tuple(row[column] for column in schema.columns) for _, row in stored_rows(schema, self._rows[name]))
         return list(dict.fromkeys(rows))
+
+    def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a relation over public tables, or None where there are more than `most`."""
+        if not all(name in self._tables and self._tables[name].unit.public for name in tables_of(relation)):
+            raise InvariantError("the rows of a private table are read by scans only")
+        names = list(schema_of(relation, self._tables).columns)
+        rows = [tuple(row[name] for name in names) for _, row in rows_of(relation, self._tables, self._rows)]
+        return rows if len(rows) <= most else None
 
     def close(self) -> None:
         """Let go of the rows."""

@@ -138,3 +138,80 @@ SELECT COUNT(*) AS n FROM trips WHERE from_station IN (SELECT station_id FROM st
 -- name: group_of_a_public_scalar
 -- world: bikes
 SELECT from_station <= (SELECT AVG(station_id) FROM stations) AS low, COUNT(*) AS n FROM trips GROUP BY 1;
+
+-- name: public_alone_grouped_and_ordered
+-- world: clinic
+SELECT family, COUNT(*) AS n, AVG(price) AS price FROM drugs GROUP BY family HAVING COUNT(*) > 1 ORDER BY n DESC, family;
+
+-- name: public_alone_star
+-- world: clinic
+SELECT * FROM wards ORDER BY ward;
+
+-- name: public_alone_distinct
+-- world: clinic
+SELECT DISTINCT family FROM drugs ORDER BY family;
+
+-- name: public_alone_count_distinct
+-- world: clinic
+SELECT COUNT(DISTINCT family) AS families, MIN(price) AS low, MAX(price) AS high, SUM(price) AS total FROM drugs;
+
+-- name: public_alone_top_rows
+-- world: clinic
+SELECT drug, price FROM drugs ORDER BY price DESC, drug LIMIT 3;
+
+-- name: public_alone_window
+-- world: clinic
+SELECT drug, RANK() OVER (PARTITION BY family ORDER BY price DESC) AS place FROM drugs ORDER BY drug;
+
+-- name: public_alone_above_the_mean
+-- world: clinic
+SELECT drug FROM drugs WHERE price > (SELECT AVG(price) FROM drugs) ORDER BY drug;
+
+-- name: public_alone_correlated
+-- world: clinic
+SELECT d.family, d.drug FROM drugs d WHERE d.price = (SELECT MAX(e.price) FROM drugs e WHERE e.family = d.family) ORDER BY d.family, d.drug;
+
+-- name: public_alone_exists
+-- world: clinic
+SELECT w.title FROM wards w WHERE EXISTS (SELECT 1 FROM wards v WHERE v.floor = w.floor AND v.ward <> w.ward) ORDER BY 1;
+
+-- name: public_alone_case_and_texts
+-- world: clinic
+SELECT UPPER(title) AS t, CASE WHEN beds >= 20 THEN 'large' ELSE 'small' END AS size FROM wards WHERE title LIKE '%s' ORDER BY t;
+
+-- name: public_alone_cte
+-- world: clinic
+WITH dear AS (SELECT family, AVG(price) AS mean FROM drugs GROUP BY family) SELECT family, mean FROM dear ORDER BY mean DESC LIMIT 1;
+
+-- name: public_alone_union
+-- world: clinic
+SELECT ward AS name FROM wards WHERE floor > 1 UNION SELECT family FROM drugs ORDER BY name;
+
+-- name: public_alone_self_join
+-- world: clinic
+SELECT a.ward, b.ward AS other FROM wards a JOIN wards b ON a.floor = b.floor AND a.ward < b.ward ORDER BY 1, 2;
+
+-- name: public_alone_share
+-- world: clinic
+SELECT family, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM drugs) AS share FROM drugs GROUP BY family ORDER BY family;
+
+-- name: public_alone_aggregate_of_aggregates
+-- world: clinic
+SELECT MAX(n) AS most FROM (SELECT family, COUNT(*) AS n FROM drugs GROUP BY family) AS g;
+
+-- name: public_alone_left_join
+-- world: clinic
+SELECT w.ward, COUNT(d.drug_id) AS n FROM wards w LEFT JOIN drugs d ON d.price > w.beds GROUP BY w.ward ORDER BY w.ward;
+
+-- name: public_alone_no_rows
+-- world: clinic
+SELECT title FROM wards WHERE floor > 100;
+
+-- name: public_alone_median
+-- world: clinic
+SELECT family, MEDIAN(price) AS m FROM drugs GROUP BY family ORDER BY family;
+
+-- name: private_rows_beside_public_ones
+-- world: clinic
+-- refused: unsupported
+SELECT ward, (SELECT COUNT(*) FROM visits) AS n FROM wards;

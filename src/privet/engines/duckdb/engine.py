@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
 from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
+from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Schema, Table
 from privet.engines.dialects.duckdb import DUCKDB, DuckDBDialect
 from privet.engines.scan_sql.dialect import quoted
+from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import (
     Excess,
     broken_links,
@@ -32,6 +34,7 @@ from privet.engines.scan_sql.row_values import (
     physical,
 )
 from privet.engines.scan_sql.statement import Statement, as_counts, write_scan
+from privet.query.shape import schema_of
 
 from .sources import OpenedSource, Streamed, open_source, view_of
 
@@ -260,6 +263,17 @@ class DuckDB:
         listed = f"SELECT DISTINCT {', '.join(columns)} FROM {self._relations[name]} LIMIT {MOST_PUBLIC_ROWS + 1}"
         rows = self._run(listed, None, lambda result: result.fetchall(), self._public)
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
+
+    def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a relation over public tables, held to its facts, or None where there are too many."""
+        if not all(name in self._tables and self._tables[name].unit.public for name in tables_of(relation)):
+            raise InvariantError("the rows of a private table are read by scans only")
+        schema = schema_of(relation, self._tables)
+        columns = ", ".join(physical(schema).values())
+        rows = relation_sql(relation, self._tables, self._relations, secrets.randbits(128), self._dialect)
+        listed = f"SELECT {columns} FROM {rows} LIMIT {whole(most, 'most') + 1}"
+        found = self._run(listed, None, lambda result: result.fetchall(), self._public)
+        return found if len(found) <= most else None
 
     def broken_links(self) -> list[str]:
         """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""

@@ -10,7 +10,7 @@ from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupp
 from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
-from privet.query.build import PUBLIC_ONLY, aggregated, by_distinct, narrowed, refined
+from privet.query.build import aggregated, by_distinct, listed, narrowed, refined
 from privet.query.functions import mentions
 from privet.query.inside import deduplicated, grouped, stays_within, with_ranks
 from privet.query.join import Columns, full, join, pair, shared_rows, united
@@ -97,11 +97,15 @@ Plain = typing.Literal["inner", "left", "right"]
 
 @dataclass(frozen=True)
 class FromTables:
-    """What FROM can name: the tables, and the CTEs and views in sight; `used` gathers the CTEs that were named."""
+    """What FROM can name: the tables, and the CTEs and views in sight; `used` gathers the CTEs that were named.
+
+    Where all that a question names is public, what it asks is `exact`: rows are listed, and nothing is released.
+    """
 
     tables: Mapping[str, Schema]
     ctes: Mapping[str, Standing]
     used: set[str]
+    exact: bool = False
 
 
 ReadRelation = Callable[[Node, FromTables], Standing]
@@ -359,15 +363,15 @@ def read_query(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Sta
     """Return the query that a whole statement asks."""
     while tree.key == "subquery" and part(tree, "alias") is None:
         tree = part(tree, "this")
-    _check_private(tree, tables, views)
-    relation = _relation(tree, FromTables(tables, views, set(views)), outermost=True)
+    exact = _reads_public(tree, tables, views)
+    relation = _relation(tree, FromTables(tables, views, set(views), exact), outermost=True)
     if not isinstance(relation, ReleasedRows):
         raise InvariantError("rows that were not released reached the end of a query")
     return relation.query
 
 
-def _check_private(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> None:
-    """Refuse a question that reads public tables alone, whatever it asks of them."""
+def _reads_public(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> bool:
+    """Whether a question reads public tables alone, whatever it asks of them."""
     ctes = {part(part(node, "alias"), "this").name.casefold() for node in tree.walk() if node.key == "cte"}
     read: list[Schema] = []
     for node in tree.walk():
@@ -378,11 +382,10 @@ def _check_private(tree: Node, tables: Mapping[str, Schema], views: Mapping[str,
         if isinstance(standing, PrivateRows):
             read.append(standing.schema)
         elif table is None:
-            return
+            return False
         else:
             read.append(tables[table])
-    if read and all(map(is_public, read)):
-        raise Unsupported(PUBLIC_ONLY)
+    return bool(read) and all(map(is_public, read))
 
 
 def read_rows(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> PrivateRows:
@@ -405,12 +408,23 @@ def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Sta
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
         places = _with(part(node, "with"), places)
-    made = _select(node, places, outermost) if node.key == "select" else _union(node, places, outermost)
+    made = _rows(node, places, outermost)
     if part(node, "with") is not None:
         unused = sorted(set(places.ctes) - places.used)
         if unused:
             raise Unsupported(f"WITH {unused[0]!r} is never used; leave it out")
     return made
+
+
+def _rows(node: Node, places: FromTables, outermost: bool) -> Standing:
+    """Return what a SELECT makes of rows, or a UNION; of public ones, what no relation holds is listed."""
+    read = _select if node.key == "select" else _union
+    if outermost or not places.exact:
+        return read(node, places, outermost)
+    try:
+        return read(node, places, False)
+    except Unsupported:
+        return read(node, places, True)
 
 
 def _with(node: Node, places: FromTables) -> FromTables:
@@ -421,13 +435,13 @@ def _with(node: Node, places: FromTables) -> FromTables:
         if name.casefold() in own:
             raise RequestError(f"two CTEs are called {name!r}; give each its own name")
         own.add(name.casefold())
-        made = _relation(part(cte, "this"), FromTables(places.tables, dict(ctes), used))
+        made = _relation(part(cte, "this"), replace(places, ctes=dict(ctes), used=used))
         made = _renamed(made, part(cte, "alias"))
         for hidden in [known for known in ctes if known.casefold() == name.casefold()]:
             del ctes[hidden]
         ctes[name] = made
         used.discard(name)
-    return FromTables(places.tables, ctes, used)
+    return replace(places, ctes=ctes, used=used)
 
 
 def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
@@ -446,18 +460,31 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
     word = whole.key.upper()
     if released:
         raise Unsupported(f"{word} of released rows is not supported; ask one SELECT at a time")
-    if any(part(whole, clause) is not None for clause in ("order", "limit", "offset")):
+    cut = any(part(whole, clause) is not None for clause in ("order", "limit", "offset"))
+    if cut and not (places.exact and outermost):
         raise Unsupported(
             "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; leave them out"
         )
-    if outermost:
+    if outermost and not places.exact:
         raise Unsupported(_ROWS)
     private = [one for one in found if isinstance(one, PrivateRows)]
-    if whole.key == "union":
-        return _together(private, merges[::-1])
-    if merges != [True]:
+    if whole.key != "union" and merges != [True]:
         raise Unsupported(f"{word} ALL is not supported; write {word}, which gives different rows")
-    return shared_rows(private[0], private[1], kept=whole.key == "intersect")
+    made = (
+        _together(private, merges[::-1])
+        if whole.key == "union"
+        else shared_rows(private[0], private[1], kept=whole.key == "intersect")
+    )
+    return _listed(whole, made) if outermost else made
+
+
+def _listed(node: Node, rows: PrivateRows) -> ReleasedRows:
+    """Return public rows that were put together, in the order that is asked for."""
+    outputs = tuple(rows.columns.items())
+    order = _order(node, Scope(rows.columns), outputs)
+    return listed(
+        rows, Select(outputs=outputs, order=order, limit=_count(node, "limit"), offset=_count(node, "offset") or 0)
+    )
 
 
 def _together(several: list[PrivateRows], merges: list[bool]) -> PrivateRows:
@@ -497,7 +524,9 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         else Lookups(relation, _reader(places))
     )
     # a value that is released may stand where released rows are computed with; WHERE of private rows is no such place
-    values = Values(lambda one: _relation(one, places), lookups if isinstance(lookups, Lookups) else None)
+    values = Values(
+        lambda one: _relation(one, places, outermost=places.exact), lookups if isinstance(lookups, Lookups) else None
+    )
     scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
     chosen = replace(scope, nested=lookups if isinstance(lookups, Lookups) else values)
     scope = replace(scope, nested=values)
@@ -524,6 +553,8 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
     if isinstance(relation, ReleasedRows):
         return refined(*with_values(relation, asked, values.found))
+    if outermost and is_public(relation.schema):
+        return listed(relation, asked, values.found)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
     across = asked.qualify is not None or any(has_window(one) for one in released)
