@@ -676,7 +676,7 @@ def aggregate_of(
     if kind.people and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
     given = [one for one in (asked.argument, asked.other) if one is not None]
-    conditions = _Conditions((where, asked.where), narrow)
+    conditions = RowConditions((where, asked.where), narrow)
     if len(given) != kind.arity:
         raise UnknownName("aggregate", asked.function, tuple(AGGREGATES))
     if kind.symmetric:
@@ -691,7 +691,7 @@ def aggregate_of(
     )
 
 
-class _Conditions(NamedTuple):
+class RowConditions(NamedTuple):
     """What must be true of a row that counts, and whether that narrows what declared facts bound."""
 
     of_rows: tuple[Expression | None, ...]
@@ -703,7 +703,7 @@ def _argument(
     expression: Expression,
     schema: Schema,
     limited: Mapping[str, Facts],
-    conditions: _Conditions,
+    conditions: RowConditions,
     *,
     bounded: bool,
 ) -> Argument:
