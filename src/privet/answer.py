@@ -31,7 +31,7 @@ from .planner.contributions import covered_in_words
 from .planner.groupings import Combined, Levels, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
-from .planner.public import PublicPlan
+from .planner.public_plan import PublicPlan
 from .planner.target import Accuracy
 from .query.nodes import bin_widths
 from .query.resolve import BESIDE, OVER_ROWS, meanings

@@ -46,7 +46,7 @@ from .planner.choice_plan import ChoicePlan
 from .planner.contributions import covering
 from .planner.groupings import Several
 from .planner.plan import Plan
-from .planner.public import PublicPlan
+from .planner.public_plan import PublicPlan
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE
 from .planner.verify import verify

@@ -458,13 +458,18 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.duckdb.engine:DuckDB.list_public",
         "unit/test_public_questions.py",
-        ("if not all(", "if not any("),
+        ("name in self._tables and self._tables[name].unit.public", "name in self._tables"),
         ("len(found) <= most", "len(found) <= most + 1"),
     ),
     *of(
-        "planner.public:verify_public",
+        "planner.public_plan:verify_public",
         "unit/test_public_questions.py",
         ("PublicPlan.of(plan.query, tables).schemas != plan.schemas", "False"),
+    ),
+    *of(
+        "planner.public_plan:listings",
+        "unit/test_public_questions.py",
+        ("(query, *query.others)", "(query,)"),
     ),
     *of(
         "query.build:listed",

@@ -18,7 +18,7 @@ from privet.core.expression import ColumnRef
 from privet.core.relation import Derive, Join, Relation
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution import executor as executing
-from privet.planner.public import PublicPlan
+from privet.planner.public_plan import PublicPlan
 from privet.query.nodes import Output, Query, Step
 from privet.testing import Memory
 

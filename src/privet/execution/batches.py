@@ -15,7 +15,7 @@ from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
 from privet.planner.groupings import Combined, Levels, parts_of
 from privet.planner.plan import Plan, Target
-from privet.planner.public import is_about_public
+from privet.planner.public_plan import is_about_public
 from privet.planner.target import CONFIDENCE, read_target
 from privet.planner.together import batch_within
 from privet.planner.verify import verify

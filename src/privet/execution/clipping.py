@@ -26,7 +26,7 @@ from privet.core.unit import Person, unit_columns
 from privet.planner.contributions import refuse_chosen
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
-from privet.planner.public import is_about_public
+from privet.planner.public_plan import is_about_public
 from privet.query.frame import Frame
 from privet.query.frame import table as frame
 from privet.query.functions import mentions, typed

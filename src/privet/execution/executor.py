@@ -25,7 +25,7 @@ from privet.planner.explain import facts
 from privet.planner.keys import with_found
 from privet.planner.measures import Columns
 from privet.planner.plan import Plan
-from privet.planner.public import PublicPlan, listings, verify_public
+from privet.planner.public_plan import PublicPlan, listings, verify_public
 from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
 from privet.release import Released, choose_one, found_first, release, release_all, sizes_first

@@ -22,7 +22,7 @@ from privet.planner.batch import make_batch
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
 from privet.planner.plan import Plan, Spend
-from privet.planner.public import PublicPlan, is_about_public
+from privet.planner.public_plan import PublicPlan, is_about_public
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target

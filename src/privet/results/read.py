@@ -21,7 +21,7 @@ from privet.planner.contributions import losses
 from privet.planner.explain import selection_notes
 from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
-from privet.planner.public import PublicPlan, listings
+from privet.planner.public_plan import PublicPlan, listings
 from privet.planner.quantiles import quantile_passes
 from privet.planner.target import CONFIDENCE
 from privet.query.nodes import Key, Output, OverRows, Query, Step
