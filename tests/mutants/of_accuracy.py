@@ -28,7 +28,7 @@ MUTANTS: list[Mutant] = [
         ("have is not None and narrow(have)", "have is not None"),
     ),
     *of(
-        "planner.together:_cheapest",
+        "planner.together:_cheapest_parts",
         "laws/test_accuracy_together.py",
         ("spend.keys / max(1, finds)", "spend.keys"),
     ),

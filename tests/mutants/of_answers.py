@@ -148,7 +148,7 @@ MUTANTS: list[Mutant] = [
         "planner.make:aggregate_of",
         "conformance/test_aggregates.py",
         (
-            "_argument(asked, one, schema, limited, where, bounded=kind.bounded)",
+            "_argument(asked, one, schema, limited, conditions, bounded=kind.bounded)",
             "_argument(asked, one, schema, limited, where, bounded=False)",
         ),
     ),

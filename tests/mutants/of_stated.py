@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.batch:with_wider_parts",
         "unit/query/test_implied_bounds.py",
-        ("wider=before[rows]", "wider=None"),
+        ("before[rows]", "made[rows]"),
     ),
     *of(
         "planner.make:with_earlier",
