@@ -34,6 +34,7 @@ from .engines.duckdb.engine import DuckDB
 from .execution.affordable import with_largest
 from .execution.batches import plan_questions, run_batch
 from .execution.clipping import Clipping, clipping_report
+from .execution.counting import MarginalsPlan, plan_marginals, run_marginals
 from .execution.describe import TableDescription, TableList, describe
 from .execution.executor import Executor, run_plan, run_public
 from .execution.pace import Pace, read_step
@@ -54,7 +55,8 @@ from .query.frame import Frame
 from .query.frame import table as frame
 from .query.sql.names import find_table, read_schema
 from .query.sql.parameters import Parameters
-from .query.terms import Constant, Width
+from .query.terms import Constant, Term, Width
+from .results.released_counts import Marginals
 
 
 class Session:
@@ -539,6 +541,108 @@ class Session:
             given = list_options(options)
             plan = plan_choice(given, score, how, self._catalog, mechanism=mechanism)
             return run_choice(self._executor, plan, given, key=key)
+
+    def plan_marginals(
+        self,
+        table: str | Frame,
+        columns: Sequence[str | Term],
+        *,
+        ways: int | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        subsets: Sequence[Sequence[str]] | None = None,
+        weights: Mapping[str | tuple[str, ...], Number] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> MarginalsPlan:
+        """Return what `marginals` would measure, its price, and the error of every table. It reads no data.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            columns: columns with declared values.
+            ways: every set of this many columns is asked for. Defaults to 2.
+            epsilon: the privacy loss of all tables together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            subsets: the sets of columns that are asked for, instead of `ways`.
+            weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+
+        Example:
+            >>> session.plan_marginals("visits", ["ward", "age"], epsilon=0.5).price["epsilon"]
+            0.5
+        """
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        chosen = {"ways": ways, "subsets": subsets, "weights": weights}
+        return plan_marginals(self._rows_of(table), columns, self._catalog, options, **chosen)  # type: ignore[arg-type]
+
+    def marginals(
+        self,
+        table: str | Frame,
+        columns: Sequence[str | Term],
+        *,
+        ways: int | None = None,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        subsets: Sequence[Sequence[str]] | None = None,
+        weights: Mapping[str | tuple[str, ...], Number] | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        nonnegative: bool = False,
+        whole: bool = False,
+        key: str | None = None,
+    ) -> Marginals:
+        """Return counts by every set of columns at one charge, with the least error; asking the result again is free.
+
+        Laplace noise measures weighted tables or single cells, Gaussian noise the residuals that are the optimum for
+        it; every table is reconstructed from all of them. Rows whose values are not declared are in no cell.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            columns: columns with declared values.
+            ways: every set of this many columns is asked for. Defaults to 2.
+            epsilon: the privacy loss of all tables together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            subsets: the sets of columns that are asked for, instead of `ways`.
+            weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            nonnegative: whether estimates and intervals are kept at 0 or above.
+            whole: whether estimates are whole numbers.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            `Marginals`, with `counts("ward", "sex")`, `to_pandas()` and `plot()`. It holds released numbers only.
+
+        Raises:
+            RequestError: if values are not declared, or there are too many. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> found = session.marginals("visits", ["ward", "age"], epsilon=0.5)
+            >>> table = found.counts("ward")
+            >>> table["n"].low[0] <= table["n"].values[0] <= table["n"].high[0]
+            True
+        """
+        for name, given in (("nonnegative", nonnegative), ("whole", whole)):
+            if type(given) is not bool:
+                raise BadParameter(name, given, "True or False")
+        with self._executor.pace.asking():
+            plan = self.plan_marginals(
+                table,
+                columns,
+                ways=ways,
+                epsilon=epsilon,
+                rho=rho,
+                subsets=subsets,
+                weights=weights,
+                bound=bound,
+                contribution=contribution,
+            )
+            return run_marginals(self._executor, plan, nonnegative=nonnegative, whole=whole, key=key)
+
+    def _rows_of(self, table: str | Frame) -> Frame:
+        return table if isinstance(table, Frame) else self.table(table)
 
     def clipping(
         self,

@@ -87,6 +87,7 @@ NEEDED: dict[tuple[str, ...], list[str]] = {
     ("plan",): ["SELECT COUNT(*) FROM visits"],
     ("practice",): ["SELECT COUNT(*) FROM visits"],
     ("clipping",): ["SELECT SUM(age) FROM visits"],
+    ("marginals",): ["visits", "age"],
     ("certificate",): ["1"],
     ("ledger", "show"): ["1"],
     ("ledger", "reschedule"): ["never"],

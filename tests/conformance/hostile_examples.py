@@ -34,6 +34,7 @@ from privet.core.records import Receipt
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
+from privet.execution.counting import MarginalsPlan
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
@@ -43,6 +44,7 @@ from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
 from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
+from privet.results.released_counts import CountTable, Marginals
 from privet.session import Session
 from privet.stream.w_event_kept import StreamLedger
 
@@ -213,6 +215,9 @@ INSTANCES: dict[type, Make] = {
     Batch: lambda: session().plan_all([QUESTION, "SELECT SUM(age) AS s FROM visits"], epsilon=1),
     Answer: lambda: session().ask(QUESTION, epsilon=1),
     CrossTab: lambda: session().ask(CROSSED, epsilon=1).pivot("ward", "old", "n"),
+    Marginals: lambda: session().marginals("visits", ["ward"], epsilon=1),
+    MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
+    CountTable: lambda: session().marginals("visits", ["ward"], epsilon=1).counts("ward"),
     Measurements: lambda: session().ask(QUESTION, epsilon=1).measurements(),
     Frame: lambda: session().table("visits"),
     Result: released_result,
@@ -610,6 +615,21 @@ NAMED: dict[str, tuple[Make, ...]] = {
     name: (*((_ONE[name],) if name in _ONE else ()), *_OTHERS.get(name, ())) for name in {**_ONE, **_OTHERS}
 }
 """What a name stands for; where it stands for several things, each is tried."""
+
+_MARGINALS: dict[str, Make] = {
+    "columns": lambda: ["ward"],
+    "subsets": lambda: [["ward"]],
+    "weights": lambda: {"ward": 2},
+}
+OWN: dict[str, tuple[Make, ...]] = {
+    **{
+        f"Session.{method}.{name}": (make,)
+        for method in ("marginals", "plan_marginals")
+        for name, make in _MARGINALS.items()
+    },
+    **{f"Marginals.{method}.columns": (lambda: "ward",) for method in ("counts", "to_dict", "to_pandas", "plot")},
+}
+"""What a name stands for in one method alone."""
 
 WORK = ("samples",)
 """Parameters that say how much work is done: they are always given, so that a trial is short."""

@@ -219,7 +219,8 @@ def examples(entry: Entry, name: str) -> list[Make]:
     """Return what makes arguments that may work for a parameter: by its type, and by its name."""
     kinds = list(_classes(entry.hint(name), within=False))
     found = [hostile_examples.INSTANCES[kind] for kind in kinds if kind in hostile_examples.INSTANCES]
-    found += hostile_examples.NAMED.get(name, ())
+    own = ".".join([*entry.name.split(".")[-2:], name])
+    found += hostile_examples.OWN.get(own, hostile_examples.NAMED.get(name, ()))
     default = entry.parameters[name].default
     if not found and entry.hint(name) is bool:
         found = [lambda: True]

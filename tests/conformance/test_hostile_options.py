@@ -96,6 +96,8 @@ TEXTS = {
 }
 
 EXAMPLES = {
+    "table": "visits",
+    "columns": "ward",
     "sql": "SELECT COUNT(*) AS n FROM visits",
     "more": "SELECT SUM(age) AS s FROM visits",
     "analyst": "alice",

@@ -130,6 +130,9 @@ def ask() -> None:
         print(batch.cost(), batch.explain(), first.value, second.value)
         session.ask_all(["SELECT COUNT(*) FROM hourly", "SELECT SUM(cost) FROM visits"], epsilon=1, weights=[2, 1])
         print(session.clipping("SELECT AVG(cost) FROM visits", epsilon=1).to_dict())
+        marginals = session.marginals("visits", ["ward", "age"], ways=2, epsilon=1, weights={("ward", "age"): 2})
+        print(marginals.counts("ward")["n"].values, marginals.to_pandas(), marginals.plot("ward"), marginals.digest)
+        print(session.plan_marginals("visits", ["ward"], epsilon=HALF, subsets=[["ward"]]).errors)
         left: float = session.remaining().largest_epsilon
         print(left, session.history()[0].account, session.account, session.ledger.budget_of())
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "epsilon": "Compute the total privacy loss of releases.",
     "init": "Write a first privet.toml for some files.",
     "ledger": "Inspect, verify, copy and repair the ledger.",
+    "marginals": "Count by every set of some columns, for one charge.",
     "plan": "Show what a question would cost and how wide its intervals would be.",
     "practice": "Ask questions of made-up rows that fit a privet.toml, at no cost.",
     "tables": "List the tables that may be asked about, with example questions.",

@@ -161,6 +161,29 @@ def _too_many(many: int, what: str) -> RequestError:
     )
 
 
+def marginal_design(subsets: tuple[tuple[int, ...], ...], weights: tuple[float, ...]) -> Design:
+    """Return what chooses a strategy for marginals: residuals for Gaussian noise, and for Laplace noise the best of
+    weighted marginals and of single cells, whose products are optimised.
+    """
+
+    def design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
+        from privet.strategy import marginals, optimize, plan_marginals, plan_residuals
+        from privet.strategy.residuals import MarginalStrategy
+
+        asked = marginals(sizes, subsets, weights=weights)
+        if noise == "gaussian":
+            residuals: Strategy = with_short_weights(plan_residuals(asked))
+            return residuals
+        if asked.cells > MOST_MEASURED:
+            weighted: Strategy = with_short_weights(plan_marginals(asked, measure=noise))
+            return weighted
+        best = optimize(asked, measure=noise).strategy
+        found: Strategy = with_short_weights(best) if isinstance(best, MarginalStrategy) else best
+        return found
+
+    return design
+
+
 def significant(weight: int, digits: int = _DIGITS) -> int:
     """Return a positive whole number with its first binary digits only, the rest rounded off."""
     extra = max(0, weight.bit_length() - digits)

@@ -47,10 +47,12 @@ def plot_answer(
     bins: Mapping[str, float] | None = None,
     path: Path | None = None,
     theme: Theme = "light",
+    heat: bool = False,
 ) -> Figure:
     """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval.
 
-    `bins` are the widths of keys whose values are the low ends of bins.
+    `bins` are the widths of keys whose values are the low ends of bins. With `heat`, two keys make a heat map however
+    few values they have.
     """
     chosen = read_theme(theme)
     noisy = [series for series in columns if series.low is not None and not is_moments(series)]
@@ -59,7 +61,7 @@ def plot_answer(
     if not rows:
         raise RequestError("there is nothing to draw: the answer has no noisy numbers, or only dates")
     grid = _grid(keys)
-    heat = grid is not None and len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])
+    heat = grid is not None and (heat or (len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])))
     names = [series.name for series in noisy]
     title = f"{', '.join(names)} with {confidence * 100:.4g}% intervals"
     if any(series.mark for series in noisy):

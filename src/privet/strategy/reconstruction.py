@@ -206,7 +206,7 @@ class Reconstruction:
         if self.strategy.measure == "gaussian":
             return wide
         found = shares_of(workload, self.strategy, self._terms)
-        variances = self.measure.variances
+        variances = self.measure.variances * 4.0**self.measure.shift  # in squared steps
         often = float(variances.sum()) > 1 - level  # integer noise is not 0 with at most its variance as probability
         step = 0.5 / math.sqrt(float(variances.min())) if often else 0.0
         return step + (wide if found is None else sum_widths(level, *found))

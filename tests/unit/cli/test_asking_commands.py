@@ -303,3 +303,27 @@ def test_a_plan_says_that_an_answer_of_an_earlier_sound_edition_is_free(
         assert {each["answered"] for each in (plans if isinstance(plans, list) else [plans])} == {sound}
         told("ask", *one, "--analyst", "ana")
     assert (told("budget") == spent) == sound
+
+
+def test_marginals_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
+    arguments = ("marginals", "visits", "ward", "age", "--ways", "1", "--epsilon", "0.4", "--analyst", "ana")
+    planned = json.loads(run(*arguments, "--plan", "--json").stdout)
+    assert (planned["fits"], planned["answered"]) == (True, False)
+    assert [one["columns"] for one in planned["tables"]] == [["ward"], ["age"]]
+    first = json.loads(run(*arguments, "--json", "--whole", "--nonnegative").stdout)
+    assert first["charged"]
+    assert [row["ward"] for row in first["tables"][0]["rows"]] == ["heart", "lung"]
+    assert all(type(row["n"]) is int and row["n_low"] >= 0 for row in first["tables"][1]["rows"])
+    again = json.loads(run(*arguments, "--json", "--show", "ward", "--show", "", "--plot", "n.png").stdout)
+    assert not again["charged"]
+    assert [one["columns"] for one in again["tables"]] == [["ward"], []]
+    assert (folder / "n.png").stat().st_size > 1000
+    assert again["digest"] == planned["digest"]
+    shown = run(*arguments, "--show", "ward").stdout
+    assert "it was answered before" in shown
+    assert "heart" in shown
+    told = run(*arguments, "--plan").stdout
+    assert "asking again is free" in told
+    assert "standard error" in told
+    for wrong in (["--weight", "ward"], ["--weight", "ward=x"], ["--weight", "ward=-1"], ["--subset", "ward"]):
+        assert run(*arguments, *wrong).exit_code == 2

@@ -1,0 +1,284 @@
+"""Many counts at one charge: from what a caller names to a plan, and from a plan to what answers again for free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.core.given import is_a, listed
+from privet.core.numbers import Number, rational, whole
+from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
+from privet.planner.bias import loses
+from privet.planner.many_counts import CountsPlan, marginal_design, plan_counts
+from privet.planner.verify import verify
+from privet.query.frame import Frame
+from privet.query.nodes import Query
+from privet.query.terms import Term, count
+from privet.results.released_counts import Marginals
+
+from .executor import Executor, Kept
+from .request import AskOptions, Catalog, spend_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from privet.strategy import Workload
+
+Columns = Sequence[str | Term]
+Weights = Mapping[str | tuple[str, ...], Number]
+
+_ROWS = "rows_of_a_cell"
+_MOST_LISTED = 40
+_LARGEST_WEIGHT = 10**9
+
+
+@dataclass(frozen=True, repr=False)
+class MarginalsPlan:
+    """Everything about marginals before they are charged: what is measured, the price, and every error to expect.
+
+    Example:
+        >>> plan = session.plan_marginals("visits", ["ward", "age"], epsilon=1)
+        >>> plan.price["epsilon"], list(plan.errors)
+        (1.0, [('ward', 'age')])
+    """
+
+    counts: CountsPlan
+    asked: tuple[tuple[str, ...], ...]
+
+    @property
+    def price(self) -> Mapping[str, float]:
+        """What the release costs by itself."""
+        return self.counts.plan.price
+
+    @property
+    def digest(self) -> str:
+        """The digest under which it is charged and stored."""
+        return self.counts.plan.digest
+
+    @property
+    def errors(self) -> dict[tuple[str, ...], float]:
+        """The standard error of a count of each table: the root of the mean variance, where cells differ."""
+        from privet.strategy import marginals
+
+        noise = self.counts.measure
+        axes = dict(zip(self.counts.names, self.counts.axes, strict=True))
+        found = {}
+        for one in self.asked:
+            workload = marginals(noise.strategy.shape, [sorted(axes[name] for name in one)])
+            found[one] = workload.rmse(noise.covariance)
+        return found
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return self.counts.plan.explain()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        errors = [{"columns": list(one), "standard_error": error} for one, error in self.errors.items()]
+        return {**self.counts.plan.to_dict(), "tables": errors}
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            draw_grid(console, self._figures(), wraps=True)
+            draw_text(console, f"\n{self.explain()}")
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
+
+    def _figures(self) -> list[Figures]:
+        from privet.strategy.reconstruction import half_widths
+
+        wide = half_widths(0.95, self.counts.measure.strategy.measure)
+        errors = list(self.errors.items())[:_MOST_LISTED]
+        return [
+            Figures("counts by", tuple(", ".join(one) or "all rows" for one, _ in errors), right=False),
+            Figures("standard error", tuple(shown_error(error) for _, error in errors), right=True),
+            Figures("95% within", tuple(f"±{shown_error(error * wide)}" for _, error in errors), right=True),
+        ]
+
+
+def plan_marginals(
+    frame: Frame,
+    columns: Columns,
+    catalog: Catalog,
+    options: AskOptions,
+    *,
+    ways: int | None = None,
+    subsets: Sequence[Sequence[str]] | None = None,
+    weights: Weights | None = None,
+) -> MarginalsPlan:
+    """Return the plan of marginals over some columns of a table: those of so many ways, or the ones that are listed."""
+    query = cells_of(frame, columns)
+    names = tuple(key.name for key in query.keys)
+    asked = _subsets(names, ways, subsets)
+    amounts = _weights(asked, weights)
+    # the strategy numbers attributes in an order of its own, which the digest shall not depend on
+    order = _order(query)
+    axes = tuple(tuple(sorted(order[name] for name in one)) for one in asked)
+    ranked = sorted(zip(axes, amounts, strict=True))
+    sets, shares = tuple(one for one, _ in ranked), tuple(share for _, share in ranked)
+
+    def workload(sizes: tuple[int, ...]) -> Workload:
+        from privet.strategy import marginals
+
+        return marginals(sizes, sets, weights=shares)
+
+    plan = plan_counts(
+        query,
+        catalog.schemas,
+        spend=spend_of(catalog.budget, options),
+        design=marginal_design(sets, shares),
+        workload=workload,
+        bound=options.bound,
+        contribution=options.stated,
+    )
+    return MarginalsPlan(plan, asked)
+
+
+def run_marginals(
+    executor: Executor, plan: MarginalsPlan, *, nonnegative: bool, whole: bool, key: str | None
+) -> Marginals:
+    """Return what a plan of marginals releases: from the ledger, or charged, read and drawn."""
+    kept = run_counts(executor, plan.counts, key)
+    return Marginals(**held_of(executor, plan.counts, kept), nonnegative=nonnegative, whole=whole, asked=plan.asked)
+
+
+def run_counts(executor: Executor, counts: CountsPlan, key: str | None) -> Kept:
+    """Return what is stored for a plan of many counts, or else charge, scan, draw and store."""
+    executor.check_open()
+    verify(counts.plan, executor.schemas)
+    found = executor.find(counts.plan, key)
+    if found is None:
+        with executor.turn(counts.plan.digest):
+            found = executor.release(counts.plan, key)
+    return found
+
+
+def held_of(executor: Executor, counts: CountsPlan, kept: Kept) -> dict[str, Any]:
+    """Return what an object that answers again holds: released numbers, and public facts about them."""
+    one = counts.plan.passes[0]
+    (column,) = kept.released.sums[0]
+    low = loses(one)
+    notes = ["Rows whose values are not declared are in no cell, and were dropped before anyone was scaled down."]
+    if low:
+        notes.append(
+            "Contributions above the declared limit are scaled down, so totals may be too low; intervals do not cover "
+            "this."
+        )
+    return {
+        "table": tables_in(counts),
+        "names": counts.names,
+        "values": tuple(key.values or () for key in counts.keys),
+        "axes": counts.axes,
+        "measure": counts.measure,
+        "released": tuple(column),
+        "digest": counts.plan.digest,
+        "version": one.scan.schema.version,
+        "price": dict(counts.plan.price),
+        "total": None if counts.total is None else counts.total.value,
+        "may_be_low": low,
+        "notes": tuple(notes),
+    }
+
+
+def tables_in(counts: CountsPlan) -> str:
+    """Return the names of the tables that are read."""
+    from privet.core.relation import tables_of
+
+    return " and ".join(tables_of(counts.plan.passes[0].scan.table))
+
+
+def cells_of(frame: Frame, columns: Columns) -> Query:
+    """Return the question whose groups are the cells: a count of rows by some columns."""
+    if not isinstance(frame, Frame):
+        raise BadParameter("table", type(frame).__name__, "the name of a table, or a table of this session")
+    if isinstance(columns, str):
+        raise BadParameter("columns", columns, "a list of columns, such as ['ward', 'sex']")
+    given = listed(columns, "columns", "a list of columns, such as ['ward', 'sex']", most=1000)
+    if not given or not all(is_a(one, (str, Term)) for one in given):
+        raise BadParameter("columns", columns, "a list of columns, such as ['ward', 'sex'], at least one")
+    names = [one for one in given if isinstance(one, str)]
+    if len(set(names)) < len(names):
+        raise BadParameter("columns", ", ".join(names), "different columns")
+    query = frame.group_by(*given).agg(**{_ROWS: count()}).query()
+    if len(query.keys) != len(given) or query.levels or query.others:
+        raise BadParameter("columns", columns, "different columns of rows that are not grouped yet")
+    if len({key.expression for key in query.keys}) < len(given):
+        raise BadParameter("columns", columns, "different columns")
+    return replace(query, each=False)
+
+
+def _order(query: Query) -> dict[str, int]:
+    """Return which attribute each key of a question is, in the order of a scan's own."""
+    from privet.core.wire import canonical
+
+    texts = sorted(canonical(key.expression) for key in query.keys)
+    return {key.name: texts.index(canonical(key.expression)) for key in query.keys}
+
+
+_MOST_TABLES = 10_000
+
+
+def _subsets(
+    names: tuple[str, ...], ways: int | None, subsets: Sequence[Sequence[str]] | None
+) -> tuple[tuple[str, ...], ...]:
+    if subsets is None:
+        many = whole(min(2, len(names)) if ways is None else ways, "ways", least=1, most=len(names))
+        if math.comb(len(names), many) > _MOST_TABLES:
+            raise RequestError(
+                f"there are {math.comb(len(names), many):,} sets of {many} of these columns, and at most "
+                f"{_MOST_TABLES:,} are measured at once; list those that matter: subsets=[['ward', 'sex'], ...]"
+            )
+        return tuple(combinations(names, many))
+    if ways is not None:
+        raise RequestError("pass either ways= or subsets=, not both")
+    allowed = "a list of lists of columns, such as [['ward', 'sex'], ['age']]"
+    found: dict[frozenset[str], tuple[str, ...]] = {}
+    for one in listed(subsets, "subsets", allowed, most=_MOST_TABLES):
+        if isinstance(one, str):
+            raise BadParameter("subsets", one, allowed)
+        several = tuple(listed(one, "subsets", allowed, most=len(names)))
+        _check_named(several, names, "subsets", allowed)
+        if frozenset(several) in found or len(set(several)) < len(several):
+            raise BadParameter("subsets", ", ".join(several), f"{allowed}, each once")
+        found[frozenset(several)] = several
+    if not found:
+        raise BadParameter("subsets", "an empty list", allowed)
+    return tuple(found.values())
+
+
+def _weights(asked: tuple[tuple[str, ...], ...], weights: Weights | None) -> tuple[float, ...]:
+    """Return how much the squared error of each table matters: 1 where nothing is said."""
+    if weights is None:
+        return (1.0,) * len(asked)
+    allowed = "a mapping of sets of columns to numbers above 0, such as {('ward', 'sex'): 3}"
+    if not isinstance(weights, Mapping):
+        raise BadParameter("weights", type(weights).__name__, allowed)
+    places = {frozenset(one): place for place, one in enumerate(asked)}
+    found = [1.0] * len(asked)
+    for columns, amount in weights.items():
+        named = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, tuple) else None
+        if named is None or not all(isinstance(name, str) for name in named):
+            raise BadParameter("weights", columns, allowed)
+        if frozenset(named) not in places or len(set(named)) < len(named):
+            listed_sets = "; ".join(", ".join(one) for one in asked[:_MOST_LISTED])
+            raise BadParameter("weights", ", ".join(named), f"sets of columns that are asked for: {listed_sets}")
+        number = rational(amount, "weights")
+        if not 0 < number <= _LARGEST_WEIGHT:
+            raise BadParameter("weights", amount, f"numbers above 0, up to {_LARGEST_WEIGHT:,}")
+        found[places[frozenset(named)]] = float(number)
+    return tuple(found)
+
+
+def _check_named(given: tuple[object, ...], names: tuple[str, ...], parameter: str, allowed: str) -> None:
+    for name in given:
+        if not isinstance(name, str):
+            raise BadParameter(parameter, type(name).__name__, allowed)
+        if name not in names:
+            raise UnknownName("column", name, names)

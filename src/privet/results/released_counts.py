@@ -1,0 +1,259 @@
+"""Counts that one release answers again and again: released numbers, public facts and a digest, and nothing else.
+
+No session, no engine and no plan is held: what is asked here costs nothing, and does not change with the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
+
+from privet.answer import CrossTab, Series
+from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.core.given import optional_package
+from privet.core.numbers import Number, open_probability
+from privet.core.schema import Key
+from privet.display import cost_words, draw_text, html_lines, written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from privet.strategy import Reconstruction, StrategyMeasure, Workload
+    from privet.strategy.reconstruction import Answers
+
+COUNT = "n"
+"""What the column of counts is called, unless a key is."""
+
+
+@dataclass(frozen=True, repr=False)
+class CountTable(CrossTab):
+    """Counts with intervals, one row for each cell, as a table."""
+
+    def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the counts with error bars (needs matplotlib); save it if a path is given.
+
+        Two keys make a heat map; one key makes bars, or a line with a band along numbers and dates.
+
+        Args:
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            theme: "light" or "dark", for the page that it stands on.
+        """
+        from privet.plots.answers import plot_answer
+
+        return plot_answer(self.series, confidence=self.confidence, path=path, theme=theme, heat=True)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReleasedCounts:
+    """What a strategy released over the cells of some columns, and how it is read. Every answer from it is free.
+
+    It holds released numbers, what is public about them, and the digest and the version that they are of.
+    """
+
+    table: str
+    names: tuple[str, ...]
+    """The columns, in the order in which they were named."""
+    values: tuple[tuple[Key, ...], ...]
+    """The declared values of each of them."""
+    axes: tuple[int, ...]
+    """Which attribute of the strategy each of them is."""
+    measure: StrategyMeasure
+    """What was measured, and the noise."""
+    released: tuple[int, ...]
+    """The noisy integers; each is worth 2**-exponent rows."""
+    digest: str
+    """The digest of the plan that was charged."""
+    version: str
+    """The version of the tables that were read, as declared; "" where there is none."""
+    price: Mapping[str, float]
+    """What the release cost by itself."""
+    nonnegative: bool = False
+    whole: bool = False
+    total: int | None = None
+    """The number of all rows, where it is declared and public."""
+    may_be_low: bool = False
+    """Whether contribution bounding can make counts too low: intervals do not cover that."""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def _reconstruction(self) -> Reconstruction:
+        from privet.strategy import reconstruct
+
+        # weighted rows of people are not whole; there intervals are rounded outwards, and not cut
+        whole = self.whole and not self.measure.shift
+        noisy = self.measure.worth(self.released)
+        return reconstruct(self.measure, noisy, nonnegative=self.nonnegative, whole=whole, total=self.total)
+
+    def _answers(self, workload: Workload, confidence: Number) -> Answers:
+        """Return the answers to a workload over the strategy's cells, as whole numbers where these are asked for."""
+        from privet.strategy.reconstruction import Answers
+
+        found = self._reconstruction.answers(workload, confidence=confidence)
+        if not self.whole or not self.measure.shift:
+            return found
+        import numpy as np
+
+        low, high = np.floor(found.low + 1e-9), np.ceil(found.high - 1e-9)
+        values = np.clip(np.rint(found.values), low, high)
+        return Answers(values, low, high, found.plain, found.deviations, found.confidence)
+
+    def _series(self, name: str, found: Answers, order: Any = None) -> Series:
+        """Return answers as a column, in another order where one is given."""
+
+        def column(array: Any) -> tuple[Any, ...]:
+            plain = array if order is None else array[order]
+            return tuple(map(int, plain)) if self.whole else tuple(map(float, plain))
+
+        errors = found.deviations if order is None else found.deviations[order]
+        ends = column(found.low), column(found.high)
+        return Series(name, column(found.values), *ends, tuple(map(float, errors)), may_be_low=self.may_be_low)
+
+    def _notes(self, level: float) -> tuple[str, ...]:
+        covered = f"Each interval covers the added noise with probability {level:.3g} (pointwise, not simultaneously)."
+        return (covered, *self.notes)
+
+    def _count_name(self, taken: Sequence[str]) -> str:
+        name = COUNT
+        while name in taken:
+            name += "_"
+        return name
+
+    def _facts(self) -> str:
+        version = f", version {self.version}" if self.version else ""
+        return f"{self.table}{version}; released once for {cost_words(self.price)}; every answer from it is free."
+
+    def _words(self) -> list[str]:
+        return [self._facts()]
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            for line in self._words():
+                draw_text(console, line)
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_lines(self._words())}</div>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Marginals(ReleasedCounts):
+    """Counts by some columns together, for every set of columns that was measured and each part of one, for free.
+
+    Example:
+        >>> found = session.marginals("visits", ["ward", "age"], ways=2, epsilon=1)
+        >>> found.counts("ward").series[0].name
+        'ward'
+        >>> len(found.counts("ward", "age")) == 111 * len(found.counts("ward"))
+        True
+    """
+
+    asked: tuple[tuple[str, ...], ...] = ()
+    """The sets of columns that were asked for."""
+
+    def counts(self, *columns: str, confidence: Number = 0.95) -> CountTable:
+        """Return the counts by some columns, one row for each combination of their declared values; of none, all rows.
+
+        Args:
+            columns: some of the columns that were measured together.
+            confidence: the confidence level of each interval by itself.
+
+        Raises:
+            RequestError: if these columns were not measured together.
+
+        Example:
+            >>> session.marginals("visits", ["ward", "age"], epsilon=1).counts().series[0].name
+            'n'
+        """
+        from privet.strategy import marginals
+        from privet.strategy.covariances import NotMeasured
+
+        level = float(open_probability(confidence, "confidence"))
+        places = [self._place(name) for name in columns]
+        if len(set(places)) < len(places):
+            raise BadParameter("columns", ", ".join(columns), "different columns")
+        axes = [self.axes[place] for place in places]
+        try:
+            found = self._answers(marginals(self.measure.strategy.shape, [sorted(axes)]), confidence)
+        except NotMeasured:
+            measured = "; ".join(", ".join(one) for one in self.asked)
+            raise RequestError(
+                f"{', '.join(columns)} were not measured together; these were, and any part of them: {measured}"
+            ) from None
+        values = [self.values[place] for place in places]
+        keys = tuple(
+            Series(name, column) for name, column in zip(columns, zip(*product(*values), strict=True), strict=True)
+        )
+        return CountTable(
+            (*keys, self._series(self._count_name(columns), found, self._order(axes))), level, self._notes(level)
+        )
+
+    def _order(self, axes: Sequence[int]) -> Any:
+        """Return where each cell is among those of the strategy's order, for cells in the order of these axes."""
+        import numpy as np
+
+        order = sorted(axes)
+        sizes = [self.measure.strategy.shape[axis] for axis in order]
+        places = np.arange(math.prod(sizes)).reshape(sizes)
+        return places.transpose([order.index(axis) for axis in axes]).ravel()
+
+    def _place(self, name: object) -> int:
+        if not isinstance(name, str):
+            raise BadParameter("columns", type(name).__name__, f"names of columns: {', '.join(self.names)}")
+        if name not in self.names:
+            raise UnknownName("column", name, self.names)
+        return self.names.index(name)
+
+    def __iter__(self) -> Iterator[CountTable]:
+        """Iterate over the tables that were asked for."""
+        return (self.counts(*columns) for columns in self.asked)
+
+    def to_dict(self, *columns: str, confidence: Number = 0.95) -> dict[str, list[Any]]:
+        """Return counts as lists: by these columns, or all tables that were asked for, one below the other.
+
+        In a row of a table that is not by a column, that column is "(all)".
+        """
+        if columns:
+            return self.counts(*columns, confidence=confidence).to_dict()
+        tables = [self.counts(*one, confidence=confidence).to_dict() for one in self.asked]
+        count = self._count_name(self.names)
+        found: dict[str, list[Any]] = {name: [] for name in self.names}
+        for one, table in zip(self.asked, tables, strict=True):
+            own = self._count_name(one)
+            size = len(table[own])
+            for name in self.names:
+                found[name] += table[name] if name in one else [ALL] * size
+            for name, column in table.items():
+                if name not in one:
+                    found.setdefault(count + name.removeprefix(own), []).extend(column)
+        return found
+
+    def to_pandas(self, *columns: str, confidence: Number = 0.95) -> Any:
+        """Return the counts by these columns, or all tables that were asked for, as a pandas frame (needs pandas)."""
+        return optional_package("pandas", "to_pandas needs").DataFrame(self.to_dict(*columns, confidence=confidence))
+
+    def plot(self, *columns: str, path: Any = None, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the counts by one column or two, a heat map for two (needs matplotlib).
+
+        Args:
+            columns: one or two columns; the first table that was asked for if left out.
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            theme: "light" or "dark", for the page that it stands on.
+        """
+        chosen = columns or self.asked[0]
+        if not 1 <= len(chosen) <= 2:
+            raise RequestError(f"a picture is of one column or two; name them, of {', '.join(self.names)}")
+        return self.counts(*chosen).plot(path, theme=theme)
+
+    def _words(self) -> list[str]:
+        tables = "; ".join(", ".join(one) or "all rows" for one in self.asked)
+        use = f"Use .counts('{self.names[0]}'), .to_pandas(), .plot()."
+        return [self._facts(), f"Counts by any part of: {tables}. {use}"]
+
+
+ALL = "(all)"
+"""What stands for a column that a table is not by."""
