@@ -45,8 +45,9 @@ from nbclient import NotebookClient
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(Path(sys.argv[0]).read_text().split("# cell")[0])])
 NotebookClient(notebook).execute()
 """
+DATA = "from privet.strategy.kept import kept_sizes\nassert kept_sizes()\n"  # read from a file beside the modules
 USES = {
-    "": "",
+    "": DATA,
     "plot": PLOT,
     "frames": FRAMES,
     "notebook": f"# cell\n{PLOT}{FRAMES}{CELL}",
