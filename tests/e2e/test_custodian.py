@@ -122,7 +122,7 @@ def test_a_limit_is_chosen_privately_for_a_charge_and_free_when_asked_again(fold
         "--unit",
         "visits=patient_id",
         "--budget",
-        "epsilon=10,delta=1e-6",
+        "epsilon=1000,delta=1e-6",
         "--contribution",
         "groups=1,rows=1",
         "--yes",
@@ -142,10 +142,10 @@ def test_a_limit_is_chosen_privately_for_a_charge_and_free_when_asked_again(fold
         assert run(tmp_path, "check", *wrong).returncode == 2
     assert run(tmp_path, "check", "--private", "--epsilon", "1", "--table", "vists").returncode == 2
     assert run(tmp_path, "ledger", "list").returncode == 2  # nothing was charged, so there is none
-    private = ("check", "--private", "--epsilon", "8")
+    private = ("check", "--private", "--epsilon", "900")  # without noise to speak of
     first = json.loads(run(tmp_path, *private, "--json").stdout)["chosen"]["visits"]
     assert 1 <= first["contribution"]["rows"] <= 8  # all have three rows
-    assert first["cost"]["epsilon"] == 8
+    assert first["cost"]["epsilon"] == 900
     again = run(tmp_path, *private, "--table", "visits")
     assert f"rows = {first['contribution']['rows']} }}" in again.stdout
     assert f"entry {first['entry']} of the ledger" in " ".join(again.stdout.split())

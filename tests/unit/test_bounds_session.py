@@ -44,17 +44,22 @@ def session(unit, budget=None, **facts):
     return privet.Session({"t": table}, budget=budget or WIDE)
 
 
+def soon(holds):
+    """Return whether something holds at one of four costs that are nearly the same.
+
+    Noise alone makes a range of nothing once in ten thousand times for each column; four times in a row, never.
+    """
+    return any(holds(1 + Fraction(attempt, 100)) for attempt in range(4))
+
+
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
 def test_at_a_great_cost_a_range_holds_all_values_and_little_more(unit, neighbors):
     with session(unit, neighbors=neighbors) as s:
         many = privet.Contribution(groups=10, rows=1) if isinstance(unit, privet.Person) else None
-        (row,) = s.ask(
-            "SELECT BOUNDS(pay) AS pay, BOUNDS(age) AS age, BOUNDS(debt) FROM t", epsilon=3000, contribution=many
-        )
-        assert row == {
-            "pay_low": 0.0, "pay_high": 512.0, "age_low": 0, "age_high": 128, "debt_low": -8.0, "debt_high": -4.0,
-        }  # fmt: skip
+        asked = "SELECT BOUNDS(pay) AS pay, BOUNDS(age) AS age, BOUNDS(debt) FROM t"
+        ranges = {"pay_low": 0.0, "pay_high": 512.0, "age_low": 0, "age_high": 128, "debt_low": -8.0, "debt_high": -4.0}
+        assert soon(lambda times: [*s.ask(asked, epsilon=3000 * times, contribution=many)] == [ranges])
 
 
 @pytest.mark.parametrize("keys", ["city", "shop"])
@@ -71,11 +76,12 @@ def test_every_group_has_its_own_range(keys):
 
 
 def test_what_has_too_few_rows_has_no_range():
+    asked = "SELECT BOUNDS(none) AS x, BOUNDS(age) AS y FROM t WHERE age < 1"
+    none = dict.fromkeys(("x_low", "x_high", "y_low", "y_high"))
     with session(privet.Rows()) as s:
-        (row,) = s.ask("SELECT BOUNDS(none) AS x, BOUNDS(age) AS y FROM t WHERE age < 1", epsilon=Fraction(1, 100))
-        assert list(row.values()) == [None] * 4
-        answer = s.ask("SELECT BOUNDS(none) FROM t", epsilon=1)
-        assert any("No range" in note for note in answer.notes)
+        assert soon(lambda times: [*s.ask(asked, epsilon=times / 100)] == [none])
+        notes = lambda times: s.ask("SELECT BOUNDS(none) FROM t", epsilon=times).notes  # noqa: E731
+        assert soon(lambda times: any("No range" in note for note in notes(times)))
 
 
 def test_the_answer_says_how_the_range_is_declared_and_then_sums_are_answered():

@@ -296,7 +296,8 @@ def test_a_limit_that_is_chosen_is_listed_with_the_numbers_that_chose_it(family:
     assert [one.released for one in answer.measurements() if one.what == "the contribution limit"] == [limit]
     bins = [one for one in answer.measurements() if one.what.startswith("the number of people by")]
     assert len(bins) > 2
-    assert sum(one.value for one in bins) == pytest.approx(1300, abs=300)
+    # 21 Laplace noises of scale 10 add up to 450, seven standard deviations, less than once in 1e10 runs
+    assert sum(one.value for one in bins) == pytest.approx(1300, abs=450)
     count = only(answer, "n", "the count of rows")
     assert count.deviation == pytest.approx((answer["n"].error or ())[0], rel=0.01)
     assert told["measurements"] == answer.certificate()["measurements"]
