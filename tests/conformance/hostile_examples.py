@@ -46,6 +46,7 @@ from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
 from privet.results.released_counts import CountTable, Marginals
 from privet.session import Session
+from privet.stream.durable import RunningStream
 from privet.stream.w_event_kept import StreamLedger
 
 Make = Callable[[], Any]
@@ -185,6 +186,13 @@ def plan() -> Plan:
     return session().plan(QUESTION, epsilon=1)
 
 
+def running() -> RunningStream:
+    """Return a stream with two steps behind it."""
+    made = stream.open_stream(fresh(".stream"), MemoryLedger(BUDGET), horizon=2**20, epsilon=1)
+    made.extend([1, 2])
+    return made
+
+
 def mechanism() -> Mechanism:
     """Return a mechanism."""
     return privet.Laplace(sensitivity=1, epsilon=1)
@@ -262,10 +270,20 @@ INSTANCES: dict[type, Make] = {
     stream.WEventStream: lambda: stream.WEventStream(epsilon=1, window=3, cells=3),
     StreamLedger: ledger,
     stream.WEventRelease: lambda: stream.WEventStream(epsilon=1, window=3, cells=3).step([1, 2, 3]),
+    stream.TreeSums: lambda: stream.TreeSums(horizon=8, spend=Zcdp(rho=1)),
+    stream.RootSums: lambda: stream.RootSums(horizon=8, spend=Zcdp(rho=1)),
+    stream.BufferedSums: lambda: stream.BufferedSums(horizon=8, spend=Zcdp(rho=1)),
+    RunningStream: running,
+    stream.StepClock: lambda: _STEP_CLOCK,
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
+_STEP_CLOCK = stream.StepClock(LATER, datetime.timedelta(hours=1))
+
 OWNERS: dict[str, Make] = {
+    "privet.stream.durable.RunningStream.step_at": lambda: stream.open_stream(
+        fresh(".stream"), MemoryLedger(BUDGET), horizon=8, epsilon=1, clock=_STEP_CLOCK
+    ),
     "privet.query.terms.Term.bounded": lambda: privet.sum("age"),
     "privet.answer.Answer.pivot": lambda: session().ask(CROSSED, epsilon=1),
 }
@@ -557,6 +575,8 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
         lambda: [*NUMBERS, *NUMBERS],
         lambda: 1,
         lambda: [("ana", 1)],
+        lambda: [stream.Arrival(1)],
+        lambda: [[stream.Arrival(1)]],
     ),
     "sensitivity": (lambda: SampledSensitivity(value=Fraction(1), gamma=Fraction(1, 10), samples=100, norm="max"),),
     "sets": (lambda: ["ward"],),
@@ -573,7 +593,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "below": (lambda: True,),
     "cells": (lambda: 3,),
     "compared": (lambda: True,),
-    "every": (lambda: 2,),
+    "every": (lambda: 2, lambda: datetime.timedelta(hours=1)),
     "measured": (lambda: 1,),
     "offered": (lambda: 2,),
     "promise": (lambda: stream.WEvent(epsilon=1, window=3),),
@@ -586,6 +606,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
         lambda: strategy.identity(3),
         lambda: (strategy.identity(3),),
         lambda: (INSTANCES[strategy.Strategy](),),
+        lambda: (2**43, 2**42),
     ),
     "highs": (lambda: np.array([1, 2]),),
     "lows": (lambda: np.array([0, 1]),),
@@ -609,6 +630,19 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "ways": (lambda: 1,),
     "table": (lambda: (strategy.Candidate("identity", 1.0),),),
     "noise": (PowerTail,),
+    "horizon": (lambda: 8,),
+    "spend": (lambda: Zcdp(rho=1), lambda: Pure(epsilon=1)),
+    "entries": (lambda: 2,),
+    "method": (lambda: "tree",),
+    "start": (lambda: LATER,),
+    "rows_per_person": (lambda: 2,),
+    "at": (lambda: 1,),
+    "moment": (lambda: LATER,),
+    "first": (lambda: 1,),
+    "last": (lambda: 1,),
+    "person": (lambda: "p7",),
+    "groups": (lambda: ["a", "b"],),
+    "grid": (lambda: 1,),
 }
 
 NAMED: dict[str, tuple[Make, ...]] = {

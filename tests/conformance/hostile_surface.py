@@ -89,9 +89,13 @@ INSIDE = {
         "weights", "without_rows",
     },
     "TableDescription": {"draw"},
+    "RunningSums": {"advance", "checked", "read_state", "step_of", "write_state"},
+    "TreeSums": {"advance", "checked", "read_state", "step_of", "write_state"},
+    "RootSums": {"advance", "checked", "read_state", "step_of", "write_state"},
+    "BufferedSums": {"advance", "checked", "measure", "read_state", "step_of", "write_state"},
 }  # fmt: skip
-"""Methods by which results and releases ask a plan about its own parts, and the command line has one drawn: no caller
-has such parts to pass."""
+"""Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
+goes on from its state: no caller has such parts to pass."""
 
 
 def documented() -> Iterator[tuple[str, str]]:

@@ -50,6 +50,7 @@ REFUSED = {
     "privet.engines.duckdb.engine.DuckDB.scan": "takes scans that the planner made",
     "privet.engines.duckdb.engine.DuckDB.list_public": "takes a relation over public tables from a plan",
     "privet.engines.duckdb.engine.DuckDB.public_rows": "takes the name of a public table from a plan",
+    "privet.stream.resume_stream": "takes the folder and the ledger of one stream, which belong together",
 }
 """Callables that refuse every argument, or that only a session calls, and why."""
 
@@ -62,6 +63,9 @@ ABOUT_THE_QUESTION = (ParseError, UnknownName, Unsupported, Unbounded, WrongKind
 ANYTHING = {
     "privet.audit.Moved.unit": "whatever a table has in its unit column",
     "privet.core.numbers.positive.parameter": "the name that a refusal uses, and nothing else",
+    "privet.stream.Arrival.value": "private: a row whose value is no number is dropped",
+    "privet.stream.Arrival.group": "private: a row of no known group is dropped",
+    "privet.stream.Arrival.person": "private: a row without a person is dropped",
     "privet.mechanisms.Local.value": "private: read, and refused unquoted, where it is released",
     "privet.mechanisms.Local.at_distance": "private: read, and refused unquoted, where it is released",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import tempfile
 from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Any
@@ -16,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 import privet
+from privet.ledger.memory import MemoryLedger
 
-OTHERS = ("accounting", "audit", "config", "local", "mechanisms", "noise", "plots", "strategy")
+OTHERS = ("accounting", "audit", "config", "local", "mechanisms", "noise", "plots", "strategy", "stream")
 PACKAGES = ("privet", *(f"privet.{name}" for name in OTHERS))
 """Where every public name has an example."""
 
@@ -69,7 +71,9 @@ def known() -> dict[str, Any]:
     """Return what an example can use."""
     modules = {name: importlib.import_module(f"privet.{name}") for name in OTHERS}
     session = privet.Session({"visits": visits()}, budget=privet.Pure(epsilon=1))
-    return {"privet": privet, **modules, "visits": visits(), "session": session}
+    ledger = MemoryLedger(privet.Pure(epsilon=10))
+    folder = f"{tempfile.mkdtemp()}/stream"
+    return {"privet": privet, **modules, "visits": visits(), "session": session, "ledger": ledger, "folder": folder}
 
 
 @pytest.mark.parametrize("name", EVERY)

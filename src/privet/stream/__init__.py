@@ -5,7 +5,25 @@ A stream is charged once, when it is opened. Its steps follow a public clock, em
 
 from privet.core.promise import WEvent
 
+from .arrivals import Arrival, StepClock
+from .buffered import BufferedSums
+from .durable import open_stream, resume_stream
+from .roots import RootSums
+from .tree import TreeSums
 from .w_event import WEventPlan, WEventRelease, WEventStream
 from .w_event_kept import open_w_event
 
-__all__ = ["WEvent", "WEventPlan", "WEventRelease", "WEventStream", "open_w_event"]
+__all__ = [
+    "Arrival",
+    "BufferedSums",
+    "RootSums",
+    "StepClock",
+    "TreeSums",
+    "WEvent",
+    "WEventPlan",
+    "WEventRelease",
+    "WEventStream",
+    "open_stream",
+    "open_w_event",
+    "resume_stream",
+]

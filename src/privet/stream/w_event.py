@@ -173,6 +173,11 @@ class WEventRelease:
 
     `epsilon` is what this step cost. `measured` is the step whose counts `values` are, with noise; 0 where nothing was
     released yet, and zeros stand for it.
+
+    Example:
+        >>> release = stream.WEventStream(epsilon=1, window=3, cells=2).step([5, 0])
+        >>> release.step, len(release.values)
+        (1, 2)
     """
 
     plan: WEventPlan

@@ -1,0 +1,227 @@
+"""The files of a stream, in a folder that only its owner may enter: the state, the next one, what was released.
+
+A state is replaced whole or not at all. Whether it is the latest one the ledger alone can tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from privet.core.errors import LedgerError, raise_alone
+
+if os.name == "posix":
+    import fcntl
+
+STATE, NEXT, RELEASED, RECEIPT, LOCK = "state", "next", "released", "receipt", "lock"
+
+
+def hash_of(body: bytes) -> str:
+    """Return the hash of a state's text, as the ledger keeps it."""
+    return hashlib.sha256(b"privet stream state 1\n" + body).hexdigest()
+
+
+class StreamFiles:
+    """A stream's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, folder: Path, state: bytes) -> StreamFiles:
+        """Make the folder of a new stream, with its first state: under another name first, so that it is whole."""
+        making = cls(folder.with_name(f".{folder.name}.{secrets.token_hex(8)}"))
+        try:
+            os.mkdir(making.folder, 0o700)
+            os.chmod(making.folder, 0o700)  # whatever the process masks
+            making._write(RELEASED, b"")
+            making._write(STATE, state)
+            if os.path.lexists(folder):  # an empty folder would make room
+                raise FileExistsError
+            os.rename(making.folder, folder)
+            _sync(folder.parent)
+        except FileExistsError:
+            making.remove()
+            raise_alone(LedgerError(f"there is a file or a folder {str(folder)!r} already; a new stream has its own"))
+        except OSError as error:
+            making.remove()
+            raise_alone(LedgerError(f"the folder {str(folder)!r} cannot be made: {error.strerror}"))
+        return cls(folder)
+
+    def remove(self) -> None:
+        """Remove a stream that was never charged."""
+        self.unlock()
+        for name in (STATE, NEXT, RELEASED, RECEIPT, LOCK):
+            for one in (name, f".{name}"):
+                with suppress(OSError):
+                    os.unlink(self.folder / one)
+        with suppress(OSError):
+            os.rmdir(self.folder)
+
+    def lock(self) -> None:
+        """Keep other processes from this stream, or raise `LedgerError` where one has it."""
+        self.check()
+        try:
+            opened = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)
+        except OSError:
+            raise_alone(LedgerError(f"the stream {str(self.folder)!r} cannot be locked; check who owns its folder"))
+        if os.name == "posix":
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(opened)
+                raise_alone(
+                    LedgerError(
+                        f"another process has the stream {str(self.folder)!r} open; wait until it closes it, or step "
+                        "through that one"
+                    )
+                )
+        self._lock = opened
+
+    def unlock(self) -> None:
+        """Let other processes have the stream."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def check(self) -> None:
+        """Raise `LedgerError` unless the folder and its files are the owner's alone, and plain."""
+        try:
+            there = os.lstat(self.folder)
+        except OSError:
+            raise_alone(LedgerError(f"there is no stream {str(self.folder)!r}; check the path, or open one"))
+        if not stat.S_ISDIR(there.st_mode):
+            raise LedgerError(f"{str(self.folder)!r} is not the folder of a stream")
+        for path, mode in ((self.folder, there.st_mode), *self._modes()):
+            if os.name == "posix" and mode & 0o077:
+                change = "chmod 700" if path == self.folder else "chmod 600"
+                raise LedgerError(f"others may read or change the stream's {str(path)!r}; run: {change} {path}")
+
+    def _modes(self) -> list[tuple[Path, int]]:
+        found = []
+        for name in (STATE, NEXT, RELEASED, RECEIPT):
+            with suppress(FileNotFoundError):
+                mode = os.lstat(self.folder / name).st_mode
+                if not stat.S_ISREG(mode):
+                    raise LedgerError(f"{str(self.folder / name)!r} is not a plain file")
+                found.append((self.folder / name, mode))
+        return found
+
+    def read(self, name: str) -> bytes | None:
+        """Return what a file holds; None where there is none."""
+        try:
+            opened = os.open(self.folder / name, os.O_RDONLY | _PLAIN)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise_alone(LedgerError(f"the stream's file {name!r} cannot be read: {error.strerror}"))
+        with open(opened, "rb") as file:
+            return file.read()
+
+    def write_next(self, state: bytes) -> None:
+        """Make the next state durable, beside the one that is there."""
+        self._write(NEXT, state)
+
+    def write_receipt(self, body: bytes) -> None:
+        """Keep which charge paid for the stream."""
+        self._write(RECEIPT, body)
+
+    def adopt_next(self) -> None:
+        """Put the next state in the place of the one that is there."""
+        with _told():
+            os.replace(self.folder / NEXT, self.folder / STATE)
+            _sync(self.folder)
+
+    def finish_next(self) -> None:
+        """Give a next state that was written and not named yet its name: it was drawn, and is not drawn again."""
+        with _told():
+            body = self.read(f".{NEXT}")
+            if body is not None and self.read(NEXT) is None:
+                self._write(NEXT, body)
+
+    def drop_next(self) -> None:
+        """Remove a next state that was never closed."""
+        for name in (NEXT, f".{NEXT}"):
+            with suppress(FileNotFoundError):
+                os.unlink(self.folder / name)
+
+    def write_released(self, start: int, records: bytes) -> None:
+        """Write what was released from a place on, and nothing after it; it is durable in the state as well."""
+        with _told():
+            opened = os.open(self.folder / RELEASED, os.O_RDWR | _PLAIN)
+            try:
+                if os.fstat(opened).st_size < start:
+                    raise _cut()
+                os.ftruncate(opened, start)
+                view = memoryview(records)
+                while view:
+                    written = os.pwrite(opened, view, start)
+                    view, start = view[written:], start + written
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+
+    def read_released(self, start: int, size: int) -> bytes:
+        """Return what was released, from a place on; raise `LedgerError` where some of it is gone."""
+        with _told():
+            opened = os.open(self.folder / RELEASED, os.O_RDONLY | _PLAIN)
+            try:
+                found = os.pread(opened, size, start)
+            finally:
+                os.close(opened)
+        if len(found) != size:
+            raise _cut()
+        return found
+
+    def _write(self, name: str, body: bytes) -> None:
+        """Write a whole file under another name first, and then under its own."""
+        with _told():
+            temporary = self.folder / f".{name}"
+            opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN, 0o600)
+            with open(opened, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.folder / name)
+            _sync(self.folder)
+
+
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class _told:
+    """Turns what the disk raises into a `LedgerError` that says what to do."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise_alone(
+                LedgerError(
+                    f"the stream's files cannot be read or written: {error.strerror}; nothing more was shown: make "
+                    "room or mend the disk, and resume the stream"
+                )
+            )
+        if isinstance(error, FileNotFoundError):
+            raise_alone(LedgerError("a file of the stream is gone; put back the latest copy of its folder"))
+
+
+def _cut() -> LedgerError:
+    return LedgerError(
+        "what the stream has released is cut short: an old or damaged file was put back; put back the latest copy"
+    )
+
+
+def _sync(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,186 @@
+"""A stream's state as text: what the mechanism, the people and the clock are at, with the hash of all that was shown.
+
+Each text has a fresh salt, so that the hash of it, which the ledger shows, says nothing of what is in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from privet.core.budget import Pure, Zcdp
+from privet.core.errors import LedgerError, PrivetError
+from privet.core.event import Event
+
+from .arrivals import Layout, StepClock
+from .buffered import BufferedSums
+from .roots import RootSums
+from .sums import RunningSums
+from .tree import TreeSums
+
+FORMAT = 1
+RECORD = 8
+"""The bytes of one released number."""
+
+BEGINNING = bytes(32).hex()
+"""What stands for the hash of what was shown before the first step."""
+
+_SUMS: dict[str, type[RunningSums[Any]]] = {kind.method: kind for kind in (TreeSums, RootSums, BufferedSums)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamPlan:
+    """What a stream is, for good: its identity, its account, its mechanism, its layout and its clock."""
+
+    identity: str
+    account: str
+    sums: RunningSums[Any]
+    layout: Layout
+    clock: StepClock | None = None
+
+    @property
+    def event(self) -> Event:
+        """What the stream costs in all."""
+        return self.sums.event
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        clock = self.clock
+        return {
+            "identity": self.identity,
+            "account": self.account,
+            "sums": self.sums.parameters(),
+            "layout": {
+                "low": str(self.layout.low),
+                "high": str(self.layout.high),
+                "grid": str(self.layout.grid),
+                "groups": None if self.layout.groups is None else list(self.layout.groups),
+                "rows": self.layout.rows,
+            },
+            "clock": None
+            if clock is None
+            else {"start": clock.start.isoformat(), "microseconds": clock.every // datetime.timedelta(microseconds=1)},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamState:
+    """The state of a stream after a step: private, exact where people are counted, and never shown.
+
+    `batch` is what the last steps released, so that they become durable with the state or not at all.
+    """
+
+    plan: StreamPlan
+    state: Any
+    secret: str
+    shown: str = BEGINNING
+    batch: bytes = b""
+    before: str | None = None
+    opening: int | None = None
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """How many steps were closed."""
+        return self.plan.sums.step_of(self.state)
+
+    @property
+    def batch_start(self) -> int:
+        """At which byte of all that was released the last batch begins."""
+        return self.step * self.plan.layout.width * RECORD - len(self.batch)
+
+
+def begin(plan: StreamPlan) -> StreamState:
+    """Return the state of a stream before its first step."""
+    return StreamState(plan=plan, state=plan.sums.begin(), secret=secrets.token_hex(32))
+
+
+def write_kept(kept: StreamState) -> bytes:
+    """Return a state as text, with a fresh salt."""
+    data = {
+        "privet stream": FORMAT,
+        "salt": secrets.token_hex(32),
+        "plan": kept.plan.to_dict(),
+        "state": kept.plan.sums.write_state(kept.state),
+        "secret": kept.secret,
+        "shown": kept.shown,
+        "batch": base64.b64encode(kept.batch).decode("ascii"),
+        "before": kept.before,
+        "opening": kept.opening,
+        "seen": dict(kept.seen),
+    }
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def read_kept(body: bytes) -> StreamState:
+    """Return the state that a text holds, or raise `LedgerError` where it is cut short or no state."""
+    try:
+        data = json.loads(body)
+        if data["privet stream"] != FORMAT:
+            raise LedgerError("the stream was written by a newer version of Privet; open it with that version")
+        plan = read_plan(data["plan"])
+        seen = {str(name): int(count) for name, count in data["seen"].items()}
+        opening = None if data["opening"] is None else int(data["opening"])
+        before = None if data["before"] is None else str(data["before"])
+        return StreamState(
+            plan=plan,
+            state=plan.sums.read_state(data["state"]),
+            secret=bytes.fromhex(data["secret"]).hex(),
+            shown=bytes.fromhex(data["shown"]).hex(),
+            batch=_batch(data["batch"], plan),
+            before=before,
+            opening=opening,
+            seen=seen,
+        )
+    except LedgerError:
+        raise
+    except (PrivetError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        pass
+    raise LedgerError("the stream's state is cut short or damaged: put back the latest copy; it is never repaired")
+
+
+def _batch(text: str, plan: StreamPlan) -> bytes:
+    found = base64.b64decode(text, validate=True)
+    if len(found) % (plan.layout.width * RECORD):
+        raise ValueError
+    return found
+
+
+def read_plan(data: Any) -> StreamPlan:
+    """Return the plan that was written."""
+    layout, clock = data["layout"], data["clock"]
+    return StreamPlan(
+        identity=str(data["identity"]),
+        account=str(data["account"]),
+        sums=read_sums(data["sums"]),
+        layout=Layout(
+            low=Fraction(layout["low"]),
+            high=Fraction(layout["high"]),
+            grid=Fraction(layout["grid"]),
+            groups=None if layout["groups"] is None else tuple(layout["groups"]),
+            rows=layout["rows"],
+        ),
+        clock=None
+        if clock is None
+        else StepClock(
+            datetime.datetime.fromisoformat(clock["start"]), datetime.timedelta(microseconds=clock["microseconds"])
+        ),
+    )
+
+
+def read_sums(data: Any) -> RunningSums[Any]:
+    """Return the mechanism that was written."""
+    fields = dict(data)
+    kind = _SUMS[fields.pop("method")]
+    epsilon, rho = fields.pop("epsilon", None), fields.pop("rho", None)
+    fields["spend"] = Zcdp(rho=Fraction(rho)) if epsilon is None else Pure(epsilon=Fraction(epsilon))
+    for name in ("factors", "weights"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    return kind(**fields)
