@@ -22,7 +22,7 @@ import numpy as np
 import pandas
 
 import privet
-from privet import strategy, stream
+from privet import local, strategy, stream
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -170,6 +170,14 @@ def toml() -> Path:
 
 
 @functools.cache
+def local_server() -> local.Server:
+    """Return a server that has counted three reports."""
+    survey = local.KaryResponse(2, epsilon=1)
+    server = survey.server()
+    server.add(survey.client.reports([0, 1, 1]))
+    return server
+
+
 def report() -> Report:
     """Return an audit's report."""
     return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -265,6 +273,14 @@ INSTANCES: dict[type, Make] = {
         strategy.identity_strategy(3, measure="pure"), epsilon=1, neighbors="change-one"
     ),
     strategy.Candidate: lambda: strategy.Candidate("identity", 1.0),
+    local.FrequencyOracle: lambda: local.KaryResponse(2, epsilon=1),
+    local.OptimizedHashing: lambda: local.OptimizedHashing(2, epsilon=1),
+    local.SubsetSelection: lambda: local.SubsetSelection(2, epsilon=1),
+    local.Client: lambda: local.KaryResponse(2, epsilon=1).client,
+    local.Server: local_server,
+    local.Reports: lambda: local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1]),
+    local.Frequencies: lambda: local_server().estimate(),
+    local.ChosenOracle: lambda: local.best(4, epsilon=1, n=100),
     stream.WEvent: lambda: stream.WEvent(epsilon=1, window=3),
     stream.WEventPlan: lambda: stream.WEventPlan(stream.WEvent(epsilon=1, window=3), cells=3),
     stream.WEventStream: lambda: stream.WEventStream(epsilon=1, window=3, cells=3),
@@ -310,7 +326,10 @@ _ONE: dict[str, Make] = {
         "beta": 0.1,
         "bids": [1, 2, 3],
         "bins": 4,
+        "bits": 10,
         "blocks": 4,
+        "buckets": 2,
+        "bytes": 4,
         "blur": Fraction(1, 2**30),
         "bound": "norm",
         "bounds": np.array([3, 4]),
@@ -339,6 +358,8 @@ _ONE: dict[str, Make] = {
         "estimator": lambda rows: float(np.mean(rows)),
         "expires": LATER,
         "facts": {"a": 1},
+        "fraction": 0.1,
+        "frequency": 0.2,
         "flipped": False,
         "found": 1.0,
         "function": lambda value: 1,
@@ -468,6 +489,7 @@ _ONE: dict[str, Make] = {
         "tolerance": 1e-3,
         "tosses": 10,
         "trials": 1000,
+        "survey": "pets",
         "truth": 0.5,
         "units": 2,
         "value": 3,
@@ -526,7 +548,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "budget": (lambda: BUDGET,),
     "columns": (lambda: "old",),
     "count": (lambda: 1,),
-    "covers": (lambda: "noise",),
+    "covers": (lambda: "noise", lambda: "reports"),
     "limit": (lambda: "auto",),
     "what": (lambda: "bounding",),
     "counts": (lambda: [1] * 11, lambda: np.ones(11, dtype=np.int64)),
@@ -551,6 +573,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "norm": (lambda: "max", lambda: "L1"),
     "number": (lambda: 2, lambda: 3),
     "other": (
+        lambda: local.KaryResponse(2, epsilon=1).server(),
         lambda: privet.FiniteMechanism([[0.75, 0.25], [0.25, 0.75]]),
         lambda: privet.col("age"),
         lambda: privet.col("age") > 1,
@@ -564,8 +587,8 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "part": (lambda: "a", lambda: "year"),
     "path": (lambda: fresh(".png"), toml),
     "pattern": (lambda: "a%",),
-    "place": (lambda: (0, 0),),
-    "size": (lambda: 300,),
+    "place": (lambda: (0, 0), lambda: 0),
+    "size": (lambda: 300, lambda: 1),
     "prefix": (lambda: "a",),
     "q": (lambda: QUARTERS,),
     "queries": (lambda: NUMBERS,),
@@ -590,6 +613,18 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
+    "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
+    "oracle": (lambda: local.KaryResponse(2, epsilon=1),),
+    "candidates": (lambda: (local.KaryResponse(2, epsilon=1),),),
+    "domain": (lambda: 3,),
+    "ids": (lambda: np.zeros((1, 2), dtype=np.uint64),),
+    "data": (lambda: np.zeros((1, 1), dtype=np.uint8),),
+    "digest": (lambda: b"12345678",),
+    "standard_errors": (lambda: np.ones(3),),
+    "rejected": (lambda: {"repeated": 1},),
+    "label": (lambda: 1,),
+    "reports": (lambda: local.KaryResponse(2, epsilon=1).client.report(1),),
+    "projected_to_simplex": (lambda: True,),
     "below": (lambda: True,),
     "cells": (lambda: 3,),
     "compared": (lambda: True,),

@@ -22,7 +22,7 @@ MUTANTS: list[Mutant] = [
         ORACLES,
         ("(both, q - both, p - both, neither)", "(both, p - both, q - both, neither)"),
     ),
-    *of("local.response:KaryResponse.randomise", ORACLES, ("other + (other >= answers)", "other")),
+    *of("local.response:KaryResponse._randomise", ORACLES, ("other + (other >= answers)", "other")),
     *of("local.response:KaryResponse.p", ORACLES, ("self.growth + self.values - 1", "self.growth + self.values - 2")),
     *of(
         "local.unary:SymmetricUnary.__init__",
@@ -30,21 +30,21 @@ MUTANTS: list[Mutant] = [
         ('positive(epsilon, "epsilon") / 2', 'positive(epsilon, "epsilon")'),
     ),
     *of(
-        "local.unary:UnaryEncoding.randomise",
+        "local.unary:UnaryEncoding._randomise",
         ORACLES,
         (
             "bits[rows, places] & ~masks | np.where(own, masks, np.uint8(0))",
             "bits[rows, places] | np.where(own, masks, np.uint8(0))",
         ),
     ),
-    *of("local.hashing:OptimizedHashing.randomise", ORACLES, ("other + (other >= true)", "other")),
+    *of("local.hashing:OptimizedHashing._randomise", ORACLES, ("other + (other >= true)", "other")),
     *of(
         "local.hashing:OptimizedHashing._function",
         ORACLES,
         ("ids[:, 0] ^ np.uint64(int.from_bytes(self.digest, 'big'))", "ids[:, 0].copy()"),
     ),
-    *of("local.hadamard:HadamardResponse.randomise", ORACLES, ("index ^ (rows & -rows)", "index ^ rows")),
-    *of("local.hadamard:HadamardResponse.supports", ORACLES, ("moved[1 : self.values + 1]", "moved[: self.values]")),
+    *of("local.hadamard:HadamardResponse._randomise", ORACLES, ("index ^ (rows & -rows)", "index ^ rows")),
+    *of("local.hadamard:HadamardResponse._supports", ORACLES, ("moved[1 : self.values + 1]", "moved[: self.values]")),
     *of(
         "local.subset:SubsetSelection._choose",
         ORACLES,
@@ -76,8 +76,8 @@ MUTANTS: list[Mutant] = [
         ("wire.data.shape[1] != self.oracle.width", "False"),
     ),
     *of("local.server:Server.merge", SERVERS, ("len(self._seen & other._seen)", "0")),
-    *of("local.subset:SubsetSelection.allowed", SERVERS, ("bits.sum(axis=1) == self.size", "bits.sum(axis=1) > 0")),
-    *of("local.estimates:estimate_frequencies", SHARES, ("shares * (1 - p - q) * (p - q)", "0")),
+    *of("local.subset:SubsetSelection._allowed", SERVERS, ("bits.sum(axis=1) == self.size", "bits.sum(axis=1) > 0")),
+    *of("local.estimates:shares_of", SHARES, ("shares * (1 - support - other) * slope", "0")),
     *of(
         "local.estimates:_count_ends",
         SHARES,

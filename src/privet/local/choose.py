@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.core.errors import BadParameter, RequestError
+from privet.core.given import instance, listed, set_fields
 from privet.core.numbers import Number, whole
 from privet.display import Figures, draw_columns, draw_text, shown_amount, written
 
@@ -46,6 +47,15 @@ class ChosenOracle:
     candidates: tuple[FrequencyOracle, ...]
     n: int
     bytes: int | None
+
+    def __post_init__(self) -> None:
+        instance(self.oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
+        for one in listed(self.candidates, "candidates", "oracles of frequencies"):
+            instance(one, FrequencyOracle, "candidates", "oracles of frequencies")
+        set_fields(self, candidates=tuple(self.candidates))
+        whole(self.n, "n", least=1)
+        if self.bytes is not None:
+            whole(self.bytes, "bytes", least=1)
 
     @property
     def why(self) -> str:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import RequestError
-from privet.core.given import choice
-from privet.core.numbers import Number, open_probability
+from privet.core.errors import BadParameter
+from privet.core.given import choice, listed, mapping, set_fields, truth, unwrapped
+from privet.core.numbers import Number, float_near, open_probability, rational, whole
 from privet.display import Figures, draw_columns, draw_text, figures, written
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_COVERS = ("reports", "population")
 
 _EXACT_BELOW = 25.0
 """Below this variance of a count its law is inverted exactly."""
@@ -62,6 +64,18 @@ class Frequencies:
     rejected: Mapping[str, int]
     projected_to_simplex: bool = False
 
+    def __post_init__(self) -> None:
+        if type(self.labels) is not range:
+            set_fields(self, labels=tuple(listed(self.labels, "labels", "labels, or a range of numbers")))
+        for name in ("values", "low", "high", "standard_errors"):
+            set_fields(self, **{name: _numbers(getattr(self, name), name, len(self.labels))})
+        whole(self.n, "n")
+        set_fields(self, confidence=float(open_probability(self.confidence, "confidence")))
+        choice(self.covers, "covers", _COVERS)
+        counts = mapping(self.rejected, "rejected", "how many reports were rejected, by reason")
+        set_fields(self, rejected={reason: whole(count, "rejected") for reason, count in counts.items()})
+        truth(self.projected_to_simplex, "projected_to_simplex")
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -69,8 +83,8 @@ class Frequencies:
         """Return the estimate of one value, and the ends of its interval."""
         try:
             place = self._places[label]
-        except (KeyError, TypeError):
-            raise RequestError("this is not a value of the domain") from None
+        except Exception:  # unknown or unhashable labels, and whatever a foreign type raises
+            raise BadParameter("label", label, "a value of the domain") from None
         return float(self.values[place]), float(self.low[place]), float(self.high[place])
 
     def projected(self) -> Frequencies:
@@ -159,35 +173,33 @@ def estimate_frequencies(
     covers: str,
     rejected: Mapping[str, int],
 ) -> Frequencies:
-    """Return the frequencies behind counts of support among n reports.
+    """Return the frequencies behind counts of support among n reports."""
+    level = open_probability(confidence, "confidence")
+    whose = choice(covers, "covers", _COVERS)
+    columns = shares_of(oracle.p, oracle.q, supports, n, level, whose)
+    return Frequencies(oracle.labels, *columns, n, float(level), whose, rejected)
+
+
+def shares_of(
+    p: Fraction, q: Fraction, supports: Integers, n: int, level: Fraction, whose: str
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the shares behind counts of support among n reports, both ends of their intervals, and standard errors.
 
     Guarantee: (count / n - q) / (p - q) is unbiased. Intervals for the people who reported invert the law of the count
     for their answers; those for a population invert the binomial law of the count.
     Cites: [WBLJ17, Thm 2], [CP34], [Wil27].
     """
-    level = open_probability(confidence, "confidence")
-    whose = choice(covers, "covers", ("reports", "population"))
-    p, q = float(oracle.p), float(oracle.q)
-    values = (supports / n - q) / (p - q)
+    support, other = float(p), float(q)
+    slope = support - other
+    values = (supports / n - other) / slope
     shares = np.clip(values, 0, 1)
-    spread = q * (1 - q) + shares * (1 - p - q) * (p - q)
+    spread = other * (1 - other) + shares * (1 - support - other) * slope
     if whose == "population":
-        spread = spread + shares * (1 - shares) * (p - q) ** 2
-        ends = _binomial_ends(supports, n, level)
-        low, high = ((end - q) / (p - q) for end in ends)
+        spread = spread + shares * (1 - shares) * slope**2
+        low, high = ((end - other) / slope for end in _binomial_ends(supports, n, level))
     else:
-        low, high = _count_ends(supports, n, oracle.p, oracle.q, level)
-    return Frequencies(
-        oracle.labels,
-        values,
-        np.clip(low, 0, 1),
-        np.clip(high, 0, 1),
-        np.sqrt(spread / n) / (p - q),
-        n,
-        float(level),
-        whose,
-        dict(rejected),
-    )
+        low, high = _count_ends(supports, n, p, q, level)
+    return values, np.clip(low, 0, 1), np.clip(high, 0, 1), np.sqrt(spread / n) / slope
 
 
 def norm_sub(values: Floats) -> Floats:
@@ -255,6 +267,15 @@ def _upper_tail(count: int, n: int, people: int, p: float, q: float) -> float:
     first, last = max(0, math.floor(people * p - reach)), min(people, math.ceil(people * p + reach))
     own = np.arange(first, last + 1)
     return float(binom.pmf(own, people, p) @ binom.sf(count - 1 - own, n - people, q))
+
+
+def _numbers(held: Any, name: str, size: int) -> Floats:
+    if type(held) is np.ndarray and held.dtype == np.float64 and held.shape == (size,):
+        return held
+    numbers = [float_near(rational(one, name)) for one in listed(unwrapped(held), name, "a number for each label")]
+    if len(numbers) != size:
+        raise BadParameter(name, held, "a number for each label")
+    return np.array(numbers)
 
 
 def _rejected(count: int) -> str:

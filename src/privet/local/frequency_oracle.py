@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from privet.accounting.events import FinitePairEvent
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Exact
-from privet.core.given import plain_text, set_fields
+from privet.core.given import instance, plain_text, set_fields
 from privet.core.numbers import Number, exp_down, float_up, positive, probability, whole
 
 from .reports import Reports, draw_ids
@@ -97,33 +97,33 @@ class FrequencyOracle(ABC):
         """The bytes of a report, without its identifier."""
 
     @abstractmethod
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         """Return the randomised content of each answer's report, one in each row."""
 
     @abstractmethod
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         """Return which rows some client can have sent."""
 
     @property
     @abstractmethod
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         """The shape of the integers that a server keeps instead of reports."""
 
     @abstractmethod
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         """Add the integers of some reports to a server's."""
 
     @abstractmethod
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         """Return for each value how many reports support it."""
 
     @property
     @abstractmethod
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         """The number of different reports."""
 
     @abstractmethod
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         """Return the exact probability of every report of one answer, in a fixed order."""
 
     @cached_property
@@ -175,13 +175,13 @@ class FrequencyOracle(ABC):
 
     def matrix(self) -> tuple[Row, ...]:
         """Return the exact probability of every report (columns) for every answer (rows), for small domains."""
-        columns = self.outcome_count
+        columns = self._outcome_count
         if columns * self.values > _MATRIX:
             raise RequestError(
                 f"the matrix of {self!r} would have {self.values:,} rows and {columns:,} columns, more than "
                 f"{_MATRIX:,} entries; p, q and event hold at any size"
             )
-        return tuple(self.outcomes(answer) for answer in range(self.values))
+        return tuple(self._outcomes(answer) for answer in range(self.values))
 
     @cached_property
     def digest(self) -> bytes:
@@ -190,7 +190,7 @@ class FrequencyOracle(ABC):
         odds = [f"{odd.numerator}/{odd.denominator}" for odd in (self.p, self.q)]
         return hashlib.sha256(json.dumps([1, *told, *odds, self.width], ensure_ascii=True).encode()).digest()[:8]
 
-    def index(self, answers: Any, parameter: str = "answer") -> Integers:
+    def _index(self, answers: Any, parameter: str = "answer") -> Integers:
         """Return the numbers of answers; an array without dimensions for one answer."""
         found = _numbered(answers, self.values) if isinstance(self.labels, range) else _named(answers, self._places)
         if found is None:
@@ -226,23 +226,26 @@ class Client:
 
     oracle: FrequencyOracle
 
+    def __post_init__(self) -> None:
+        instance(self.oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
+
     def report(self, answer: Any) -> Reports:
         """Return one person's report."""
-        number = self.oracle.index(answer)
+        number = self.oracle._index(answer)
         if number.ndim:
             raise BadValue("answer", "several", "one value of the domain; reports() takes many")
         return self._send(number.reshape(1))
 
     def reports(self, answers: Any) -> Reports:
         """Return a report for each of many people's answers."""
-        numbers = self.oracle.index(answers, "answers")
+        numbers = self.oracle._index(answers, "answers")
         if numbers.ndim != 1:
             raise BadValue("answers", "something else", "a list or an array of one dimension")
         return self._send(numbers)
 
     def _send(self, numbers: Integers) -> Reports:
         ids = draw_ids(len(numbers))
-        return Reports(self.oracle.digest, ids, self.oracle.randomise(numbers, ids))
+        return Reports(self.oracle.digest, ids, self.oracle._randomise(numbers, ids))
 
 
 def read_labels(domain: int | Sequence[Any]) -> tuple[Any, ...] | range:

@@ -62,7 +62,7 @@ class HadamardResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.order)
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         size, rows = len(answers), answers + 1
         index = noise.uniform_below(self.order, size)
         wrong = _odd(index & rows) == noise.bernoulli(self.p, size)
@@ -70,17 +70,17 @@ class HadamardResponse(FrequencyOracle):
         moved: Integers = np.where(wrong, index ^ (rows & -rows), index)
         return to_bytes(moved, self.width)
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         return from_bytes(data) < self.order
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.order,)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         add_counts(tally, from_bytes(data))
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         moved = tally.copy()
         half = 1
         while half < self.order:
@@ -91,10 +91,10 @@ class HadamardResponse(FrequencyOracle):
         return found
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return self.order
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         support, other = 2 * self.p / self.order, 2 * (1 - self.p) / self.order
         odd = _odd(np.arange(self.order) & (answer + 1))
         return tuple(other if one else support for one in odd.tolist())

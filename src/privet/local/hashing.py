@@ -96,7 +96,7 @@ class OptimizedHashing(FrequencyOracle):
     def width(self) -> int:
         return 1
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         size = len(answers)
         vectors = self._field.digits(self._function(ids), self.length)
         true = self._field.dot(vectors, self._field.digits(answers, self.length))
@@ -104,24 +104,24 @@ class OptimizedHashing(FrequencyOracle):
         lies = other + (other >= true)
         return np.where(noise.bernoulli(self.p, size), true, lies).astype(np.uint8)[:, None]
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         return data[:, 0] < self.buckets
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.functions, self.buckets)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         add_counts(tally, self._function(ids) * self.buckets + data[:, 0])
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         return self._field.dot_counts(tally, self.length, np.arange(self.values))
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return self.functions * self.buckets
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         functions = self._field.digits(np.arange(self.functions), self.length)
         true = self._field.dot(functions, self._field.digits(np.array([answer]), self.length))
         truth, lie = self.p / self.functions, (1 - self.p) / (self.buckets - 1) / self.functions

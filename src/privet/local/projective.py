@@ -76,7 +76,7 @@ class ProjectiveResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.points)
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         meets = noise.bernoulli(self.p, len(answers))
         chosen = self._hyperplanes(self._vectors(answers), meets)
         while (zero := np.flatnonzero(~chosen.any(axis=1))).size:  # the zero vector is no hyperplane: draw again
@@ -94,17 +94,17 @@ class ProjectiveResponse(FrequencyOracle):
         drawn[rows, lead] = (np.where(meets, 0, 1) - product) % prime
         return drawn
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         return from_bytes(data) < self.points
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.points,)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         add_counts(tally, from_bytes(data))
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         planes, values = self._vectors(np.arange(self.points)), self._vectors(np.arange(self.values))
         if self.points * self.values <= self.length * self.order ** (self.length + 2):
             rows = max(1, _BLOCK // self.points)
@@ -117,10 +117,10 @@ class ProjectiveResponse(FrequencyOracle):
         return self._field.dot_counts(table, self.length, self._field.numbers(values))
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return self.points
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         planes = self._vectors(np.arange(self.points))
         meets = planes @ self._vectors(np.array([answer]))[0] % self.order == 0
         holding = int(meets.sum())

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import noise
-from privet.core.errors import InvariantError, ParseError
+from privet.core.errors import BadParameter, ParseError
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -46,8 +46,14 @@ class Reports:
     data: Bytes
 
     def __post_init__(self) -> None:
-        if self.ids.shape != (len(self.data), 2) or self.ids.dtype != np.uint64 or self.data.dtype != np.uint8:
-            raise InvariantError("reports need two words of identifier and some bytes of content each")
+        if type(self.digest) is not bytes or len(self.digest) != 8:
+            raise BadParameter("digest", self.digest, "the eight bytes that name a survey")
+        for name, dtype in (("ids", np.uint64), ("data", np.uint8)):
+            held = getattr(self, name)
+            if type(held) is not np.ndarray or held.dtype != dtype or held.ndim != 2:
+                raise BadParameter(name, held, f"an array of {np.dtype(dtype)} with a row for each report")
+        if self.ids.shape != (len(self.data), 2):
+            raise BadParameter("ids", self.ids, "two words for each report")
         self.ids.setflags(write=False)
         self.data.setflags(write=False)
 
@@ -55,9 +61,14 @@ class Reports:
         return len(self.data)
 
     def __getitem__(self, place: int | slice) -> Reports:
-        rows = place if isinstance(place, slice) else slice(place, place + 1 or None)
-        if not isinstance(place, slice) and not -len(self) <= place < len(self):
-            raise IndexError(place)
+        if type(place) is slice:
+            rows = place
+        elif type(place) is int and -len(self) <= place < len(self):
+            rows = slice(place, place + 1 or None)
+        elif type(place) is int:
+            raise IndexError(place)  # which ends a loop over reports
+        else:
+            raise BadParameter("place", place, "the number of a report, or a slice of numbers")
         return Reports(self.digest, self.ids[rows], self.data[rows])
 
     def __iter__(self) -> Iterator[Reports]:
@@ -98,6 +109,8 @@ def read_reports(wire: bytes | str) -> Reports:
         >>> len(local.read_reports(reports.to_bytes()))
         3
     """
+    if type(wire) not in (str, bytes):
+        raise BadParameter("wire", wire, "the bytes or the JSON of reports")
     try:
         return _from_json(wire) if isinstance(wire, str) else _from_bytes(wire)
     except (ValueError, KeyError, TypeError, struct.error, binascii.Error, RecursionError):

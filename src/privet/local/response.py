@@ -82,28 +82,28 @@ class KaryResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.values)
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         size = len(answers)
         other = noise.uniform_below(self.values - 1, size)
         lies = other + (other >= answers)
         return to_bytes(np.where(noise.bernoulli(self.p, size), answers, lies), self.width)
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         return from_bytes(data) < self.values
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         add_counts(tally, from_bytes(data))
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         return tally
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return self.values
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         return tuple(self.p if value == answer else self.q for value in range(self.values))

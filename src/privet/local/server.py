@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from privet.core.errors import BadParameter, ParseError, RequestError
+from privet.core.given import instance, is_a, listed
 from privet.core.numbers import Number
 
 from .estimates import Frequencies, estimate_frequencies
@@ -17,6 +18,7 @@ from .reports import Reports, read_reports
 
 Wire = Reports | bytes | str
 
+_WIRE = (Reports, bytes, str)
 NOT_WHOLE, ANOTHER, FORGED, REPEATED = "not whole", "another survey", "impossible content", "repeated"
 
 
@@ -31,8 +33,8 @@ class Server:
     """
 
     def __init__(self, oracle: FrequencyOracle) -> None:
-        self.oracle = oracle
-        self._tally: Integers = np.zeros(oracle.tally_shape, dtype=np.int64)
+        self.oracle: FrequencyOracle = instance(oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
+        self._tally: Integers = np.zeros(oracle._tally_shape, dtype=np.int64)
         self._seen: set[bytes] = set()
         self._rejected: Counter[str] = Counter()
 
@@ -53,11 +55,15 @@ class Server:
         reports are rejected and counted in `rejected`; they change no estimate. Forged reports with fresh identifiers
         cannot be recognised: see `robustness` of the oracle.
         """
-        if isinstance(reports, (Reports, bytes, str)):
-            return self._add(reports)
-        if not isinstance(reports, Iterable):
-            raise BadParameter("reports", reports, "reports, bytes or JSON of reports, or a list of these")
-        return sum(self._add(one) for one in reports)
+        allowed = "reports, bytes or JSON of reports, or a list of these"
+        if is_a(reports, _WIRE):
+            return self._add(cast(Wire, reports))
+        accepted = 0
+        for one in listed(reports, "reports", allowed):
+            if not is_a(one, _WIRE):
+                raise BadParameter("reports", one, allowed)
+            accepted += self._add(one)
+        return accepted
 
     def merge(self, other: Server) -> None:
         """Take all that another server of the same oracle has counted.
@@ -65,8 +71,8 @@ class Server:
         Raises:
             RequestError: if the other is of another survey, or both have counted the same report.
         """
-        if not isinstance(other, Server) or other.oracle != self.oracle:
-            raise RequestError("only servers of the same oracle and survey can be merged")
+        if not is_a(other, Server) or other.oracle != self.oracle:
+            raise BadParameter("other", other, "a server of the same oracle and survey")
         common = len(self._seen & other._seen)
         if common:
             raise RequestError(
@@ -92,7 +98,7 @@ class Server:
         """
         if not self.n:
             raise RequestError("no report was accepted yet, so nothing can be estimated")
-        supports = self.oracle.supports(self._tally)
+        supports = self.oracle._supports(self._tally)
         return estimate_frequencies(self.oracle, supports, self.n, confidence, covers, self.rejected)
 
     def _add(self, wire: Wire) -> int:
@@ -105,14 +111,14 @@ class Server:
             return self._reject(ANOTHER, len(wire))
         if wire.data.shape[1] != self.oracle.width:
             return self._reject(NOT_WHOLE, len(wire))
-        possible = self.oracle.allowed(wire.data)
+        possible = self.oracle._allowed(wire.data)
         self._reject(FORGED, len(wire) - int(possible.sum()))
         fresh = self._fresh(wire, possible)
         self._reject(REPEATED, int(possible.sum()) - len(fresh))
         if len(fresh):
             whole = len(fresh) == len(wire)
             data, ids = (wire.data, wire.ids) if whole else (wire.data[fresh], wire.ids[fresh])
-            self.oracle.count_into(self._tally, data, ids)
+            self.oracle._count_into(self._tally, data, ids)
         return len(fresh)
 
     def _fresh(self, wire: Reports, possible: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Integers:

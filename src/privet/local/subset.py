@@ -95,7 +95,7 @@ class SubsetSelection(FrequencyOracle):
     def _small(self) -> bool:
         return self.points <= _BITS
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         return self._choose(answers) if self._small else self._progress(answers)
 
     def _choose(self, answers: Integers) -> Bytes:
@@ -117,7 +117,7 @@ class SubsetSelection(FrequencyOracle):
         step = 1 + noise.uniform_below(prime - 1, count_)
         return to_bytes((step - 1) * prime + (answers - step * place) % prime, self.width)
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         if not self._small:
             return from_bytes(data) < self.points * (self.points - 1)
         bits = np.unpackbits(data, axis=1, bitorder="little")
@@ -125,10 +125,10 @@ class SubsetSelection(FrequencyOracle):
         return possible
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,) if self._small else (self.points - 1, self.points)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         if not self._small:
             add_counts(tally, from_bytes(data))
             return
@@ -136,7 +136,7 @@ class SubsetSelection(FrequencyOracle):
             bits = np.unpackbits(data[start : start + _ROWS], axis=1, count=self.values, bitorder="little")
             tally += np.add.reduce(bits, axis=0, dtype=np.uint8)
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         if self._small:
             return tally
         prime = self.points
@@ -151,10 +151,10 @@ class SubsetSelection(FrequencyOracle):
         return counts
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return math.comb(self.values, self.size) if self._small else self.points * (self.points - 1)
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         if self._small:
             sets = [answer in chosen for chosen in combinations(range(self.values), self.size)]
         else:

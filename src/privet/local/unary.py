@@ -44,7 +44,7 @@ class UnaryEncoding(FrequencyOracle):
     def width(self) -> int:
         return -(-self.values // 8)
 
-    def randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
         size = len(answers)
         bits = noise.bernoulli_rows(self.q, size, self.values)
         own = noise.bernoulli(self.p, size)
@@ -52,28 +52,28 @@ class UnaryEncoding(FrequencyOracle):
         bits[rows, places] = bits[rows, places] & ~masks | np.where(own, masks, np.uint8(0))
         return bits
 
-    def allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
         spare = np.uint8((1 << (8 * self.width - self.values)) - 1)
         possible: NDArray[np.bool_] = data[:, -1] & spare == 0
         return possible
 
     @property
-    def tally_shape(self) -> tuple[int, ...]:
+    def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,)
 
-    def count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
         for start in range(0, len(data), _ROWS):
             bits = np.unpackbits(data[start : start + _ROWS], axis=1, count=self.values)
             tally += np.add.reduce(bits, axis=0, dtype=np.uint8)
 
-    def supports(self, tally: Integers) -> Integers:
+    def _supports(self, tally: Integers) -> Integers:
         return tally
 
     @property
-    def outcome_count(self) -> int:
+    def _outcome_count(self) -> int:
         return int(2**self.values)
 
-    def outcomes(self, answer: int) -> Row:
+    def _outcomes(self, answer: int) -> Row:
         chances = [self.p if value == answer else self.q for value in range(self.values)]
         found = []
         for bits in product((0, 1), repeat=self.values):

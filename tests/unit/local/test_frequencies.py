@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from scipy.stats import binom
 
 from privet import local
 from privet.core.errors import BadParameter, RequestError
-from privet.local.estimates import estimate_frequencies, norm_sub
+from privet.local.estimates import norm_sub, shares_of
 
 RUNS = 4000
 CASES = [
@@ -25,6 +27,20 @@ CASES = [
 ]
 
 
+@dataclass
+class Found:
+    """Shares, the ends of their intervals, and standard errors."""
+
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    standard_errors: np.ndarray
+
+
+def found_of(oracle: local.FrequencyOracle, counts: np.ndarray, n: int, level: float, whose: str) -> Found:
+    return Found(*shares_of(oracle.p, oracle.q, counts, n, Fraction(level), whose))
+
+
 def counts_of(oracle: local.FrequencyOracle, people: int, n: int) -> np.ndarray:
     """Return counts of support of a value that so many people have, each drawn from its exact law."""
     generator = np.random.default_rng()
@@ -35,7 +51,7 @@ def counts_of(oracle: local.FrequencyOracle, people: int, n: int) -> np.ndarray:
 @pytest.mark.parametrize("share", [0, 0.01, 0.1, 0.5, 1])
 def test_intervals_cover_those_who_reported(oracle: local.FrequencyOracle, n: int, share: float) -> None:
     people = round(n * share)
-    found = estimate_frequencies(oracle, counts_of(oracle, people, n), n, 0.95, "reports", {})
+    found = found_of(oracle, counts_of(oracle, people, n), n, 0.95, "reports")
     truth = people / n
     covered = float(((found.low - 1e-12 <= truth) & (truth <= found.high + 1e-12)).mean())
     room = 5 * math.sqrt(0.06 * 0.94 / RUNS)
@@ -52,7 +68,7 @@ def test_intervals_cover_those_who_reported(oracle: local.FrequencyOracle, n: in
 def test_intervals_cover_a_population(oracle: local.FrequencyOracle, n: int, share: float) -> None:
     odds = float(oracle.q) + share * float(oracle.p - oracle.q)
     counts = np.random.default_rng().binomial(n, odds, RUNS)
-    found = estimate_frequencies(oracle, counts, n, 0.95, "population", {})
+    found = found_of(oracle, counts, n, 0.95, "population")
     covered = float(((found.low - 1e-12 <= share) & (share <= found.high + 1e-12)).mean())
     assert covered >= 0.95 - 5 * math.sqrt(0.05 * 0.95 / RUNS)
 
@@ -62,7 +78,7 @@ def test_intervals_cover_a_population(oracle: local.FrequencyOracle, n: int, sha
 def test_exact_intervals_cover_every_number_of_people(n: int, epsilon: float) -> None:
     """The law of the count is summed over all counts, so that nothing here is left to chance."""
     oracle = local.KaryResponse(3, epsilon=epsilon)
-    found = estimate_frequencies(oracle, np.arange(n + 1), n, 0.9, "reports", {})
+    found = found_of(oracle, np.arange(n + 1), n, 0.9, "reports")
     for people in range(n + 1):
         own = binom.pmf(np.arange(people + 1), people, float(oracle.p))
         law = np.convolve(own, binom.pmf(np.arange(n - people + 1), n - people, float(oracle.q)))
@@ -76,7 +92,7 @@ def test_exact_intervals_cover_every_number_of_people(n: int, epsilon: float) ->
 def test_errors_are_those_of_the_estimated_share() -> None:
     oracle = local.OptimizedUnary(8, epsilon=4)
     counts = np.array([500, 300, 18])
-    found = estimate_frequencies(oracle, counts, 1000, 0.95, "reports", {})
+    found = found_of(oracle, counts, 1000, 0.95, "reports")
     for value, error in zip(found.values, found.standard_errors, strict=True):
         assert error**2 == pytest.approx(oracle.variance(min(1, max(0, value)), 1000), rel=1e-9)
 

@@ -92,7 +92,7 @@ def test_draws_are_counted_as_often_as_they_should_support(kind: Any, values: in
     answer = (values - 1) // 2
     server = oracle.server()
     assert server.add(oracle.client.reports(np.full(n, answer))) == n
-    counts = oracle.supports(server._tally)
+    counts = oracle._supports(server._tally)
     for value in range(values):
         odds = float(oracle.p if value == answer else oracle.q)
         assert abs(counts[value] - n * odds) < 5.8 * math.sqrt(n * odds * (1 - odds)) + 12  # 1e-8 each
@@ -104,14 +104,14 @@ def test_progressions_hold_each_value_and_each_pair_equally_often(values: int) -
     prime, size = oracle.points, oracle.size
     sets = {(a, b): {(b + a * s) % prime for s in range(size)} for a in (1, 2, prime - 1) for b in range(prime)}
     assert all(len(chosen) == size for chosen in sets.values())
-    first = oracle.outcomes(3)
+    first = oracle._outcomes(3)
     assert sum(first) == 1
     assert len(set(first)) == 2
     likely = max(first)
     assert likely / min(first) == oracle.growth
     # a pair of places and a pair of values fix one progression: ordered pairs of places, over all steps
     holding = sum(odd == likely for odd in first)
-    other = oracle.outcomes(5)
+    other = oracle._outcomes(5)
     both = sum(one == two == likely for one, two in zip(first, other, strict=True))
     assert Fraction(both, holding) * oracle.p == oracle.both
 
@@ -148,7 +148,7 @@ def test_decoding_counts_what_each_report_supports(oracle: local.FrequencyOracle
     reports = oracle.client.reports(np.arange(300) % oracle.values)
     server = oracle.server()
     server.add(reports)
-    assert oracle.supports(server._tally).tolist() == decoded(oracle, reports)
+    assert oracle._supports(server._tally).tolist() == decoded(oracle, reports)
 
 
 def test_the_two_ways_of_decoding_agree() -> None:
@@ -280,7 +280,7 @@ def test_liars_move_an_estimate_as_far_as_is_said() -> None:
         for report in wanted:
             alone = oracle.server()
             alone.add(report)
-            if oracle.supports(alone._tally)[target] and forged.n < 4000:
+            if oracle._supports(alone._tally)[target] and forged.n < 4000:
                 forged.add(report)
         moved = forged.estimate().values[target] * 4000 - honest.estimate().values[target] * 3600
         assert moved / 4000 == pytest.approx(oracle.robustness(0.1), rel=1e-9)

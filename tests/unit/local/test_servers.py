@@ -106,7 +106,7 @@ def test_servers_that_have_counted_the_same_report_are_not_merged() -> None:
     with pytest.raises(RequestError, match="same reports"):
         one.merge(other)
     assert one.n == 3
-    with pytest.raises(RequestError, match="same oracle"):
+    with pytest.raises(RequestError, match="same oracle and survey"):
         one.merge(local.KaryResponse(3, epsilon=1).server())
     with pytest.raises(RequestError, match="same oracle"):
         one.merge(3)  # type: ignore[arg-type]
