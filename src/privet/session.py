@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Literal, Self, cast
 
 from .answer import Answer
@@ -41,11 +42,13 @@ from .execution.pace import Pace, read_step
 from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
+from .execution.run_steps import run_steps
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
 from .planner.choice_plan import ChoicePlan
 from .planner.contributions import covering
 from .planner.groupings import Several
+from .planner.in_steps import InSteps
 from .planner.plan import Plan
 from .planner.public_plan import PublicPlan
 from .planner.stability import Rule
@@ -320,7 +323,7 @@ class Session:
             try:
                 return self.run(plan, confidence=confidence, key=key)
             except BudgetExceeded as refused:
-                if isinstance(plan, Several):
+                if isinstance(plan, Several | InSteps):
                     raise
                 raise_alone(with_largest(refused, plan, merged, self._executor))
 
@@ -353,6 +356,8 @@ class Session:
         with executor.pace.asking():
             if isinstance(plan, PublicPlan):
                 return run_public(executor, plan, key=key)
+            if isinstance(plan, InSteps):
+                return run_steps(executor, plan, partial(self.run, confidence=confidence), key=key)
             if isinstance(plan, Several):
                 level_of = CONFIDENCE if confidence is None else confidence
                 return run_batch(executor, plan.batch, confidence=level_of, key=key)[0]

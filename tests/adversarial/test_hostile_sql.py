@@ -80,6 +80,9 @@ RELEASED = {"H102", "H135"}
 OWNED = {"H118"}
 """FULL JOIN, of which each row belongs to the person of either side: both are the same person."""
 
+STEPPED = {"H131", "H185"}
+"""A value over everybody that would choose or bound rows: refused where it is only read, else released first."""
+
 ANSWERED = {*EXTREMES, *LEVELED, *TOTAL, *RELEASED, *OWNED}
 
 
@@ -247,8 +250,8 @@ def test_a_refusal_is_uncharged_and_the_same_on_neighbouring_databases(
             assert len(session.history()) == before
             told.append((type(refused), str(refused), refused.to_dict()))
         else:
-            assert entry["action"] == "safe" or entry["id"] in ANSWERED
-            assert len(session.history()) == before + 1
+            assert entry["action"] == "safe" or entry["id"] in {*ANSWERED, *STEPPED}
+            assert len(session.history()) == before + (2 if entry["id"] in STEPPED else 1)
             told.append("answered")
     assert told[0] == told[1]
 

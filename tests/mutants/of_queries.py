@@ -477,4 +477,22 @@ MUTANTS: list[Mutant] = [
         ("conjunction(source.where, where)", "where"),
         ("replace(asked, where=None)", "replace(asked, where=None, limit=None)"),
     ),
+    *of(
+        "planner.in_steps:share_of",
+        "unit/test_questions_in_steps.py",
+        ("Fraction(1, count)", "Fraction(1)"),
+        ("spend.delta * part", "spend.delta"),
+    ),
+    *of(
+        "execution.run_steps:run_steps",
+        "unit/test_questions_in_steps.py",
+        ("_admit(executor, plan)", ""),
+        ("(*values, answer.series[0].values[0])", "(*values, 1)"),
+    ),
+    *of(
+        "query.first:FirstValues.__call__",
+        "unit/test_questions_in_steps.py",
+        ("place < len(self.known)", "False"),
+        ("len(self.found) > MOST_FIRST", "False"),
+    ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -19,6 +19,7 @@ from privet.core.relation import tables_of
 from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
+from privet.planner.in_steps import InSteps, NextStep, share_of
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
 from privet.planner.plan import Plan, Spend
@@ -27,6 +28,7 @@ from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
 from privet.query.build import check_categories, check_view
+from privet.query.first import FirstValues
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits
@@ -105,8 +107,59 @@ class Catalog:
 
 def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
+    read = partial(read_question, question, catalog, options.parameters, given=utc_now())
+    first = FirstValues()
+    found = read(first=first)
+    if first.found:
+        return _in_steps(read, len(first.found) + 1, options, catalog)
+    return _plan_one(found, options, catalog)
+
+
+Read = tuple[Query, Wish, Schema]
+"""A question as our own tree, what it says itself about its answer, and the facts of what it stands on."""
+
+
+def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
+    """Return the plan of a question that needs values first: equal parts of the spend for each of them and for it."""
+    query, wish, _ = read(first=FirstValues())
+    options = merged(options, wish, query, catalog.schemas, delta=catalog.delta)
+    if options.within is not None or options.at_most is not None:
+        raise Unsupported(
+            "within= is for a question on one release, and this one needs a value first; say what both may cost "
+            "(epsilon=, rho=), or ask for the value by itself and write it as a constant"
+        )
+    spend = spend_of(catalog.budget, options)
+    share = share_of(spend, count)
+    value = AskOptions(bound=options.bound, contribution=options.contribution)
+    # what the text says was merged; what it says about groups and widths is about the question itself
+    question = replace(options, epsilon=None, rho=None)
+
+    def following(values: tuple[Any, ...]) -> NextStep:
+        first = FirstValues(values)
+        query, wish, schema = read(first=first)
+        if len(first.found) > len(values):
+            wanted = first.found[len(values)]
+            return NextStep(
+                _plan_one((wanted, Wish(), check_categories(wanted, catalog.schemas)), value, catalog, share)[0], False
+            )
+        kept = Wish(find=wish.find, public=wish.public)
+        return NextStep(_plan_one((query, kept, schema), question, catalog, share)[0], True)
+
+    first = FirstValues()
+    query, wish, schema = read(first=first)
+    firsts = [
+        _plan_one((one, Wish(), check_categories(one, catalog.schemas)), value, catalog, share)[0]
+        for one in first.found
+    ]
+    kept = Wish(find=wish.find, public=wish.public)
+    last = _plan_one((query, kept, schema), question, catalog, share)[0]
+    return InSteps.of((*firsts, last), following, spend), options
+
+
+def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | None = None) -> tuple[Plan, AskOptions]:
+    """Return the plan of a question that stands by itself; `share` is what it may cost, if it is one of several."""
     tables = catalog.schemas
-    query, wish, schema = read_question(question, catalog, options.parameters)
+    query, wish, schema = read
     if is_about_public(query, tables):
         _refuse_measured(options)
         return PublicPlan.of(query, tables, rho=isinstance(catalog.budget, Zcdp)), options
@@ -119,7 +172,8 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     options = merged(options, wish, query, tables, delta=catalog.delta)
     if wish.public:
         check_public_groups(query, schema)
-    spend, bound, contribution = spend_of(catalog.budget, options), options.bound, options.stated
+    spend = spend_of(catalog.budget, options) if share is None else share
+    bound, contribution = options.bound, options.stated
     if options.covers != "noise" and (query.levels or options.within is not None):
         raise Unsupported(
             f"covers={options.covers!r} is for one grouping at a stated cost; leave out within=, and ask for each "
@@ -227,16 +281,24 @@ def merged(
 
 
 def read_question(
-    question: Question, catalog: Catalog, parameters: Parameters | None = None
-) -> tuple[Query, Wish, Schema]:
-    """Return a question as our own tree, what it says itself about its answer, and the facts of what it stands on."""
+    question: Question,
+    catalog: Catalog,
+    parameters: Parameters | None = None,
+    *,
+    given: datetime.datetime | None = None,
+    first: FirstValues | None = None,
+) -> Read:
+    """Return a question as our own tree, what it says itself about its answer, and the facts of what it stands on.
+
+    `given` is the moment at which it is asked. Where values may be released `first`, these are taken there.
+    """
     tables = catalog.schemas
     if parameters is not None and not isinstance(question, str):
         raise RequestError("parameters are for questions in SQL; build this one with the values themselves")
     match question:
         case str():
-            given = GivenValues(read_parameters(parameters), utc_now())
-            query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema, given=given)
+            values = GivenValues(read_parameters(parameters), given or utc_now())
+            query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema, given=values, first=first)
         case Result():
             query, wish = question.query(), question.wish
         case Query():

@@ -20,6 +20,7 @@ from privet.core.schema import Schema
 from .determined import DeterminedColumns
 from .each import by_person, states_each
 from .facts import facts_of
+from .first import SOME_TEXT
 from .functions import mentions, typed
 from .inside import deduplicated, named_columns
 from .join import with_cuts
@@ -706,7 +707,7 @@ def _check_constants(compared: Expression, constants: Sequence[object], columns:
     if facts.values is None or facts.kind not in ("text", "integer"):
         return
     for constant in constants:
-        if type(constant) in (str, int) and constant not in facts.values:
+        if type(constant) in (str, int) and constant != SOME_TEXT and constant not in facts.values:
             what = f"value of {compared.column or text(compared)}"
             raise UnknownName(what, str(constant), [str(value) for value in facts.values])
 

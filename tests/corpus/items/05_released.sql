@@ -145,7 +145,7 @@ SELECT sex AS label, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT '
 
 -- name: released_value_filters_private_rows
 -- world: clinic
--- refused: request
+-- close: 0.02
 SELECT COUNT(*) FROM patients WHERE weight > (SELECT AVG(weight) FROM patients);
 
 -- name: released_rows_filter_private_rows
@@ -160,7 +160,8 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT ward, AVG(cost) AS a FROM visits GROU
 
 -- name: released_value_weighs_private_rows
 -- world: clinic
--- refused: request
+-- plain: SELECT 0.0
+-- close: 0.01
 SELECT SUM(cost - (SELECT AVG(cost) FROM visits)) FROM visits;
 
 -- name: percentage_with_partition
@@ -253,7 +254,7 @@ SELECT tariff, n FROM (SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff)
 
 -- name: released_value_as_a_limit
 -- world: bikes
--- refused: request
+-- close: 0.02
 SELECT SUM(LEAST(km, (SELECT QUANTILE(km, 0.9) FROM trips))) FROM trips;
 
 -- name: released_groups_choose_private_rows
@@ -261,3 +262,47 @@ SELECT SUM(LEAST(km, (SELECT QUANTILE(km, 0.9) FROM trips))) FROM trips;
 -- refused: request
 WITH busy AS (SELECT from_station, COUNT(*) AS n FROM trips GROUP BY from_station ORDER BY n DESC LIMIT 3)
 SELECT AVG(t.km) FROM trips t JOIN busy b ON b.from_station = t.from_station;
+
+-- name: above_the_mean_by_group
+-- world: clinic
+-- close: 0.02
+SELECT sex, COUNT(*) AS n FROM patients WHERE weight > (SELECT AVG(weight) FROM patients) GROUP BY sex ORDER BY sex;
+
+-- name: twice_the_mean_in_a_sub_query
+-- world: clinic
+-- close: 0.02
+SELECT COUNT(*) AS n FROM (SELECT visit_id FROM visits WHERE cost > 1.5 * (SELECT AVG(cost) FROM visits)) AS dear;
+
+-- name: between_two_released_values
+-- world: clinic
+-- close: 0.02
+SELECT COUNT(*) AS n FROM visits WHERE cost BETWEEN (SELECT AVG(cost) FROM visits WHERE ward = 'A') - 50 AND (SELECT AVG(cost) FROM visits WHERE ward = 'B') + 50;
+
+-- name: above_the_mean_of_those_below_another
+-- world: clinic
+-- close: 0.05
+SELECT COUNT(*) AS n FROM visits WHERE nights > (SELECT AVG(nights) FROM visits WHERE nights < (SELECT AVG(nights) FROM visits));
+
+-- name: counted_by_a_case_above_the_mean
+-- world: clinic
+-- close: 0.02
+SELECT SUM(CASE WHEN weight > (SELECT AVG(weight) FROM patients) THEN 1 ELSE 0 END) AS above, COUNT(*) AS n FROM patients;
+
+-- name: grouped_by_being_above_the_mean
+-- world: clinic
+-- close: 0.02
+SELECT cost > (SELECT AVG(cost) FROM visits) AS above, COUNT(*) AS n FROM visits WHERE cost IS NOT NULL GROUP BY above ORDER BY above;
+
+-- name: the_most_frequent_value_chooses_rows
+-- world: clinic
+SELECT COUNT(*) AS n FROM visits WHERE ward = (SELECT MODE(ward) FROM visits);
+
+-- name: above_the_mean_in_a_cte
+-- world: clinic
+-- close: 0.02
+WITH m AS (SELECT AVG(cost) AS a FROM visits) SELECT ward, COUNT(*) AS n FROM visits WHERE cost > (SELECT a FROM m) AND ward <> 'E' GROUP BY ward ORDER BY ward;
+
+-- name: share_above_the_mean
+-- world: clinic
+-- close: 0.02
+SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM patients) AS share FROM patients WHERE weight > (SELECT AVG(weight) FROM patients);

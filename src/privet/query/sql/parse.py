@@ -21,6 +21,7 @@ from privet.core.estimate import COVERS, Covers
 from privet.core.given import choice, mapping
 from privet.core.numbers import is_unicode, read_rational, written_decimal
 from privet.core.schema import Schema
+from privet.query.first import FirstValues
 from privet.query.functions import sql_names
 from privet.query.nodes import PrivateRows, Query
 
@@ -291,17 +292,19 @@ def parse_asked(
     *,
     schema: str | None = None,
     given: GivenValues = NOTHING,
+    first: FirstValues | None = None,
 ) -> tuple[Query, Wish]:
     """Return the query of a SQL text, as `parse` does, and what the text says about its answer.
 
-    `given` has the values of its parameters, and the moment at which it is asked.
+    `given` has the values of its parameters, and the moment at which it is asked. `first` takes the values that are
+    released before it, if there may be such; else a question that needs one is refused.
     """
     known = views or {}
 
     def read(tree: Node, wish: Wish) -> tuple[Query, Wish]:
         if wish.public:
             _beside_public_groups(tree, tables)
-        query = read_query(tree, tables, known)
+        query = read_query(tree, tables, known, first)
         if wish.inside and wish.inside != len(query.steps) - 1:
             raise Unsupported(_ONE_CLAUSE)
         return query, replace(wish, inside=0)

@@ -11,6 +11,7 @@ from privet.core.expression import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import aggregated, by_distinct, listed, narrowed, refined
+from privet.query.first import FirstValues, with_first
 from privet.query.functions import mentions
 from privet.query.inside import deduplicated, grouped, stays_within, with_ranks
 from privet.query.join import Columns, full, join, pair, shared_rows, united
@@ -33,7 +34,7 @@ from privet.query.nodes import (
 )
 from privet.query.normal import call, conjunction
 from privet.query.resolve import condition
-from privet.query.several import stacked, unused, with_values
+from privet.query.several import stacked, unused, value_of_released, with_values
 from privet.query.shape import conjuncts, is_public
 
 from .anti_joins import read_anti_joins
@@ -106,6 +107,8 @@ class FromTables:
     ctes: Mapping[str, Standing]
     used: set[str]
     exact: bool = False
+    first: FirstValues | None = None
+    """Takes the values that are released before the question is asked, where there may be such."""
 
 
 ReadRelation = Callable[[Node, FromTables], Standing]
@@ -359,12 +362,14 @@ _ROWS = (
 )
 
 
-def read_query(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> Query:
-    """Return the query that a whole statement asks."""
+def read_query(
+    tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing], first: FirstValues | None = None
+) -> Query:
+    """Return the query that a whole statement asks, and fill in the values that must be released before it, if any."""
     while tree.key == "subquery" and part(tree, "alias") is None:
         tree = part(tree, "this")
     exact = _reads_public(tree, tables, views)
-    relation = _relation(tree, FromTables(tables, views, set(views), exact), outermost=True)
+    relation = _relation(tree, FromTables(tables, views, set(views), exact, first), outermost=True)
     if not isinstance(relation, ReleasedRows):
         raise InvariantError("rows that were not released reached the end of a query")
     return relation.query
@@ -408,7 +413,13 @@ def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Sta
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
         places = _with(part(node, "with"), places)
-    made = _rows(node, places, outermost)
+    met = 0 if places.first is None else len(places.first.found)
+    try:
+        made = _rows(node, places, outermost)
+    except RequestError:
+        if places.first is not None:
+            places.first.forget(met)
+        raise
     if part(node, "with") is not None:
         unused = sorted(set(places.ctes) - places.used)
         if unused:
@@ -528,7 +539,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         lambda one: _relation(one, places, outermost=places.exact), lookups if isinstance(lookups, Lookups) else None
     )
     scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
-    chosen = replace(scope, nested=lookups if isinstance(lookups, Lookups) else values)
+    chosen = replace(scope, nested=_or_first(lookups, places) if isinstance(lookups, Lookups) else values)
     scope = replace(scope, nested=values)
     outputs = _outputs(node, scope)
     aliases = {name: expression for name, expression in outputs if name is not None}
@@ -555,6 +566,9 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         return refined(*with_values(relation, asked, values.found))
     if outermost and is_public(relation.schema):
         return listed(relation, asked, values.found)
+    beside = tuple(values.found)
+    if places.first is not None:
+        asked, beside = with_first(asked, beside, places.first)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
     across = asked.qualify is not None or any(has_window(one) for one in released)
@@ -566,16 +580,40 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
             )
         relation, asked = with_ranks(relation, asked)
     if asked.distinct and not (asked.keys or aggregates or across) and (outermost or _merges(relation, asked)):
-        return aggregated(relation, by_distinct(asked), values.found)
+        return aggregated(relation, by_distinct(asked), beside)
     if (asked.keys or asked.levels or aggregates) and (outermost or not stays_within(relation, asked)):
-        return aggregated(relation, asked, values.found)
-    if values.found:
+        return aggregated(relation, asked, beside)
+    if beside:
         raise Unsupported(RELEASED_INSIDE)
     if asked.keys or asked.levels or aggregates:
         return grouped(relation, asked)
     if outermost:
         raise Unsupported(_ROWS)
     return narrowed(relation, asked)
+
+
+def _or_first(lookups: Lookups, places: FromTables) -> Callable[[Node, Scope], Expression]:
+    """Return what reads sub-queries in conditions on rows: of one person, of public rows, or as a value released first.
+
+    Guarantee: a value over everybody's rows is a constant here: one that was released, or one that stands for it.
+    """
+    first = places.first
+    if first is None:
+        return lookups
+
+    def read(node: Node, scope: Scope) -> Expression:
+        inner = node
+        while inner.key in {"subquery", "paren"}:
+            inner = part(inner, "this")
+        if inner.key != "select":
+            return lookups(node, scope)
+        try:
+            made = _relation(inner, places)
+        except (UnknownName, Unsupported):  # it names columns of the rows that it is asked for
+            return lookups(node, scope)
+        return first(value_of_released(made)) if isinstance(made, ReleasedRows) else lookups(node, scope)
+
+    return read
 
 
 def _merges(relation: PrivateRows, asked: Select) -> bool:
@@ -704,7 +742,7 @@ def _reader(places: FromTables) -> ReadNested:
                 raise Unsupported(RELEASED_INSIDE)
             lookups = Lookups(relation, read)
             scope = replace(scope, outer=outer, nested=lookups)
-            asked = list(conjuncts(_where(node, scope, used, lookups)))
+            asked = [_linked(one, relation, outer) for one in conjuncts(_where(node, scope, used, lookups))]
             outputs = _outputs(node, scope)
             links = tuple(one for one in asked if has_outer(one))
             if links or part(node, "distinct") is None:
@@ -716,6 +754,23 @@ def _reader(places: FromTables) -> ReadNested:
         return Nested(made, (), tuple(made.columns.values()))
 
     return read
+
+
+def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expression:
+    """Return a condition of a sub-query in which the owner that a link added to its table is the one around it.
+
+    A table whose `o_custkey` says whose row it is has no `c_custkey` of its own: in `o_custkey = c_custkey`, which
+    would be true of each of its rows, the other one is meant.
+    """
+    link = rows.schema.link if isinstance(rows.table, str) else None
+    if link is None or condition.function != "equal":
+        return condition
+    for name in _item(rows, "", None).hidden:
+        added = next((own for own in rows.columns if own.casefold() == name), "")
+        theirs = next((one for own, one in around.columns.items() if own.casefold() == name), None)
+        if theirs is not None and {ColumnRef(link.via), ColumnRef(added)}.issuperset(condition.arguments):
+            return call("equal", ColumnRef(added), outer(theirs))
+    return condition
 
 
 _WHOLE = ("group", "having", "limit", "offset", "with")
