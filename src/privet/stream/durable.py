@@ -168,14 +168,12 @@ class RunningStream:
                 )
             now = clock.step_at(moment)
             if now < following:
-                raise BadParameter(
-                    "moment",
-                    moment,
-                    f"in step {following} or later, as step {self.steps} is closed: a clock went back, or the rows "
-                    "are late; pass late rows with the current step",
+                raise RequestError(
+                    f"the moment is in step {now}, and step {self.steps} is closed: a clock went back, or the rows are "
+                    "late; pass late rows with the current step"
                 )
             if now > self.horizon:
-                raise BadParameter("moment", moment, f"within the stream's {self.horizon} steps; it is in step {now}")
+                raise RequestError(f"the moment is in step {now}, past the stream's horizon of {self.horizon} steps")
             return self._step(now - following, value, rows, tail)
 
     def _following(self) -> int:
