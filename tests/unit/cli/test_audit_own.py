@@ -141,6 +141,6 @@ def test_a_picture_that_cannot_be_written_is_refused() -> None:
 
 
 def test_a_registered_mechanism_is_drawn_too(here: Path) -> None:
-    status, _ = run("randomized response of 5", "--samples", "100000", "--plot", str(here / "five.png"))
+    status, _ = run("randomized response of 5", "--samples", "400000", "--plot", str(here / "five.png"))
     assert status == 0
     assert (here / "five.png").stat().st_size > 10_000
