@@ -7,6 +7,8 @@ from mutant import Mutant, of
 NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
 COVARIANCES = "unit/strategy/test_covariances.py"
+PARTITIONS = "unit/strategy/test_partition_tree.py"
+WEIGHTS = "unit/strategy/test_multiplicative_weights.py"
 SUMS = "unit/strategy/test_laplace_sums.py"
 TABLES = "golden/test_reference_strategy.py"
 MOVES = "laws/test_strategy_sensitivity.py"
@@ -132,6 +134,38 @@ MUTANTS: list[Mutant] = [
         SUMS,
         ("workload.answers(with_total) ** 2 / with_total.sum()", "workload.answers(with_total) / with_total.sum()"),
     ),
+    *of(
+        "strategy.partition_tree:partition_loss",
+        PARTITIONS,
+        ("min(depth, 2) * rate", "min(depth, 1) * rate"),
+        ("-rate * fall * place", "-rate * fall * (place + 1)"),
+        ("range(1, max(depth - 1, 1))", "range(1, 1)"),
+    ),
+    *of(
+        "strategy.partition_tree:PartitionTree._rows",
+        PARTITIONS,
+        ("self.contribution * (1 if self.neighbors == 'add-remove' else 2)", "self.contribution"),
+    ),
+    *of(
+        "strategy.partition_tree:PartitionTree.simulate",
+        "adversarial/test_registry_audit.py",
+        ("counts - depth * self.fall", "counts"),
+        ("noise.discrete_laplace(self.count_scale, parts)", "noise.discrete_laplace(self.count_scale / 2, parts)"),
+    ),
+    *of(
+        "strategy.multiplicative_weights:MultiplicativeWeights._scores",
+        WEIGHTS,
+        ("(count << _BITS) - int(one)", "int(float(count << _BITS) - one)"),
+    ),
+    *of(
+        "strategy.multiplicative_weights:MultiplicativeWeights.__init__",
+        WEIGHTS,
+        ("Exponential(sensitivity=reach << _BITS, epsilon=each)", "Exponential(sensitivity=reach, epsilon=each)"),
+        ("(budget - paid) / (2 * many)", "(budget - paid) / many"),
+        ("total is not None and relation == 'add-remove'", "False"),
+    ),
+    *of("strategy.exact_answers:reach_of", WEIGHTS, ("2 * single if signed and signed_pairs else single", "single")),
+    *of("strategy.exact_answers:exact_table", WEIGHTS, ("sum(map(abs, integers)) < _ROOM", "True")),
     *of("strategy.reconstruction:Reconstruction._total_measured", SUMS, ("return False", "return True")),
     *of("strategy.reconstruction:Reconstruction._possible", FOUND, ("np.clip(low, 0.0, top)", "low")),
     *of("strategy.residuals:_Marginals._table", EXACT, ("sum(map(abs, given.counts)) < 2**62", "True")),

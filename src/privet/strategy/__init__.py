@@ -4,6 +4,7 @@ Mathematics only: nothing here reads a table, opens a session or charges a ledge
 """
 
 from .covariances import CellCovariance
+from .estimated import EstimatedCells
 from .gaussian_program import gaussian_optimum, square_root
 from .hierarchies import (
     TreeStrategy,
@@ -16,7 +17,9 @@ from .hierarchies import (
 )
 from .integer_products import exact_product
 from .measured import StrategyMeasure
+from .multiplicative_weights import MultiplicativeWeights
 from .optimum import Candidate, Optimized, optimize
+from .partition_tree import PartitionTree
 from .reconstruction import Answers, Reconstruction, reconstruct
 from .residuals import MarginalStrategy, ResidualStrategy, plan_marginals, plan_residuals
 from .strategies import MatrixStrategy, ProductStrategy, Strategy
@@ -46,11 +49,14 @@ __all__ = [
     "Answers",
     "Candidate",
     "CellCovariance",
+    "EstimatedCells",
     "MarginalStrategy",
     "MarginalWorkload",
     "MatrixStrategy",
     "MatrixWorkload",
+    "MultiplicativeWeights",
     "Optimized",
+    "PartitionTree",
     "ProductStrategy",
     "ProductWorkload",
     "RangeWorkload",

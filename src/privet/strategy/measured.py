@@ -28,6 +28,7 @@ from privet.mechanisms.lattice import exponent_below
 from privet.mechanisms.laws import DiscreteLaplace
 
 from .covariances import CellCovariance
+from .given_numbers import read_integers
 from .residuals import ResidualStrategy, SparseCounts, difference
 from .strategies import ProductStrategy, Strategy
 from .unions import UnionStrategy
@@ -174,7 +175,8 @@ class StrategyMeasure:
 
     def worth(self, integers: Iterable[int]) -> Floats:
         """Return what released integers are worth, in rows: 2**-exponent each."""
-        return np.array([int(one) / (1 << self.exponent) for one in integers], dtype=np.float64)
+        exact = read_integers(integers, "integers")
+        return np.array([one / (1 << self.exponent) for one in exact], dtype=np.float64)
 
     def draw_integers(self, counts: Iterable[int] | SparseCounts) -> list[int]:
         """Return noisy measurements as exact integers, as `draw` does; each is worth 2**-exponent rows.

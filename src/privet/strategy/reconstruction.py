@@ -134,7 +134,7 @@ class Reconstruction:
         found = self._cells_of_total
         goal = self.total
         if self.nonnegative:
-            found = _simplex(found, max(float(found.sum()), 0.0) if goal is None else goal)
+            found = nearest_counts(found, max(float(found.sum()), 0.0) if goal is None else goal)
         elif goal is not None:
             found = found + (goal - found.sum()) / found.size  # nothing, where the total is measured
         return _whole(found) if self.whole else found
@@ -309,7 +309,7 @@ def _counts(workload: Workload) -> bool:
     return bool(np.isin(rows, (0.0, 1.0)).all())
 
 
-def _simplex(values: Floats, total: float) -> Floats:
+def nearest_counts(values: Floats, total: float) -> Floats:
     """Return the closest table of numbers of at least 0 with a given sum: the table less a constant, cut at 0."""
     flat = np.sort(values.ravel())[::-1]
     excess = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)

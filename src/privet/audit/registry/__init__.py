@@ -6,8 +6,19 @@ from privet.audit.entry import AuditEntry
 
 from .choices import KEYS, QUANTILES, SELECTIONS, SPARSE
 from .end_to_end import QUESTIONS, SESSIONS
+from .estimated_cells import ESTIMATES
 from .noisy_numbers import ADAPTIVE, NUMBERS
 
-AUDITS: tuple[AuditEntry, ...] = (*NUMBERS, *SELECTIONS, *SPARSE, *KEYS, *QUANTILES, *ADAPTIVE, *SESSIONS, *QUESTIONS)
+AUDITS: tuple[AuditEntry, ...] = (
+    *NUMBERS,
+    *SELECTIONS,
+    *SPARSE,
+    *KEYS,
+    *QUANTILES,
+    *ADAPTIVE,
+    *ESTIMATES,
+    *SESSIONS,
+    *QUESTIONS,
+)
 
 __all__ = ["AUDITS"]
