@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mutant import Mutant, of
 
+CELLS = "unit/planner/test_cells.py"
+LAWS = "laws/test_shared_releases.py"
 ARRANGED = "unit/planner/test_arranged.py"
 REGIONS = "unit/query/test_regions.py"
 
@@ -26,7 +28,46 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.blocks:_as_one", ARRANGED, ('conjunction(*sorted(common, key=canonical), call("or", *blocks))', "None")
     ),
-    *of("planner.arrange:arranged", ARRANGED, ("total < least * _LESS", "True")),
+    *of(
+        "planner.arrange:_Price.measured",
+        ARRANGED,
+        ("(sum(variances) / apart) ** (1 / (self.power + 1))", "1.0"),
+    ),
     *of("planner.arrange:_answers", ARRANGED, ("own == set(_cells(alone))", "True")),
-    *of("planner.batch:editions_of_batch", ARRANGED, ("batch.before is not None", "False")),
+    *of("planner.cells:_is_in", CELLS, ("region.has(*atom.pieces[0])", "True")),
+    *of(
+        "planner.cells:_axis",
+        CELLS,
+        ("found.setdefault(missing, [])", "found.pop(missing, None)"),
+        ("expression not in one.about", "False"),
+    ),
+    *of("planner.cells:_Asked.terms", CELLS, ("place not in self._grouped", "False")),
+    *of(
+        "planner.from_strategy:_scanned",
+        LAWS,
+        (
+            "replace(one.scan, keys=keys, cells=None, bounding=bounding)",
+            "replace(one.scan, keys=keys, cells=None)",
+        ),
+    ),
+    *of("planner.from_strategy:FromStrategy.verify", CELLS, ("self.matrix is None", "False")),
+    *of(
+        "results.strategy_cells:_reconstructed",
+        CELLS,
+        ("np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]", "np.linalg.pinv(weighted)"),
+    ),
+    *of(
+        "results.strategy_cells:StrategyLeaf.terms",
+        CELLS,
+        ("(self._digest, place)", "(self._digest, place, row)"),
+    ),
+    *of(
+        "planner.batch:make_batch.bounded",
+        LAWS,
+        (
+            "bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)",
+            "bounding_for(schema, kept, rule=bound, grouped=True, order=2, distinct=False)",
+        ),
+    ),
+    *of("planner.batch:editions_of_batch", ARRANGED, ("batch.before is None", "True")),
 ]

@@ -13,6 +13,7 @@ from privet.core.given import listed as list_of
 from privet.core.numbers import Number, open_probability, whole
 from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
+from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels, parts_of
 from privet.planner.plan import Plan, Target
 from privet.planner.public_plan import is_about_public
@@ -22,7 +23,7 @@ from privet.planner.verify import verify
 from privet.query.nodes import Query
 from privet.query.sql.parse import Wish
 from privet.release import Released
-from privet.results.read import read_answer, read_combined, read_levels
+from privet.results.read import read_answer, read_combined, read_levels, read_strategy
 
 from .executor import Executor
 from .request import AskOptions, Catalog, Question, read_question, spend_of, with_found_groups
@@ -75,6 +76,9 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
     executor.check_open()
     for plan in (part for one in batch.plans for part in parts_of(one)):
         verify(plan, executor.schemas)
+    for one in batch.plans:
+        if isinstance(one, FromStrategy):
+            one.verify()
     found = executor.find_batch(batch, key)
     if found is None:
         with executor.turn(batch.digest):
@@ -129,4 +133,6 @@ def _read(plan: Plan, released: Mapping[str, Released], receipt: Receipt, level:
     if isinstance(plan, Levels):
         several = [released[one.digest] for one in plan.plans]
         return read_levels(several, plan, receipt, confidence=confidence)
+    if isinstance(plan, FromStrategy):
+        return read_strategy(released[plan.plans[0].digest], plan, receipt, confidence=confidence)
     return read_answer(released[plan.digest], plan, receipt, confidence=confidence)

@@ -7,24 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate, CentredTotal, Total
 from privet.core.errors import PrivetError
+from privet.core.scan import Bounding
 from privet.core.schema import Key, Schema
 from privet.core.wire import canonical
+from privet.mechanisms import Laplace
 from privet.query.nodes import Query
 
 from .blocks import SharedRelease, disjoint_blocks
+from .cells import shared_cells
+from .from_strategy import best_strategy, with_strategy
 from .groupings import parts_of
-from .plan import Known, Plan, Reading
+from .keys import Family
+from .plan import Known, Plan, Reading, Spend
+
+if TYPE_CHECKING:
+    from privet.strategy import MatrixStrategy
 
 _LESS = 1 - 1e-6
 """A total variance is less than another where it is less than this part of it."""
 
-Planned = Callable[[Sequence[Query]], Sequence[Plan]]
-"""Plans for several questions at one price."""
+_PARTS = 8
+"""Shares of the price are whole numbers of such parts of that of a question by itself."""
+
+Planned = Callable[[Sequence[Query], Sequence[int], Spend | None], Sequence[Plan]]
+"""Plans for several questions, with their weights, at one price: that of all questions, or another."""
+
+Bounded = Callable[[Query], Bounding]
+"""How what a unit gives to all cells of a question is bounded in L1."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +51,16 @@ class Gain:
     ratio: float
     rowwise: bool
     """Whether each row is a unit of its own."""
+    strategy: str | None = None
+    """What is measured of the cells, where that is not each of them."""
 
     def words(self) -> str:
         """Return in plain words which questions share a release, and what they gain by it."""
         person = "" if self.rowwise else ", and what one person gives is bounded over all of them together"
+        measured = "" if self.strategy is None else f" What is measured is the strategy {self.strategy!r}."
         return (
             f"Questions {_listed(self.release.places)} {self.release.words}, and are read from one release: each row "
-            f"counts in one of its cells{person}. At the same price, the variance of their noise is "
+            f"counts in one of its cells{person}.{measured} At the same price, the variance of their noise is "
             f"{self.ratio:,.3g} times smaller than one by one."
         )
 
@@ -51,6 +70,7 @@ class Gain:
             "questions": [place + 1 for place in self.release.places],
             "why": self.release.words,
             "variance_ratio": self.ratio,
+            **({} if self.strategy is None else {"strategy": self.strategy}),
         }
 
 
@@ -74,47 +94,193 @@ class SharedPlans:
     gains: tuple[Gain, ...]
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A release that is tried: the variance of its questions at a unit of the price, and the share that it gets.
+
+    Shares count as many times that of a question by itself.
+    """
+
+    release: SharedRelease
+    variances: tuple[float, ...]
+    measures: int
+    share: float
+    strategy: MatrixStrategy | None = None
+
+
 def arranged(
     questions: Sequence[Query],
     weights: Sequence[int],
     alone: Sequence[Plan],
     tables: Mapping[str, Schema],
     planned: Planned,
+    bounded: Bounded,
 ) -> SharedPlans:
     """Return the plans of questions, some of which share releases where all of them err less so, by public facts.
 
     The error that counts is the sum over all questions of the variances of their noise, relative to what one row can
-    add, times the weight of each.
+    add, times the weight of each. With V the variance of a release at a unit of the price, and shares s that add up to
+    it, the sum of V / s^p is least where s is proportional to V^(1/(p+1)): p is 2 for Laplace noise and 1 for Gaussian.
+    Releases are taken one after the other, the one with the least error first.
     """
-    asked, terms = list(questions), [1.0] * len(questions)
-    plans, least = tuple(alone), total_variance(alone, terms, weights)
-    kept: list[SharedRelease] = []
-    for one in candidates(questions, tables):
-        if any(place in other.places for other in kept for place in one.places):
-            continue
-        trial, factors = list(asked), list(terms)
-        for place, query, factor in zip(one.places, one.queries, one.terms, strict=True):
-            trial[place], factors[place] = query, factor
-        found = _planned(trial, planned)
-        if found is None or not _all_answered(one, found, alone):
-            continue
-        total = total_variance(found, factors, weights)
-        if total < least * _LESS:
-            asked, terms, plans, least = trial, factors, found, total
-            kept.append(one)
+    none = SharedPlans(tuple(alone), ())
+    family = family_of(alone)
+    if family is None:
+        return none
+    price = _Price(family, tuple(alone), tuple(weights))
+    left = [price.measured(one, planned, bounded) for one in candidates(questions, alone, tables)]
+    tried = [one for one in left if one is not None]
+    kept: list[_Measured] = []
+    least = price.total(kept)
+    while tried:
+        totals = [(price.total([*kept, one]), rows_in(one.release), place) for place, one in enumerate(tried)]
+        total, _, place = min(totals)
+        if total >= least * _LESS:
+            break
+        best, least = tried[place], total
+        kept.append(best)
+        tried = [one for one in tried if not {*one.release.places} & {*best.release.places}]
+    while kept:
+        made = _made(kept, questions, weights, price, planned, bounded)
+        if made is not None:
+            return made
+        kept.pop()  # what was last gained least
+    return none
+
+
+def family_of(plans: Sequence[Plan]) -> Family | None:
+    """Return the noise that all sums of several plans have; None where they have none."""
+    found = {measure.mechanism.family for plan in plans for one in plan.passes for measure in one.measures}
+    return found.pop() if len(found) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Price:
+    """What questions cost and how they err one by one, in one family of noise."""
+
+    family: Family
+    alone: tuple[Plan, ...]
+    weights: tuple[int, ...]
+
+    @property
+    def power(self) -> int:
+        """By which power of its share a variance falls."""
+        return 2 if self.family == "laplace" else 1
+
+    @cached_property
+    def unit(self) -> Spend:
+        """A unit of the price: 1 in the measure in which shares of this noise add up."""
+        keys = self.alone[0].spend.keys
+        if self.family == "laplace":
+            return Spend(Fraction(1), Fraction(0), None, keys)
+        return Spend(None, Fraction(0), Fraction(1), keys)
+
+    @cached_property
+    def variances(self) -> tuple[float, ...]:
+        """The variance of each question by itself, at a unit of the price for each of its sums."""
+        return tuple(variance_of(plan, self.power) for plan in self.alone)
+
+    def total(self, kept: Sequence[_Measured]) -> float:
+        """Return the variance of all answers together, each times its weight, where some share releases."""
+        taken = {place for one in kept for place in one.release.places}
+        parts: dict[str, tuple[int, int]] = {}
+        rest = 0.0
+        for place, plan in enumerate(self.alone):
+            if place not in taken:
+                for part in parts_of(plan):
+                    measures, weight = parts.get(part.digest, (_shares(part), 0))
+                    parts[part.digest] = measures, max(weight, self.weights[place])
+        for place, plan in enumerate(self.alone):
+            if place not in taken:
+                own = max(parts[part.digest][1] for part in parts_of(plan))
+                rest += self.weights[place] * self.variances[place] / own**self.power
+        shares = float(sum(measures * weight for measures, weight in parts.values()))
+        for one in kept:
+            each = one.share * max(self.weights[place] for place in one.release.places)
+            shares += one.measures * each
+            several = zip(one.release.places, one.variances, strict=True)
+            rest += sum(self.weights[place] * variance for place, variance in several) / each**self.power
+        return float(rest * shares**self.power)
+
+    def measured(self, release: SharedRelease, planned: Planned, bounded: Bounded) -> _Measured | None:
+        """Return the variances of a release's questions, and the share that suits it; None if it answers others."""
+        try:
+            plans = planned(release.queries, [1] * len(release.queries), self.unit)
+        except PrivetError:  # as each of them could be by itself
+            return None
+        if not _all_answered(release, plans, [self.alone[place] for place in release.places]):
+            return None
+        own = tuple(variance_of(plan, self.power) for plan in plans)
+        variances = tuple(factor * each for factor, each in zip(release.terms, own, strict=True))
+        strategy = None
+        if release.how == "cells":
+            weights = [self.weights[place] for place in release.places]
+            best = best_strategy(release, plans[0], weights, bounded(release.queries[0]), self.power)
+            if best is not None:
+                strategy, variances = best
+        apart = sum(self.variances[place] for place in release.places) / len(release.places)
+        if not apart or not sum(variances):
+            return None
+        share = (sum(variances) / apart) ** (1 / (self.power + 1))
+        return _Measured(release, variances, _shares(plans[0]), round(max(share, 1.0) * _PARTS) / _PARTS, strategy)
+
+
+def _made(
+    kept: Sequence[_Measured],
+    questions: Sequence[Query],
+    weights: Sequence[int],
+    price: _Price,
+    planned: Planned,
+    bounded: Bounded,
+) -> SharedPlans | None:
+    """Return the plans where questions share releases; None where these err more than one by one, after all."""
+    asked, shares = list(questions), [_PARTS * weight for weight in weights]
+    terms = [1.0] * len(questions)
+    for one in kept:
+        heaviest = max(weights[place] for place in one.release.places)
+        for place, query, factor in zip(one.release.places, one.release.queries, one.release.terms, strict=True):
+            asked[place], terms[place], shares[place] = query, factor, round(_PARTS * one.share) * heaviest
+    try:
+        plans = list(planned(asked, shares, None))
+    except PrivetError:
+        return None
+    variances = [factor * variance_of(plan) for plan, factor in zip(plans, terms, strict=True)]
+    for one in kept:
+        if one.strategy is not None:
+            if family_of([plans[one.release.places[0]]]) != price.family:
+                return None
+            found = with_strategy(one.release, one.strategy, plans, bounded(one.release.queries[0]))
+            for place, plan, variance in found:
+                plans[place], variances[place] = plan, variance
+    apart = [variance_of(plan) for plan in price.alone]
+    if _weighed(variances, weights) >= _weighed(apart, weights) * _LESS:
+        return None
     gains = []
     for one in kept:
-        apart = sum(variance_of(alone[place]) for place in one.places)
-        shared = sum(terms[place] * variance_of(plans[place]) for place in one.places)
-        rowwise = plans[one.places[0]].passes[0].scan.schema.unit.rowwise
-        gains.append(Gain(one, apart / shared, rowwise))
-    return SharedPlans(plans, tuple(gains))
+        before, after = (sum(each[place] for place in one.release.places) for each in (apart, variances))
+        rowwise = plans[one.release.places[0]].passes[0].scan.schema.unit.rowwise
+        name = None if one.strategy is None else one.strategy.name
+        gains.append(Gain(one.release, before / after, rowwise, name))
+    return SharedPlans(tuple(plans), tuple(gains))
 
 
-def candidates(questions: Sequence[Query], tables: Mapping[str, Schema]) -> list[SharedRelease]:
-    """Return every way of reading some of the questions from one release, those of the most questions first."""
-    found = disjoint_blocks(questions, tables)
-    return sorted(found, key=lambda one: (-len(one.places), rows_in(one)))
+def _weighed(variances: Sequence[float], weights: Sequence[int]) -> float:
+    return sum(weight * one for weight, one in zip(weights, variances, strict=True))
+
+
+def _shares(plan: Plan) -> int:
+    """Return how many parts of a price a plan takes: its sums, what it finds and what it chooses."""
+    return max(1, sum(max(1, len(one.measures) + one.finds_groups) for one in plan.passes))
+
+
+def candidates(questions: Sequence[Query], alone: Sequence[Plan], tables: Mapping[str, Schema]) -> list[SharedRelease]:
+    """Return every way of reading some of the questions from one release that is tried."""
+    known = {
+        place: frozenset(_cells(plan))
+        for place, plan in enumerate(alone)
+        if type(plan) is Plan and not plan.discovers and len(plan.passes) == 1 and plan.passes[0].plain
+    }
+    return [*disjoint_blocks(questions, tables), *shared_cells(questions, known, tables)]
 
 
 def rows_in(release: SharedRelease) -> str:
@@ -123,26 +289,15 @@ def rows_in(release: SharedRelease) -> str:
     return canonical([first.table, first.where, sorted(canonical(key.expression) for key in first.keys)])
 
 
-def _planned(questions: Sequence[Query], planned: Planned) -> tuple[Plan, ...] | None:
-    """Return plans for questions; None where they cannot be planned so, as each of them could by itself."""
-    try:
-        return tuple(planned(questions))
-    except PrivetError:
-        return None
+def variance_of(plan: Plan, power: int = 0) -> float:
+    """Return the variance of the noise in a question's sums, each relative to the most that one row can add to it.
+
+    It is that at a unit of the price for each sum, where a variance falls by a power of its share.
+    """
+    return sum(_of_reading(reading, part, power) for part in parts_of(plan) for reading in part.readings)
 
 
-def total_variance(plans: Sequence[Plan], terms: Sequence[float], weights: Sequence[int]) -> float:
-    """Return the variance of all answers together, each times its weight."""
-    every = zip(plans, terms, weights, strict=True)
-    return sum(weight * factor * variance_of(plan) for plan, factor, weight in every)
-
-
-def variance_of(plan: Plan) -> float:
-    """Return the variance of the noise in a question's sums, each relative to the most that one row can add to it."""
-    return sum(_of_reading(reading, part) for part in parts_of(plan) for reading in part.readings)
-
-
-def _of_reading(reading: Reading, plan: Plan) -> float:
+def _of_reading(reading: Reading, plan: Plan, power: int) -> float:
     own = reading.aggregate
     if own.chosen or own.own_pass or own.extreme:
         return 0.0
@@ -152,7 +307,9 @@ def _of_reading(reading: Reading, plan: Plan) -> float:
             found.append(0.0)
             continue
         measure = plan.measure_at(place)
-        found.append((measure.standard_deviation / max(1, measure.sum.most)) ** 2)
+        event = measure.mechanism.event
+        share = float(event.pure() if isinstance(measure.mechanism, Laplace) else event.rho())
+        found.append((measure.standard_deviation / max(1, measure.sum.most)) ** 2 * share**power)
     if isinstance(own, CentredTotal):  # as the sum that it is
         argument = own.argument
         plain, centred = argument.plain(), argument.centred()
@@ -163,8 +320,11 @@ def _of_reading(reading: Reading, plan: Plan) -> float:
 
 
 def _all_answered(release: SharedRelease, found: Sequence[Plan], alone: Sequence[Plan]) -> bool:
-    every = zip(release.places, release.blocks, strict=True)
-    return all(_answers(found[place], alone[place], block) for place, block in every)
+    """Return whether each question of a release is answered as by itself; the groups of cells were compared before."""
+    if release.blocks is None:
+        return all(type(plan) is Plan and not plan.discovers for plan in found)
+    every = zip(found, alone, release.blocks, strict=True)
+    return all(_answers(one, other, block) for one, other, block in every)
 
 
 def _answers(found: Plan, alone: Plan, block: int) -> bool:

@@ -14,23 +14,25 @@ from typing import Any, NamedTuple
 
 from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.event import Composed
+from privet.core.scan import Bounding
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
 from privet.display import html_lines
 from privet.query.nodes import AggregateCall, Query
-from privet.query.shape import schema_within_limits
+from privet.query.shape import schema_of, schema_within_limits
 
 from .arrange import Gain, arranged
 from .contributions import refuse_chosen
 from .editions import as_of, before, digest_of, editions_of, reaches
 from .explain import cost_of, explain, facts
+from .from_strategy import FromStrategy
 from .groupings import Combined, Levels, Several, levels_in, levels_of, parts_of
 from .keys import choices
 from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
 from .presence import presence_only
 from .quantiles import part_of
-from .stability import Rule
+from .stability import Rule, bounding_for
 from .target import facts_of, reached
 
 
@@ -46,7 +48,9 @@ class Batch:
     """The plans for each question by itself, as all were made before some shared releases."""
 
     def __post_init__(self) -> None:
-        if type(self.plans) is not tuple or not all(type(one) in (Plan, Levels, Combined) for one in self.plans):
+        if type(self.plans) is not tuple or not all(
+            type(one) in (Plan, Levels, Combined, FromStrategy) for one in self.plans
+        ):
             raise BadParameter("plans", self.plans, "a tuple of plans")
 
     @cached_property
@@ -132,9 +136,9 @@ def editions_of_batch(batch: Batch) -> tuple[MadeBatch, ...]:
             digest = _digest(sorted(parts))
             releases = tuple(parts[one] for one in sorted(parts))
             found.setdefault(digest, MadeBatch(replace(batch, plans=made), digest, releases))
-    if batch.before is not None:  # what each question released by itself is still what was paid for
-        for one in editions_of_batch(batch.before):
-            found.setdefault(one.digest, one)
+    # what each question released by itself is still what was paid for
+    for one in () if batch.before is None else editions_of_batch(batch.before):
+        found.setdefault(one.digest, one)
     return tuple(found.values())
 
 
@@ -151,7 +155,7 @@ def _as_of(plan: Plan, editions: int) -> Plan | None:
         return as_of(plan, editions)
     parts = [as_of(part, editions) for part in plan.plans]
     made = tuple(part for part in parts if part is not None)
-    return type(plan).of(plan.query, made, plan.spend) if len(made) == len(parts) else None
+    return plan.again(made) if len(made) == len(parts) else None
 
 
 def _digest(releases: Iterable[str]) -> str:
@@ -179,13 +183,19 @@ def make_batch(
         refuse_chosen(query.table, tables, contribution, "for several questions or groupings that share one price")
     how = {"bound": bound, "contribution": contribution}
 
-    def planned(asked: Sequence[Query]) -> tuple[Plan, ...]:
-        return _planned(asked, weights, tables, spend, how)
+    def planned(asked: Sequence[Query], shares: Sequence[int], price: Spend | None = None) -> tuple[Plan, ...]:
+        return _planned(asked, shares, tables, price or spend, how)
 
-    alone = Batch(planned(questions), spend)
+    alone = Batch(planned(questions, weights), spend)
     if len(questions) == 1:
         return alone
-    found = arranged(questions, weights, alone.plans, tables, planned)
+
+    def bounded(query: Query) -> Bounding:
+        schema = schema_of(query.table, tables)
+        kept = schema_within_limits(query.table, tables, contribution).contribution
+        return bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
+
+    found = arranged(questions, weights, alone.plans, tables, planned, bounded)
     return Batch(found.plans, spend, found.gains, before=alone) if found.gains else alone
 
 

@@ -7,7 +7,9 @@ to the first condition that it meets, and to no other, so that a row counts in o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
 
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema
@@ -16,6 +18,9 @@ from privet.query.nodes import Key, Query, distinct_name
 from privet.query.normal import call, conjunction, text
 from privet.query.regions import ValueSet, disjoint, regions_of
 from privet.query.shape import schema_of
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,11 @@ class SharedRelease:
     queries: tuple[Query, ...]
     terms: tuple[float, ...]
     words: str
-    blocks: tuple[int, ...]
-    """Of which block each question reads the rows."""
-    how: str = "disjoint"
+    blocks: tuple[int, ...] | None
+    """Of which block each question reads the rows; None where it reads sums of cells."""
+    how: OneOf["disjoint", "cells"] = "disjoint"
+    matrices: tuple[Floats, ...] = field(default=(), compare=False, repr=False)
+    """Of sums of cells: of which each number of each question is the sum, the last key of the release fastest."""
 
 
 def plain(query: Query) -> bool:

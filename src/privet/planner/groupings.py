@@ -65,6 +65,15 @@ class Several(Plan):
         """What the answer costs by itself."""
         return self.batch.cost()
 
+    def again(self, plans: tuple[Plan, ...]) -> Self:
+        """Return the plan of the same question from other plans of its releases."""
+        return type(self).of(self.query, plans, self.spend)
+
+    @property
+    def by_row(self) -> Plan:
+        """The plan by which the widths of its columns are predicted."""
+        return self
+
     def named(self, level: int) -> str:
         """Return what one of the releases is called."""
         return f"({level + 1})"
@@ -195,7 +204,7 @@ def levels_in(plan: Plan) -> list[tuple[str, Plan]]:
     if isinstance(plan, Combined):
         return [(plan.named(place), one) for place, one in enumerate(plan.plans)]
     if not isinstance(plan, Levels):
-        return [("", plan)]
+        return [("", plan.by_row if isinstance(plan, Several) else plan)]
     return [(plan.named(level), replace(one, query=plan.query)) for level, one in enumerate(plan.plans)]
 
 

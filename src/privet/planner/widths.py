@@ -61,6 +61,8 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         return _by_limit(plan)
     readings = {reading.name: reading for reading in plan.readings}
     found = []
+    if not all(step.plain for step in plan.query.steps):
+        return tuple(Width(name, note=_OVER_ROWS if noisy else "without noise") for name, noisy in _over_rows(plan))
     for name, told in meanings(plan.query).items():
         meaning = told.arguments[0] if told.function in ("as_date", "as_timestamp") else told  # in days
         if isinstance(meaning, ColumnRef) and meaning.name in readings:
@@ -70,6 +72,25 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         else:
             found.append(Width(name, note="derived; its interval comes with the answer"))
     return tuple(found)
+
+
+_OVER_ROWS = "computed from released rows; its interval comes with the answer"
+
+
+def _over_rows(plan: Plan) -> list[tuple[str, bool]]:
+    """Return the columns of an answer that sums, joins or orders released rows, and whether noise is in each."""
+    noisy = {reading.name for reading in plan.readings if reading.noisy}
+    shown = [*(key.name for key in plan.query.keys), *(reading.name for reading in plan.readings)]
+    for step in plan.query.steps:
+        seen = noisy | {name for one in step.beside for name, _ in one.names}
+        for over in (*step.aggregates, *step.windows):
+            used = [*over.arguments, *over.partition, *(term.expression for term in over.order), over.where]
+            if any(mentions(one) & seen for one in used if one is not None):
+                seen.add(over.name)
+        seen |= {key.name for key in step.keys or () if mentions(key.expression) & seen}
+        shown = [output.name for output in step.outputs]
+        noisy = {output.name for output in step.outputs if mentions(output.expression) & seen}
+    return [(name, name in noisy) for name in shown]
 
 
 def _by_limit(plan: Plan) -> tuple[Width, ...]:

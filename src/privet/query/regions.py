@@ -19,6 +19,8 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 
 from .functions import typed
+from .normal import call, conjunction
+from .typed import Typed
 
 Cut = tuple[int, Any, int]
 """A place between values: (0, value, 0) lies just before a value and (0, value, 1) just after it."""
@@ -199,3 +201,54 @@ def _constant(expression: Expression, kind: Kind | None) -> Any:
         case "date", datetime.date() as value if not isinstance(value, datetime.datetime):
             return value
     return None
+
+
+# Conditions again, for the pieces between cuts.
+
+
+def points_of(values: Iterable[Any], kind: Kind | None) -> dict[tuple[Cut, Cut], Any]:
+    """Return the piece that each value of a kind is; those that an engine would compare as others are left out."""
+    found = {}
+    for value in values:
+        read = None if value is None else _constant(Literal(value), kind)
+        if read is not None:
+            found[_around(read, kind)] = value
+    return found
+
+
+def within(expression: Expression, start: Cut, end: Cut, kind: Kind | None) -> Expression | None:
+    """Return the condition that an expression lies between two cuts; None where that is true of any value."""
+    if kind == "boolean":
+        true = start <= (0, True, 0) and end >= (0, True, 1)
+        false = start <= (0, False, 0) and end >= (0, False, 1)
+        if true and false:
+            return None
+        return expression if true else call("not", expression)
+    alone = start[0] == 0 and (start, end) == _around(start[1], kind)
+    if alone:
+        return call("equal", expression, _literal(start[1], kind))
+    parts = []
+    if start != FIRST:
+        parts.append(call("greater" if start[2] else "greater_equal", expression, _literal(start[1], kind)))
+    if end != LAST:
+        parts.append(call("less_equal" if end[2] else "less", expression, _literal(end[1], kind)))
+    return conjunction(*parts)
+
+
+def _literal(value: Any, kind: Kind | None) -> Literal:
+    if kind == "integer":
+        return Literal(int(value))
+    return Literal(Fraction(repr(float(value)))) if kind == "number" else Literal(value)
+
+
+def possible(start: Cut, end: Cut, facts: Typed) -> bool:
+    """Return whether declared facts allow a value between two cuts: what is clamped to bounds lies within them."""
+    if facts.kind == "boolean":
+        return start in ((0, False, 0), (0, True, 0)) and end[1:] == (start[1], 1)
+    if facts.values is not None or facts.low is None or facts.high is None:
+        return True
+    low, high = facts.low, facts.high
+    if facts.kind == "number":
+        low, high = facts.ends  # type: ignore[assignment]
+    bottom, top = _around(low, facts.kind)[0], _around(high, facts.kind)[1]
+    return max(start, bottom) < min(end, top)

@@ -260,6 +260,20 @@ class Leaf:
             return list(zip(reading.places, factors, strict=True))
         return None
 
+    def terms(self, reading: Reading, row: int) -> tuple[float, list[tuple[Hashable, Law, float]]] | None:
+        """Return the value of an aggregate in a row, and the noises that it is a weighted sum of: their names, their
+        laws and how many times each counts; None where it is no such sum.
+        """
+        line = self.line(reading)
+        if line is None:
+            return None
+        value, noises = 0.0, []
+        for place, times in line:
+            value += times * float(self.sums[place][row])
+            if not isinstance(place, Known):
+                noises.append(((self.noises[row], place), self.plan.law(place), times))
+        return value, noises  # type: ignore[return-value]
+
     def computed(self, reading: Reading) -> bool:
         """Whether an aggregate is computed from noisy sums, and can be computed anew from others."""
         own = reading.aggregate
@@ -345,18 +359,14 @@ class Intervals:
         if not isinstance(origin, Cell):
             return None
         leaf = self.leaves[origin.leaf]
-        line = leaf.line(leaf.readings[origin.reading])
-        if line is None:
+        made = leaf.terms(leaf.readings[origin.reading], origin.row)
+        if made is None:
             return None
-        value = 0.0
-        for place, times in line:
-            value += factor * times * float(leaf.sums[place][origin.row])
-            if isinstance(place, Known):
-                continue
-            name = (leaf.noises[origin.row], place)
-            law, before = found.get(name, (leaf.plan.law(place), 0.0))
+        value, noises = made
+        for name, law, times in noises:
+            _, before = found.get(name, (law, 0.0))
             found[name] = (law, before + factor * times)
-        return value
+        return factor * value
 
     def _total(self, origin: WeightedSum, tail: float) -> tuple[float, float, float]:
         """Return the interval of a weighted sum.

@@ -19,6 +19,7 @@ from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
 from privet.planner.contributions import losses
 from privet.planner.explain import selection_notes
+from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.public_plan import PublicPlan, listings
@@ -31,6 +32,7 @@ from privet.release import Released
 from .origins import UNKNOWN, Cell, Formula, Intervals, Leaf, Origin
 from .released_tables import ROW, ReleasedTable, after_steps, run
 from .row_intervals import RowBars, as_moments, in_days_since, value_of
+from .strategy_cells import noted, read_cells
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -254,6 +256,15 @@ def read_public(rows: Sequence[Sequence[tuple[Any, ...]]], plan: PublicPlan, rec
     return Answer(series, float(CONFIDENCE), plan, receipt, plan.notes(float(CONFIDENCE)))
 
 
+def read_strategy(released: Released, plan: FromStrategy, receipt: Receipt, *, confidence: float) -> Answer:
+    """Return the answer that a question makes of cells that were reconstructed from a strategy's measurements."""
+    leaf, table = read_cells(released, plan)
+    series, told = _series([leaf], after_steps(plan.query.steps, table, _no_others), 1 - confidence)
+    notes = (*legend_in(noted(plan, confidence), series), *outside_notes(series), *told)
+    summed = partial(_summed, (released,), plan, receipt, confidence)
+    return Answer(series, confidence, plan, receipt, notes, released=(released,), summed=summed)
+
+
 def _summed(
     released: tuple[Released, ...], plan: Plan, receipt: Receipt, confidence: float, column: str, by: tuple[str, ...]
 ) -> tuple[Series, ...]:
@@ -268,6 +279,8 @@ def _summed(
     longer = replace(plan, query=replace(plan.query, steps=(*plan.query.steps, step)))
     if isinstance(longer, Combined):
         return read_combined(released, longer, receipt, confidence=confidence).series
+    if isinstance(longer, FromStrategy):
+        return read_strategy(released[0], longer, receipt, confidence=confidence).series
     return read_answer(released[0], longer, receipt, confidence=confidence).series
 
 

@@ -103,11 +103,20 @@ def test_questions_that_overlap_share_no_block() -> None:
 
 
 def test_under_change_one_two_blocks_gain_nothing() -> None:
-    """A unit may leave one block and enter the other: as much as two counts of which it moves each by one."""
+    """A unit may leave one block and enter the other: as much as two sums of which it moves each."""
+    sums = [f"SELECT SUM(age) FROM t WHERE state = '{state}'" for state in STATES]
     with opened(neighbors="change-one") as session:
-        assert not session.plan_all(ASKED[:2], epsilon=1).gains
-        (gain,) = session.plan_all(ASKED[:3], epsilon=1).gains
+        assert not session.plan_all(sums[:2], epsilon=1).gains
+        (gain,) = session.plan_all(sums[:3], epsilon=1).gains
         assert gain.ratio == pytest.approx(9 / 4, rel=0.05)
+
+
+def test_two_counts_are_measured_as_their_sum_and_difference() -> None:
+    """Of one that changes, the sum and the difference move by 2 together, and each count is half of both."""
+    with opened(neighbors="change-one") as session:
+        (gain,) = session.plan_all(ASKED[:2], epsilon=1).gains
+        assert gain.strategy == "Haar wavelet"
+        assert gain.ratio == pytest.approx(2, rel=0.05)
 
 
 def test_blocks_of_means_share_their_sums() -> None:
@@ -167,7 +176,7 @@ def test_the_plan_says_which_questions_share_a_release_and_the_gain() -> None:
         assert "person" not in words
         told = batch.facts()["shared"]
         assert told[0]["questions"] == [1, 2, 3, 5, 6]
-        assert told[0]["variance_ratio"] == pytest.approx(9, rel=0.05)  # two sums are released instead of six
+        assert told[0]["variance_ratio"] == pytest.approx(36 / 1.58**2, rel=0.05)  # of 8 + 14 parts it has 14
     with opened(unit=Person("who"), contribution=Contribution(groups=2, rows=1)) as session:
         assert "bounded over all of them together" in session.plan_all(ASKED[:3], epsilon=1).explain()
 

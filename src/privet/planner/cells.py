@@ -1,0 +1,316 @@
+"""Counting questions over the same expressions as one: rows are counted in cells that each question is a sum of.
+
+Cells are the finest pieces that the questions tell apart: between the ends of their ranges, and the values that they
+group by. The scan sorts every row into one cell by a key that it computes itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.schema import ColumnFacts as Facts
+from privet.core.schema import Schema
+from privet.core.wire import canonical
+from privet.query.functions import typed
+from privet.query.nodes import Key, Output, OverRows, Query, Step, distinct_name
+from privet.query.normal import call, conjunction, text
+from privet.query.regions import Cut, ValueSet, elementary, points_of, possible, regions_of, within
+from privet.query.shape import schema_of
+
+from .blocks import SharedRelease, plain
+from .keys import group_key
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+
+MOST_CELLS = 1024
+"""Questions that tell more cells apart are not put together."""
+
+_MOST_AXES = 4
+
+
+@dataclass(frozen=True)
+class CellPiece:
+    """Values of one expression that no question tells apart: pieces, NULL or not, and the value that is grouped by."""
+
+    pieces: tuple[tuple[Cut, Cut], ...]
+    null: bool
+    value: tuple[Any, ...]
+    """The one value that is grouped by; none where no question groups by it."""
+    inside: tuple[bool, ...]
+    """In which of the regions it is."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An expression, and its atoms; where they leave some values out, rows with these count in no cell."""
+
+    expression: Expression
+    atoms: tuple[CellPiece, ...]
+    conditions: tuple[Expression, ...]
+    whole: bool
+    """Whether the last atom is all that the others leave."""
+
+    @property
+    def key(self) -> Expression:
+        """The number of the atom that a row is in.
+
+        Guarantee: every row has one number.
+        """
+        cases = [
+            part for place, one in enumerate(self.conditions[: len(self.atoms) - 1]) for part in (one, Literal(place))
+        ]
+        return Call("case", (*cases, Literal(len(self.atoms) - 1)))
+
+    @property
+    def where(self) -> Expression | None:
+        """The condition that a row is in some atom; None where each is."""
+        return None if self.whole else call("or", *self.conditions)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A question that counts rows: by which expressions it groups, and which of their values it is about."""
+
+    place: int
+    query: Query
+    keys: tuple[Expression, ...]
+    regions: Mapping[Expression, ValueSet]
+    rest: tuple[Expression, ...]
+
+    @cached_property
+    def about(self) -> frozenset[Expression]:
+        """The expressions that it is about."""
+        return frozenset((*self.keys, *self.regions))
+
+
+def counted(place: int, query: Query, columns: Mapping[str, Facts]) -> Counted | None:
+    """Return a question as one that counts rows, where it is one."""
+    alone = plain(query) and len(query.aggregates) == 1 and query.aggregates[0].function == "count_rows"
+    if not alone or query.aggregates[0].where is not None:
+        return None
+    regions, rest = regions_of(query.where, columns)
+    keys = tuple(key.expression for key in query.keys)
+    if len(set(keys)) < len(keys) or any(one.empty for one in regions.values()):
+        return None
+    return Counted(place, query, keys, regions, tuple(sorted(rest, key=canonical)))
+
+
+def shared_cells(
+    questions: Sequence[Query], groups: Mapping[int, frozenset[tuple[Any, ...]]], tables: Mapping[str, Schema]
+) -> list[SharedRelease]:
+    """Return counting questions that can be read from the cells of one release; `groups` are those that each has."""
+    families: dict[str, list[Counted]] = {}
+    for place, query in enumerate(questions):
+        one = counted(place, query, schema_of(query.table, tables).columns) if place in groups else None
+        if one is not None:
+            families.setdefault(canonical([query.table, one.rest]), []).append(one)
+    found: list[SharedRelease] = []
+    for name in sorted(families):
+        columns = schema_of(families[name][0].query.table, tables).columns
+        for members in _together(families[name]):
+            made = _over_cells(members, groups, columns)
+            if made is not None:
+                found.append(made)
+    return found
+
+
+def _together(family: Sequence[Counted]) -> list[list[Counted]]:
+    """Return which questions may share cells: those about some of the same expressions, and all that are linked so."""
+    sets = sorted({one.about for one in family}, key=lambda about: sorted(map(canonical, about)))
+    wanted = dict.fromkeys(sets)
+    for about in sets:
+        linked, grown = about, True
+        while grown:
+            more = linked.union(*(other for other in sets if other & linked))
+            grown, linked = more != linked, more
+        wanted[linked] = None
+    found: dict[tuple[int, ...], list[Counted]] = {}
+    for about in wanted:
+        inside = [one for one in family if one.about <= about]
+        some, same = [one for one in inside if one.about], [one for one in inside if one.about == about]
+        for members in (inside, some, same):
+            different = {canonical([one.query.where, one.keys]) for one in members}
+            if 0 < len(about) <= _MOST_AXES and len(different) > 1:
+                found.setdefault(tuple(one.place for one in members), members)
+    return list(found.values())
+
+
+def _over_cells(
+    members: Sequence[Counted], groups: Mapping[int, frozenset[tuple[Any, ...]]], columns: Mapping[str, Facts]
+) -> SharedRelease | None:
+    about = sorted(frozenset().union(*(one.about for one in members)), key=canonical)
+    axes = []
+    for expression in about:
+        axis = _axis(expression, members, columns)
+        if axis is None:
+            return None
+        axes.append(axis)
+    if math.prod(len(axis.atoms) for axis in axes) > MOST_CELLS:
+        return None
+    axes.sort(key=lambda axis: canonical(axis.key))
+    asked = [_Asked.of(one, axes) for one in members]
+    fitting = [one for one in asked if one.groups == groups[one.counted.place]]
+    if len(fitting) < len(asked):
+        left = [one.counted for one in fitting]
+        return _over_cells(left, groups, columns) if len(left) > 1 else None
+    if any(not one.terms for one in asked):
+        return None
+    where = conjunction(*members[0].rest, *(axis.where for axis in axes))
+    words = f"count cells of {' x '.join(text(axis.expression) for axis in axes)}, of which each is a sum"
+    return SharedRelease(
+        tuple(one.counted.place for one in asked),
+        tuple(one.rewritten(where) for one in asked),
+        tuple(one.terms for one in asked),
+        words,
+        None,
+        "cells",
+        tuple(one.matrix() for one in asked),
+    )
+
+
+def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[str, Facts]) -> Axis | None:
+    """Return the atoms of an expression that some questions tell apart; None where its values cannot be listed."""
+    facts = typed(expression, columns)
+    regions = list({one.regions[expression]: None for one in members if expression in one.regions})
+    grouped, free = any(expression in one.keys for one in members), any(expression not in one.about for one in members)
+    listed = group_key(expression, columns).values if grouped else ()
+    if listed is None:
+        return None
+    points = points_of(listed, facts.kind)
+    if len(points) < sum(value is not None for value in listed) or len(listed) > MOST_CELLS:
+        return None
+    truths = points_of((False, True), "boolean") if facts.kind == "boolean" else {}
+    spans = [ValueSet((piece,)) for piece in (*points, *truths)]
+    found: dict[tuple[tuple[Any, ...], tuple[bool, ...]], list[tuple[Cut, Cut]]] = {}
+    for piece in elementary([*regions, *spans]):
+        if possible(*piece, facts):
+            value = (points[piece],) if piece in points else ()
+            found.setdefault((value, tuple(one.has(*piece) for one in regions)), []).append(piece)
+    missing = ((None,) if None in listed else (), tuple(one.null for one in regions))
+    if facts.nullable:
+        found.setdefault(missing, [])
+    rest = ((), (False,) * len(regions))
+    if not free:
+        found.pop(rest, None)
+    ranks = {(value,): place for place, value in enumerate(listed)}
+    order = sorted(found, key=lambda one: (one == rest, ranks.get(one[0], len(ranks)), found[one][:1], one[1]))
+    atoms = tuple(CellPiece(tuple(found[one]), facts.nullable and one == missing, *one) for one in order)
+    whole = bool(order) and order[-1] == rest
+    conditions = []
+    for atom in atoms[:-1] if whole else atoms:
+        made = _condition(expression, atom, facts.kind)
+        if made is None:
+            return None
+        conditions.append(made)
+    if len(atoms) < 2:
+        return None
+    return Axis(expression, atoms, tuple(conditions), whole)
+
+
+def _condition(expression: Expression, atom: CellPiece, kind: Any) -> Expression | None:
+    parts = [within(expression, *piece, kind) for piece in atom.pieces]
+    if any(part is None for part in parts):
+        parts = [call("not", Call("is_null", (expression,)))]
+    if atom.null:
+        parts.append(Call("is_null", (expression,)))
+    given = [part for part in parts if part is not None]
+    return call("or", *given) if given else None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A counting question over axes: the atoms of each that it is about."""
+
+    counted: Counted
+    axes: tuple[Axis, ...]
+    allowed: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, one: Counted, axes: Sequence[Axis]) -> _Asked:
+        allowed = []
+        for axis in axes:
+            region = one.regions.get(axis.expression)
+            grouped = axis.expression in one.keys
+            places = [
+                place
+                for place, atom in enumerate(axis.atoms)
+                if (region is None or _is_in(atom, region)) and (atom.value or not grouped)
+            ]
+            allowed.append(tuple(places))
+        return cls(one, tuple(axes), tuple(allowed))
+
+    @property
+    def _grouped(self) -> list[int]:
+        """The axes that are grouped by, in the order in which the question names them."""
+        places = {axis.expression: place for place, axis in enumerate(self.axes)}
+        return [places[key] for key in self.counted.keys]
+
+    @property
+    def groups(self) -> frozenset[tuple[Any, ...]]:
+        """The groups that it answers."""
+        several = [[self.axes[axis].atoms[place].value[0] for place in self.allowed[axis]] for axis in self._grouped]
+        return frozenset(product(*several))
+
+    @property
+    def terms(self) -> float:
+        """The number of cells in each of its groups."""
+        return float(math.prod(len(one) for place, one in enumerate(self.allowed) if place not in self._grouped))
+
+    def matrix(self) -> Floats:
+        """Return which cells each of its groups is the sum of, the last axis running fastest."""
+        import numpy as np
+
+        rows = []
+        for chosen in product(*(self.allowed[axis] for axis in self._grouped)):
+            fixed = dict(zip(self._grouped, chosen, strict=True))
+            row: Any = np.ones(1)
+            for place, axis in enumerate(self.axes):
+                mark = np.zeros(len(axis.atoms))
+                mark[[fixed[place]] if place in fixed else list(self.allowed[place])] = 1
+                row = np.kron(row, mark)
+            rows.append(row)
+        return np.array(rows)
+
+    def rewritten(self, where: Expression | None) -> Query:
+        """Return the question as one over cells: it counts them all, and sums those of each of its groups."""
+        query, name = self.counted.query, self.counted.query.aggregates[0].name
+        taken = {key.name.casefold() for key in query.keys} | {name.casefold()}
+        names = [distinct_name("cell", taken) for _ in self.axes]
+        order = [*self._grouped, *(place for place in range(len(self.axes)) if place not in self._grouped)]
+        keys = tuple(Key(names[place], self.axes[place].key) for place in order)
+        chosen = [
+            call("in", ColumnRef(names[place]), *map(Literal, allowed))
+            for place, allowed in enumerate(self.allowed)
+            if len(allowed) < len(self.axes[place].atoms)
+        ]
+        shown = tuple(
+            Key(key.name, self._value(place, ColumnRef(names[place])))
+            for key, place in zip(query.keys, self._grouped, strict=True)
+        )
+        outputs = tuple(Output(one, ColumnRef(one)) for one in (*(key.name for key in shown), name))
+        total = OverRows(name, "sum", (ColumnRef(name),))
+        step = Step(outputs, where=conjunction(*chosen), keys=shown, aggregates=(total,))
+        return replace(query, keys=keys, where=where, steps=(step, *query.steps))
+
+    def _value(self, place: int, cell: Expression) -> Expression:
+        """Return the value that is grouped by, from the number of its atom."""
+        atoms = self.axes[place].atoms
+        values = [(number, atoms[number].value[0]) for number in self.allowed[place]]
+        cases = [
+            part for number, value in values[:-1] for part in (Call("equal", (cell, Literal(number))), Literal(value))
+        ]
+        return Call("case", (*cases, Literal(values[-1][1])))
+
+
+def _is_in(atom: CellPiece, region: ValueSet) -> bool:
+    """Return whether an atom is in a region: all of it is, or nothing."""
+    if atom.pieces:
+        return region.has(*atom.pieces[0])
+    return region.null

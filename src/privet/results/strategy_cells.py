@@ -1,0 +1,112 @@
+"""From what a strategy measured to an answer: cells by least squares, and sums of them with their own covariance.
+
+Sees released numbers and public facts only, and may be repeated at will.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import InvariantError
+from privet.core.schema import Kind
+from privet.inference.bars import Law
+from privet.planner.from_strategy import FromStrategy
+from privet.planner.plan import Reading
+from privet.release import Released
+
+from .origins import Cell, Leaf, Origin, SeriesBars
+from .released_tables import ReleasedTable
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+
+_DIGITS = 9
+
+
+class StrategyLeaf(Leaf):
+    """Cells that were reconstructed from noisy measurements: each is a weighted sum of all of them."""
+
+    def __init__(self, plan: FromStrategy, base: dict[str, Any], estimates: Floats, factors: Floats) -> None:
+        super().__init__(plan.by_cell, {}, base, _no_bars, [], independent=False)
+        self._estimates, self._factors = estimates, factors
+        self._laws = _laws(plan)
+        self._digest = plan.plans[0].digest
+
+    def terms(self, reading: Reading, row: int) -> tuple[float, list[tuple[Hashable, Law, float]]] | None:
+        """Return the estimate of a cell, and the noises of the measurements that it is made of.
+
+        Guarantee: measurements have independent noises, so that sums and differences of cells have the law of the sum
+        of these, each as many times as it counts in all of them together.
+        """
+        factors = self._factors[row]
+        noises: list[tuple[Hashable, Law, float]] = [
+            ((self._digest, place), self._laws[place], float(factors[place])) for place in factors.nonzero()[0].tolist()
+        ]
+        return float(self._estimates[row]), noises
+
+
+def read_cells(released: Released, plan: FromStrategy) -> tuple[Leaf, ReleasedTable]:
+    """Return the cells of a release, reconstructed, in the order of its question's keys: numbers and rows.
+
+    Guarantee: least squares, with the very matrix that was measured; each sum of cells that a question reads is in the
+    row space of that matrix, and so has the variance of its coefficients.
+    """
+    import numpy as np
+
+    one, noise = plan.plans[0].passes[0], plan.noise
+    (noisy,) = one.measure.read(released.sums[0], one.scan)
+    estimates, factors = _reconstructed(np.asarray(noisy), plan)
+    scan_keys = [key.expression for key in one.scan.keys]
+    places = [scan_keys.index(key.expression) for key in plan.query.keys]
+    cells = list(product(*(key.values or () for key in one.scan.keys)))
+    if len(cells) != noise.strategy.cells:
+        raise InvariantError("a strategy has other cells than its scan")
+    order = sorted(range(len(cells)), key=lambda row: [cells[row][place] for place in places])
+    (reading,) = plan.by_cell.readings
+    base: dict[str, Any] = {
+        key.name: [cells[row][place] for row in order] for key, place in zip(plan.query.keys, places, strict=True)
+    }
+    base[reading.name] = np.round(estimates[order], _DIGITS).tolist()
+    kinds: dict[str, Kind] = {**plan.by_cell.kinds, reading.name: "number"}
+    leaf = StrategyLeaf(plan, base, estimates[order], factors[order])
+    origins: list[Origin | None] = [Cell(0, row, reading.name) for row in range(len(order))]
+    return leaf, ReleasedTable(base, kinds, {reading.name: origins}, found=False)
+
+
+def _reconstructed(noisy: Floats, plan: FromStrategy) -> tuple[Floats, Floats]:
+    """Return the estimate of each cell, and how many times each measurement counts in it."""
+    import numpy as np
+
+    noise: Any = plan.noise
+    held = noise.strategy.matrix
+    matrix = np.asarray(held.toarray() if hasattr(held, "toarray") else held, dtype=np.float64)
+    weighted = matrix / np.sqrt(noise.variances)[:, None]
+    factors = np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]
+    factors[np.abs(factors) < 1e-12] = 0.0
+    return factors @ noisy, factors
+
+
+def _laws(plan: FromStrategy) -> list[Law]:
+    noise = plan.noise
+    step = 0.5**noise.exponent
+    found: list[Law] = []
+    for scale, many in noise.noises:
+        pure = noise.strategy.measure == "pure"
+        law = Law("laplace", float(scale), step) if pure else Law("gaussian", math.sqrt(float(scale)), step)
+        found += [law] * many
+    return found
+
+
+def _no_bars(rows: list[int], tail: float) -> SeriesBars:
+    raise InvariantError("cells of a strategy are read as sums of them")
+
+
+def noted(plan: FromStrategy, confidence: float) -> Sequence[str]:
+    """Return what the intervals of an answer cover, and what they do not."""
+    return (
+        *plan.by_cell.notes(confidence),
+        "Reconstructed from shared measurements, so counts need not be whole numbers.",
+    )

@@ -1,0 +1,256 @@
+"""Counting questions that are sums of the cells of one release: their noise, their intervals, and what they count."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import InvariantError
+from privet.core.schema import Contribution, Table, category, integer, number
+from privet.core.unit import Person, Rows, Unit
+from privet.planner.arrange import variance_of
+from privet.planner.batch import Batch
+from privet.planner.from_strategy import FromStrategy
+from privet.release import Released
+from privet.results.read import read_strategy
+from privet.session import Session
+
+COLUMNS = {
+    "who": integer(0, 299),
+    "age": integer(0, 99, nullable=True),
+    "cost": number(0, 1000),
+    "ward": category(["a", "b", "c", "d"]),
+    "sex": category(["f", "m"], nullable=True),
+}
+AGES = [(0, 17), (18, 64), (65, 99), (18, 30), (30, 50), (50, 64), (10, 20), (20, 40), (40, 80), (25, 75)]
+RANGES = [f"SELECT COUNT(*) AS n FROM t WHERE age BETWEEN {low} AND {high}" for low, high in AGES]
+RANGES += [f"SELECT COUNT(*) AS n FROM t WHERE age < {age}" for age in (18, 30, 65)]
+COSTS = [f"SELECT COUNT(*) AS n FROM t WHERE cost >= {cost}" for cost in (100, 200, 300, 500, 900)]
+COSTS += [
+    f"SELECT COUNT(*) AS n FROM t WHERE cost > {low} AND cost <= {high}"
+    for low, high in ((0, 100), (100, 300), (50, 500), (250.5, 800), (300, 301), (500, 999.5), (10, 990))
+]
+GROUPS = [
+    "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward",
+    "SELECT sex, COUNT(*) AS n FROM t GROUP BY sex",
+    "SELECT ward, sex, COUNT(*) AS n FROM t GROUP BY ward, sex",
+]
+MIXED = [
+    *RANGES,
+    *COSTS,
+    *GROUPS,
+    "SELECT AVG(cost) AS mean FROM t",
+    "SELECT COUNT(*) AS n FROM t JOIN u ON t.who = u.who WHERE u.old",
+]
+COUNTING = range(len(MIXED) - 2)
+PURE, RHO, BOTH = Pure(epsilon=10**6), Zcdp(rho=10**6), Approximate(epsilon=10**6, delta=1e-6)
+
+
+def rows(many: int = 2000) -> pa.Table:
+    draw = random.Random(3)
+    data = {
+        "who": [draw.randrange(300) for _ in range(many)],
+        "age": [draw.choice([None, *range(100)]) for _ in range(many)],
+        "cost": [draw.choice([0.0, 100.0, 250.5, draw.random() * 1000]) for _ in range(many)],
+        "ward": [draw.choice(["a", "b", "c", "d", "elsewhere"]) for _ in range(many)],
+        "sex": [draw.choice(["f", "m", None]) for _ in range(many)],
+    }
+    return pa.table(data)
+
+
+def opened(budget: Budget = PURE, unit: Unit | None = None, **options: Any) -> Session:
+    table = Table(rows(), unit=unit or Rows(), columns=COLUMNS, **options)
+    if unit is None:
+        return Session({"t": table}, budget=budget)
+    people = pa.table({"who": list(range(300)), "old": [place % 3 == 0 for place in range(300)]})
+    from privet.core.schema import boolean
+
+    held = {"who": integer(0, 299), "old": boolean()}
+    other = Table(people, unit=unit, columns=held, contribution=Contribution(groups=1, rows=1), key="who")
+    return Session({"t": table, "u": other}, budget=budget)
+
+
+@pytest.fixture(params=["pure", "rho", "approximate"])
+def priced(request: pytest.FixtureRequest) -> Iterator[tuple[Session, dict[str, float]]]:
+    budget, price = {"pure": (PURE, {"epsilon": 1}), "rho": (RHO, {"rho": 0.1}), "approximate": (BOTH, {"epsilon": 1})}[
+        request.param
+    ]
+    with opened(budget, Person("who"), contribution=Contribution(groups=2, rows=2)) as session:
+        yield session, price
+
+
+def variances(batch: Batch) -> list[float]:
+    """Return the mean variance of the numbers of each question, relative to one row."""
+    terms = {
+        place: one for gain in batch.gains for place, one in zip(gain.release.places, gain.release.terms, strict=True)
+    }
+    found = []
+    for place, plan in enumerate(batch.plans):
+        if isinstance(plan, FromStrategy):
+            found.append(float(plan.noise.covariance.of_rows(plan.matrix).mean()))
+        else:
+            found.append(terms.get(place, 1.0) * variance_of(plan))
+    return found
+
+
+def test_the_counting_part_of_thirty_questions_has_half_of_the_variance(priced: Any) -> None:
+    session, price = priced
+    assert len(MIXED) == 30
+    batch = session.plan_all(MIXED, **price)
+    together, alone = variances(batch), variances(batch.before)
+    assert sum(together[place] for place in COUNTING) <= sum(alone[place] for place in COUNTING) / 2
+    assert sum(together) <= sum(alone)
+    for cost in (batch.cost(), batch.before.cost()):
+        assert all(cost[name] <= amount for name, amount in price.items())
+    assert {place for gain in batch.gains for place in gain.release.places} >= set(range(len(RANGES) + len(COSTS)))
+    answers = session.run_all(batch)
+    assert len(session.history()) == 1
+    assert all(answer.receipt == answers[0].receipt for answer in answers)
+    for answer in answers:
+        for series in answer.series:
+            for value, low, high in zip(series.values, series.low or (), series.high or (), strict=False):
+                assert low <= max(value, 0) <= high
+        assert answer.notes
+        assert answer.certificate()["digest"] == batch.digest
+    assert session.run_all(batch)[0].to_dict() == answers[0].to_dict()
+    assert len(session.history()) == 1
+
+
+def test_what_is_counted_is_what_each_question_asks_for() -> None:
+    """Undeclared values, NULLs and ends of ranges are counted where SQL counts them; noise is below a tenth."""
+    connection = duckdb.connect(":memory:")
+    connection.register("t", rows())
+    asked = [*RANGES, *COSTS, *GROUPS, "SELECT COUNT(*) AS n FROM t WHERE age IS NULL", "SELECT COUNT(*) AS n FROM t"]
+    asked += [
+        "SELECT COUNT(*) AS n FROM t WHERE NOT (age < 18 OR age > 64)",
+        "SELECT COUNT(*) AS n FROM t WHERE age <> 50",
+    ]
+    asked += ["SELECT sex, COUNT(*) AS n FROM t WHERE age < 30 GROUP BY sex HAVING COUNT(*) > 5 ORDER BY sex DESC"]
+    declared = {"a", "b", "c", "d"}
+    with opened(RHO) as session:
+        batch = session.plan_all(asked, rho=10**5)
+        assert len(batch.gains) >= 3
+        for answer, sql in zip(session.run_all(batch), asked, strict=True):
+            truth = [row for row in connection.execute(sql).fetchall() if "ward" not in sql or row[0] in declared]
+            found = list(zip(*(series.values for series in answer.series), strict=True))
+            key = lambda row: tuple((one is None, one or "") for one in row[:-1])  # noqa: E731
+            for one, other in zip(sorted(found, key=key), sorted(truth, key=key), strict=True):
+                assert one[:-1] == other[:-1], sql
+                assert abs(one[-1] - other[-1]) < 0.5, (sql, one, other)
+
+
+def some_strategy(session: Session) -> Batch:
+    batch = session.plan_all([*RANGES, *GROUPS], rho=0.1)
+    assert isinstance(batch.plans[0], FromStrategy)
+    return batch
+
+
+def test_the_error_of_each_answer_is_that_of_its_own_covariance() -> None:
+    with opened(RHO) as session:
+        batch = some_strategy(session)
+        for plan, answer in zip(batch.plans, session.run_all(batch), strict=True):
+            if isinstance(plan, FromStrategy):
+                expected = np.sqrt(plan.noise.covariance.of_rows(plan.matrix))
+                assert list(answer.series[-1].error) == pytest.approx(expected.tolist(), rel=1e-6)
+
+
+def test_differences_of_one_answer_use_the_covariance() -> None:
+    """Two groups that were reconstructed from the same measurements are correlated."""
+    counted = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
+    between = f"SELECT ward, n - LAG(n) OVER (ORDER BY ward) AS more FROM ({counted}) ORDER BY ward"
+    with opened(RHO) as session:
+        batch = session.plan_all([between, *GROUPS], rho=0.1)
+        plan = batch.plans[0]
+        assert isinstance(plan, FromStrategy)
+        (answer, *_) = session.run_all(batch)
+        matrix = plan.matrix
+        expected = [
+            math.sqrt(plan.noise.covariance.of_rows((matrix[place] - matrix[place - 1])[None, :])[0])
+            for place in (1, 2, 3)
+        ]
+        apart = [math.sqrt(2 * plan.noise.covariance.of_rows(matrix[:1])[0])] * 3
+        assert list(answer["more"].error[1:]) == pytest.approx(expected, rel=1e-6)
+        assert answer["more"].error[1] != pytest.approx(apart[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
+def test_intervals_of_reconstructed_counts_cover_the_noise(budget: Budget) -> None:
+    """Of 400 independent draws or more, fewer than 89% are covered once in 10^7, were all intervals of a draw one."""
+    price = {"epsilon": 0.5} if budget is PURE else {"rho": 0.05}
+    neighbors: Any = {"neighbors": "change-one"} if budget is PURE else {}
+    with opened(budget, **neighbors) as session:
+        asked = RANGES[:2] if budget is PURE else RANGES[:8]
+        batch = session.plan_all(asked, **price)
+        (first, *_) = session.run_all(batch)
+        plans = [plan for plan in batch.plans if isinstance(plan, FromStrategy)]
+        assert plans
+        held = total = 0
+        draw = random.Random(8)
+        counts = [draw.randrange(400, 900) for _ in range(plans[0].noise.strategy.cells)]
+        chosen = plans[:4] if len(plans) > 3 else plans
+        while total < 1600:
+            released = Released(((),), ((tuple(plans[0].noise.draw_integers(counts)),),))
+            for plan in chosen:
+                answer = read_strategy(released, plan, first.receipt, confidence=0.95)
+                truth = float(plan.matrix[0] @ np.array(counts))
+                held += answer.series[0].low[0] <= truth <= answer.series[0].high[0]
+                total += 1
+        assert held / total > 0.89
+        assert held < total
+
+
+def test_a_question_outside_of_what_is_measured_is_refused_before_the_charge() -> None:
+    with opened(RHO) as session:
+        batch = some_strategy(session)
+        plan = batch.plans[0]
+        assert isinstance(plan, FromStrategy)
+        plan.verify()
+        other = next(one for one in batch.plans if isinstance(one, FromStrategy) and one.plans != plan.plans)
+        for wrong in (replace(plan, matrix=None), replace(plan, plans=other.plans), replace(plan, counted=None)):
+            with pytest.raises(InvariantError):
+                session.run_all(replace(batch, plans=(wrong, *batch.plans[1:])))
+        assert not session.history()
+
+
+def test_strategies_are_the_same_in_any_order_and_no_other_questions() -> None:
+    with opened(RHO) as session:
+        batch = some_strategy(session)
+        shuffled = [*GROUPS, *RANGES[::-1]]
+        assert session.plan_all(shuffled, rho=0.1).digest == batch.digest
+        singles = {session.plan(sql, rho=0.1).digest for sql in (*RANGES, *GROUPS)}
+        singles |= {session.plan_all([sql], rho=0.1).digest for sql in (*RANGES, *GROUPS)}
+        singles |= {plan.digest for plan in batch.before.releases} | {batch.before.digest}
+        assert not {batch.digest, *(plan.digest for plan in batch.releases)} & singles
+
+
+def test_the_plan_names_the_strategy_and_what_it_gains() -> None:
+    with opened(RHO) as session:
+        batch = some_strategy(session)
+        words = batch.explain()
+        assert 'count cells of "age"' in words
+        assert "times smaller than one by one" in words
+        told = batch.facts()["shared"]
+        assert [one["strategy"] for one in told] == [gain.strategy for gain in batch.gains]
+        assert all(one["variance_ratio"] > 1 for one in told)
+        columns = [plan.to_dict()["columns"] for plan in batch.plans]
+        assert all("its interval comes with the answer" in one[-1]["note"] for one in columns)
+        answers: Sequence[Any] = session.run_all(batch)
+        assert "need not be whole" in " ".join(answers[0].notes)
+
+
+def test_questions_over_too_many_cells_are_asked_one_by_one() -> None:
+    asked = [
+        "SELECT age, ward, sex, COUNT(*) FROM t GROUP BY age, ward, sex",
+        "SELECT age, COUNT(*) FROM t GROUP BY age",
+    ]
+    with opened(RHO) as session:
+        assert not session.plan_all(asked, rho=0.1).gains
