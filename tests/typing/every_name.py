@@ -338,7 +338,8 @@ def release_more() -> None:
         privet.mechanisms is mechanisms and privet.accounting is accounting and privet.noise is noise,
         privet.strategy.total(3).queries == 1,
         privet.local.KaryResponse(2, epsilon=1).width == 1,
-        privet.stream.__name__ == "privet.stream",
+        privet.stream.TreeSums(horizon=4, spend=privet.Pure(epsilon=1)).deviation(4) > 0,
+        privet.stream.Arrival(2, group="a").value == 2,
     )
     print(all(same))
 

@@ -180,9 +180,8 @@ def read_value(value: Any, layout: Layout) -> list[int]:
     if layout.groups is None:
         return [_total(value)]
     given = mapping(value, "value", "a mapping of groups to whole numbers")
-    unknown = [name for name in given if name not in layout.groups]
-    if unknown:
-        raise BadParameter("value", unknown[0], f"a mapping of these groups: {', '.join(layout.groups[:20])}")
+    if not layout.groups or not set(given) <= set(layout.groups):  # a name that is not declared is data: not quoted
+        raise BadParameter("value", "another", f"a mapping of these groups: {', '.join(layout.groups[:20])}")
     return [_total(given.get(name, 0)) for name in layout.groups]
 
 

@@ -204,6 +204,13 @@ def test_totals_are_refused_where_people_are_protected(ledger: MemoryLedger, fol
         assert ledger.head() == before
 
 
+def test_a_group_that_was_not_declared_is_not_quoted(ledger: MemoryLedger, folder: Path) -> None:
+    with open_stream(folder, ledger, horizon=9, groups=["a"], **SURE) as stream:
+        with pytest.raises(BadParameter) as told:
+            stream.step({"a": 1, "rare disease": 1})
+        assert "rare" not in str(told.value.to_dict())
+
+
 # The clock
 
 

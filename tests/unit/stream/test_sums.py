@@ -307,6 +307,24 @@ def test_steps_one_by_one_are_steps_at_once(make: Make, drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("make", ALL)
+def test_what_is_released_uses_no_later_value_and_no_later_noise(make: Make, drawn: Drawn) -> None:
+    """So the values of a step may depend on all that was released before it."""
+    sums = make(horizon=9)
+    one, other = values(4, 0, 3, 1, 9, 9, 9, 9, 9), values(4, 0, 3, 1, -7, 8, 0, 1, 2)
+    numbers = list(range(1, 40))
+    assert run(sums, one, drawn, numbers)[1][:4].tobytes() == run(sums, other, drawn, numbers)[1][:4].tobytes()
+    assert run(sums, one[:4], drawn, numbers)[1].tobytes() == run(sums, one, drawn, numbers)[1][:4].tobytes()
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_every_step_has_noise_of_its_own(make: Make, drawn: Drawn) -> None:
+    sums = make(horizon=8)
+    drawn.asked = 0
+    run(sums, values(*[0] * 8), drawn)
+    assert drawn.asked >= 8
+
+
+@pytest.mark.parametrize("make", ALL)
 def test_a_state_is_never_changed_in_place(make: Make) -> None:
     sums = make(horizon=8)
     first, _ = sums.advance(sums.begin(), values(1, 2))
