@@ -198,4 +198,14 @@ MUTANTS: list[Mutant] = [
     ),
     *of("planner.matrix:_check_kinds", MOVES, ("not _known(noise.strategy)", "False")),
     *of("planner.matrix:_written", MOVES, ("noise.strategy.digest", "''"), ("noise.scale", "0")),
+    *of(
+        "strategy.given_numbers:read_integer_matrix",
+        "unit/strategy/test_column_norms.py",
+        ("int(held.max()) >= _LARGEST or int(held.min()) <= -_LARGEST", "int(held.max()) >= _LARGEST"),
+    ),
+    *of(
+        "strategy.given_numbers:_entry",
+        "unit/strategy/test_column_norms.py",
+        ("isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer))", "False"),
+    ),
 ]

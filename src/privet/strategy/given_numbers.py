@@ -105,6 +105,7 @@ def read_integer_matrix(matrix: Any) -> Any:
     """Return an integer matrix, dense or sparse, of 64 bits; what is that already comes back as it is."""
     if sparse.issparse(matrix):
         held: Any = sparse.csr_array(cast(Any, matrix))
+        _check_places(held)
     elif type(matrix) is np.ndarray:
         held = matrix
     else:
@@ -117,25 +118,33 @@ def read_integer_matrix(matrix: Any) -> Any:
         raise RequestError(_REAL)
     if held.ndim != 2 or not held.shape[0] or not held.shape[1]:
         raise RequestError("a matrix of measurements needs at least one row and at least one cell")
-    if held.dtype == np.int64:
-        return held
-    if int(held.max()) >= _LARGEST:
-        raise RequestError("the entries of a matrix of measurements are whole numbers below 2**63")
-    return held.astype(np.int64)
+    # -2**63 has no absolute value in 64 bits: norms of columns with it would come out far too small
+    if int(held.max()) >= _LARGEST or int(held.min()) <= -_LARGEST:
+        raise RequestError(_TOO_LARGE)
+    return held if held.dtype == np.int64 else held.astype(np.int64)
 
 
 _MATRIX = "rows of equally many whole numbers"
+_TOO_LARGE = "the entries of a matrix of measurements are whole numbers between -2**63 and 2**63, and neither of these"
 _REAL = (
     "the rows of a matrix of measurements are whole numbers; multiply real ones by a power of two, round them, and "
     "divide the weight of the row by the same power"
 )
 
 
+def _check_places(matrix: Any) -> None:
+    """Refuse a sparse matrix whose entries lie outside of it: what is multiplied by it would be any memory."""
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError:
+        raise RequestError("the entries of a sparse matrix lie in its rows and columns") from None
+
+
 def _entry(value: object) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise RequestError(_REAL)
-    if not -_LARGEST <= int(value) < _LARGEST:
-        raise RequestError("the entries of a matrix of measurements are whole numbers below 2**63")
+    if abs(int(value)) >= _LARGEST:
+        raise RequestError(_TOO_LARGE)
     return int(value)
 
 

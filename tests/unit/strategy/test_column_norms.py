@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from privet import strategy
 from privet.accounting import PureEvent
@@ -240,6 +241,29 @@ def test_matrices_whose_products_could_overflow_are_refused() -> None:
         exact_product(np.full((1, 16), 2**60), [1] * 16)  # a sum of 2**64, which is 0 in 64 bits
     with pytest.raises(InvariantError):
         strategy.MatrixStrategy("wide", "gaussian", [[2**31]], [1]).column_norm()
+
+
+@pytest.mark.parametrize(
+    "kind", [list, np.array, lambda rows: sparse.csr_array(np.array(rows))], ids=["list", "dense", "csr"]
+)
+def test_a_number_without_an_absolute_value_in_64_bits_is_refused(kind: Any) -> None:
+    """Two entries of -2**63 in a column add up to nothing in 64 bits, and their measurements tell each last bit."""
+    for least in (-(2**63), 2**63 - 1):
+        rows = [[least], [least], [5]]
+        with pytest.raises((RequestError, InvariantError)):
+            strategy.MatrixStrategy("least", "pure", kind(rows), [1, 1, 1]).column_norm()
+        with pytest.raises((RequestError, InvariantError)):
+            exact_product(kind(rows), [1])
+
+
+def test_a_sparse_matrix_is_what_it_says() -> None:
+    rows, ends = np.array([3, 3]), np.array([0, 2])
+    twice = sparse.csr_array((rows, np.array([0, 0]), ends), shape=(1, 1))  # one entry in two parts
+    assert strategy.MatrixStrategy("twice", "gaussian", twice, [1]).column_norm() == 36
+    outside = sparse.csr_array(np.eye(2, dtype=np.int64))
+    outside.indices = np.array([0, 5], dtype=np.int32)
+    with pytest.raises(RequestError, match="rows and columns"):
+        strategy.MatrixStrategy("outside", "pure", outside, [1, 1])
 
 
 @pytest.mark.parametrize(
