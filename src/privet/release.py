@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from . import noise
 from .core.errors import InvariantError
 from .core.records import Receipt
 from .core.scan import GroupKey, SealedSums
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .planner.batch import Batch
     from .planner.choice_plan import ChoicePlan
     from .planner.plan import Plan
+    from .planner.scalars import ScalarQuestion
+    from .planner.threshold_plan import ThresholdPlan
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,51 @@ def choose_one(exacts: Sequence[SealedSums], plan: ChoicePlan, receipt: Receipt)
     ]
     scores = [summed[one.scan][one.column] for one in plan.scores]
     return plan.mechanism.release([score * times for score, times in zip(scores, plan.multiples, strict=True)])
+
+
+def draw_bar(plan: ThresholdPlan, receipt: Receipt) -> int:
+    """Return the noisy threshold of a sparse vector, in steps of its grid: secret, and drawn once."""
+    _check_vector(plan, receipt)
+    return plan.steps.threshold + noise.discrete_laplace(plan.steps.threshold_scale)
+
+
+def draw_noise(plan: ThresholdPlan, receipt: Receipt) -> tuple[int, int]:
+    """Return the noise of one question of a sparse vector, and that of its value: secret, and drawn once for each.
+
+    It does not depend on the data: it is kept before the question is read, so that reading again compares the same.
+    """
+    _check_vector(plan, receipt)
+    scale = plan.value_scale
+    return noise.discrete_laplace(plan.steps.query_scale), 0 if scale is None else noise.discrete_laplace(scale)
+
+
+def compare(
+    exact: SealedSums,
+    plan: ThresholdPlan,
+    question: ScalarQuestion,
+    receipt: Receipt,
+    *,
+    bar: int,
+    noises: tuple[int, int],
+) -> tuple[bool, int | None]:
+    """Return whether a question is above the noisy threshold and, where the vector measures, its noisy value in steps.
+
+    Guarantee: the event of the vector, which `receipt` shows was charged, if `bar` and `noises` are what `draw_bar` and
+    `draw_noise` returned, each for this vector and this question alone, and no more than `limit` questions are told to
+    be above.
+    Cites: [LSL17, standard sparse vector], [DR14, Alg. 3].
+    """
+    _check_vector(plan, receipt)
+    (total,) = _open(exact).groups.get((), (0,))
+    answer = plan.steps_of(total, question)
+    if answer + noises[0] < bar:
+        return False, None
+    return True, answer + noises[1] if plan.values else None
+
+
+def _check_vector(plan: ThresholdPlan, receipt: Receipt) -> None:
+    if receipt.digest != plan.digest:
+        raise InvariantError("the receipt is for another vector")
 
 
 def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:

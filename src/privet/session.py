@@ -43,6 +43,7 @@ from .execution.request import AskOptions, Catalog, Question, plan_question, rea
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
 from .execution.run_steps import run_steps
+from .execution.vector import OpenedVector, plan_vector
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
 from .planner.choice_plan import ChoicePlan
@@ -53,6 +54,7 @@ from .planner.plan import Plan
 from .planner.public_plan import PublicPlan
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE
+from .planner.threshold_plan import ThresholdPlan
 from .planner.verify import verify
 from .query.frame import Frame
 from .query.frame import table as frame
@@ -648,6 +650,105 @@ class Session:
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)
+
+    def plan_above(
+        self,
+        threshold: Number,
+        epsilon: Number | None = None,
+        *,
+        limit: int,
+        rho: Number | None = None,
+        sensitivity: Number | None = None,
+        signed: bool = False,
+        values: bool = False,
+        table: str | None = None,
+        name: str = "",
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> ThresholdPlan:
+        """Return what a sparse vector would cost and how far off it may be. Free. The arguments are those of `above`.
+
+        Example:
+            >>> session.plan_above(1000, limit=2, epsilon=0.5).cost["epsilon"]
+            0.5
+        """
+        how = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        return plan_vector(
+            threshold,
+            how,
+            self._catalog,
+            self.account,
+            limit=limit,
+            sensitivity=sensitivity,
+            signed=signed,
+            values=values,
+            table=table,
+            name=name,
+        )
+
+    def above(
+        self,
+        threshold: Number,
+        epsilon: Number | None = None,
+        *,
+        limit: int,
+        rho: Number | None = None,
+        sensitivity: Number | None = None,
+        signed: bool = False,
+        values: bool = False,
+        table: str | None = None,
+        name: str = "",
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> OpenedVector:
+        """Open a sparse vector: it says of each question that it is asked whether its answer is above a threshold.
+
+        It is charged whole when it is opened, and is closed after `limit` questions that came out above; those that
+        come out below are free. Opened again with the same arguments, also after a restart, it goes on where it was.
+
+        Args:
+            threshold: the public threshold.
+            epsilon: the privacy loss of all its answers together. Defaults to a tenth of the budget.
+            limit: how many questions may come out above before it is closed.
+            rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
+            sensitivity: how far one row or person may move the answer to any question; questions that could move
+                further are refused. Defaults to what COUNT(*) can move by.
+            signed: whether sums of negative numbers may be asked for, which takes more noise.
+            values: whether what comes out above is measured as well, for half of the cost.
+            table: which table is asked about, where several protect different units.
+            name: tells vectors with the same arguments apart.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+
+        Returns:
+            An `OpenedVector`, to ask one question after the other.
+
+        Raises:
+            RequestError: if an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay.
+            LedgerError: if the state of the vector is lost, or an old copy was put back.
+
+        Example:
+            >>> opened = session.above(1000, limit=2, epsilon=0.5)
+            >>> opened.ask("SELECT COUNT(*) FROM visits WHERE cost > 100").above
+            False
+        """
+        self._executor.check_open()
+        plan = self.plan_above(
+            threshold,
+            epsilon,
+            limit=limit,
+            rho=rho,
+            sensitivity=sensitivity,
+            signed=signed,
+            values=values,
+            table=table,
+            name=name,
+            bound=bound,
+            contribution=contribution,
+        )
+        how = AskOptions(bound=bound, contribution=contribution)
+        return OpenedVector(self._executor, self._catalog, plan, how)
 
     def clipping(
         self,

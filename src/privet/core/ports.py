@@ -179,6 +179,37 @@ class OpensPromises(Protocol):
         """Return the accounts that were opened for streams: promise, receipt, and what is public about each."""
 
 
+@runtime_checkable
+class KeepsSecrets(KeepsSteps, Protocol):
+    """A ledger that also keeps a secret text for what is released in several steps, in the transaction of a step.
+
+    The text is no part of the record, is never exported, and is readable only by who may read the ledger's store.
+    """
+
+    def begin_steps(self, receipt: Receipt, *, state: str, kept: str | None = None) -> StepProgress:
+        """Tie the hash of a first state to a charge, once, and keep a text."""
+
+    def open_steps(
+        self, receipt: Receipt, *, after: int, upto: int, state: str, about: str | None = None, kept: str | None = None
+    ) -> int:
+        """Open steps as `KeepsSteps` does, and keep a text in place of the one before."""
+
+    def close_steps(
+        self,
+        receipt: Receipt,
+        *,
+        opening: int,
+        state: str,
+        released: Plain = None,
+        last: bool = False,
+        kept: str | None = None,
+    ) -> StepProgress:
+        """Close steps as `KeepsSteps` does, and keep a text in place of the one before."""
+
+    def kept_text(self, receipt: Receipt) -> str | None:
+        """Return the text that was kept last for a charge."""
+
+
 class LedgerEntry(Protocol):
     """One entry of a ledger, of any kind: `record` is its content."""
 

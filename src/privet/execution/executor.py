@@ -211,6 +211,10 @@ class Executor:
             self.ledger.fail(receipt)
             raise
 
+    def read_scan(self, scan: Scan, receipt: Receipt) -> SealedSums:
+        """Return the exact sums of one scan, sealed, for what a receipt shows was charged."""
+        return self._read_scans([scan], receipt)[0]
+
     def _check_scans(self, plans: Sequence[Plan]) -> None:
         """Refuse what an engine would refuse, before it is charged."""
         self.check_open()
@@ -369,6 +373,11 @@ def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
     except Exception:  # which one it is may depend on the rows
         bare(failure)
     raise failure  # out here nothing is being handled that it could carry
+
+
+def without_private_words(work: Callable[[], Result]) -> Result:
+    """Return what work on private rows gives; what it raises says nothing that rows could have said."""
+    return _alone(work, _unreleased())
 
 
 def _unreleased() -> PrivetError:

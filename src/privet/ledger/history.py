@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from privet.accounting.filters import open_filter
 from privet.core.errors import LedgerError, PrivetError, RequestError, raise_alone
@@ -91,6 +91,20 @@ class Transaction(Protocol):
 
     def check(self) -> None:
         """Raise `LedgerError` unless the store itself is sound, as far as it can tell."""
+
+
+@runtime_checkable
+class KeepsText(Protocol):
+    """The rows of a store that also keeps one text for a charge beside them: secret, and no part of the history.
+
+    It is kept in the same transaction as a row, and returned as it was kept last. It is never exported.
+    """
+
+    def keep(self, charge: int, text: str) -> None:
+        """Keep a text for a charge, in place of the one before."""
+
+    def kept(self, charge: int) -> Any:
+        """Return the text that was kept last for a charge; None where there is none."""
 
 
 class Store(Protocol):

@@ -49,15 +49,17 @@ class MemoryStore:
         self.identity = object()
         self._rows: list[Row] = []
         self._filed: dict[_Name, list[int]] = {}
+        self._texts: dict[int, str] = {}
 
     @contextmanager
     def writing(self) -> Iterator[MemoryStore]:
         """Return a transaction; of one that fails nothing is kept."""
-        count = len(self._rows)
+        count, texts = len(self._rows), dict(self._texts)
         try:
             yield self
         except BaseException:
             self._remove_after(count)
+            self._texts = texts
             raise
 
     reading = writing
@@ -106,6 +108,14 @@ class MemoryStore:
 
     def cache(self, head: str, balance: str, checksum: bytes) -> None:
         """Keep nothing."""
+
+    def keep(self, charge: int, text: str) -> None:
+        """Keep a text for a charge, in place of the one before."""
+        self._texts[charge] = text
+
+    def kept(self, charge: int) -> str | None:
+        """Return the text that was kept last for a charge."""
+        return self._texts.get(charge)
 
     def check(self) -> None:
         """Find nothing wrong: there is no file that could be damaged."""

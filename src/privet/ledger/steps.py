@@ -15,12 +15,13 @@ from privet.core.records import Plain, Receipt
 
 from . import codec
 from .entries import Charged, Stepped
-from .history import History, StoredHistory
+from .history import History, KeepsText, StoredHistory
 from .limits import read_name
 from .progress import Progress
 
 _HASH = re.compile("[0-9a-f]{64}")
 _MOST_STEPS = 2**60
+_LONGEST = 2**24
 
 
 class StepKeeping:
@@ -34,10 +35,11 @@ class StepKeeping:
     _history: StoredHistory
     _check_receipt: Callable[[History, Receipt], None]
 
-    def begin_steps(self, receipt: Receipt, *, state: str) -> Progress:
+    def begin_steps(self, receipt: Receipt, *, state: str, kept: str | None = None) -> Progress:
         """Tie a first state to a charge, once, and return step 0; the same state again returns what is there.
 
-        A charge that repeats another's answer was not paid for in full, and is refused.
+        A charge that repeats another's answer was not paid for in full, and is refused. `kept` is a secret text that
+        the ledger's store keeps beside the entry, as in `open_steps` and `close_steps`: in place of the one before.
         """
         hashed = _read_hash(state)
         with self._history.writing() as history:
@@ -53,9 +55,19 @@ class StepKeeping:
                 )
             if found is None:
                 history.append(Stepped(receipt.account, receipt.entry, "begin", 0, hashed))
+                _keep(history, receipt, kept)
             return history.state.steps[receipt.entry]
 
-    def open_steps(self, receipt: Receipt, *, after: int, upto: int, state: str, about: str | None = None) -> int:
+    def open_steps(
+        self,
+        receipt: Receipt,
+        *,
+        after: int,
+        upto: int,
+        state: str,
+        about: str | None = None,
+        kept: str | None = None,
+    ) -> int:
         """Open the steps after one up to another, before they are drawn, and return the number of the opening.
 
         They are open once this returns, or refused: the last closed step must be `after`, with that very state. Steps
@@ -74,10 +86,18 @@ class StepKeeping:
                 raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
             if (found.step, found.state) != (last, hashed):
                 raise found.differs(last)
+            _keep(history, receipt, kept)
             return history.append(Stepped(receipt.account, receipt.entry, "open", upto, hashed, about))
 
     def close_steps(
-        self, receipt: Receipt, *, opening: int, state: str, released: Plain = None, last: bool = False
+        self,
+        receipt: Receipt,
+        *,
+        opening: int,
+        state: str,
+        released: Plain = None,
+        last: bool = False,
+        kept: str | None = None,
     ) -> Progress:
         """Close the steps of an opening with the state after them, before anything of them is shown.
 
@@ -98,6 +118,7 @@ class StepKeeping:
                 receipt.account, receipt.entry, "close", found.opened, hashed, found.about, written, last=last
             )
             history.append(step)
+            _keep(history, receipt, kept)
             return history.state.steps[receipt.entry]
 
     def progress(self, receipt: Receipt) -> Progress | None:
@@ -105,6 +126,25 @@ class StepKeeping:
         with self._history.reading() as history:
             self._check_receipt(history, receipt)
             return history.state.steps.get(receipt.entry)
+
+    def kept_text(self, receipt: Receipt) -> str | None:
+        """Return the secret text that was kept last for a charge; None where there is none, as in a restored export."""
+        with self._history.reading() as history:
+            self._check_receipt(history, receipt)
+            text = history.transaction.kept(receipt.entry) if isinstance(history.transaction, KeepsText) else None
+            if text is not None and type(text) is not str:
+                raise LedgerError("what the ledger keeps for a charge is not text: the file was damaged or changed")
+            return text
+
+
+def _keep(history: History, receipt: Receipt, text: str | None) -> None:
+    if text is None:
+        return
+    if type(text) is not str or not text.isascii() or len(text) > _LONGEST:
+        raise BadParameter("kept", type(text).__name__, "a text of ASCII characters, 16 MiB at most")
+    if not isinstance(history.transaction, KeepsText):
+        raise LedgerError("the store of this ledger keeps no secret texts; use a SqliteLedger")
+    history.transaction.keep(receipt.entry, text)
 
 
 def _begun(history: History, receipt: Receipt) -> Progress:

@@ -30,7 +30,7 @@ from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.given import optional_package
 from privet.core.numbers import float_up
-from privet.core.ports import Engine, KeepsSteps, Ledger, LedgerAdmin
+from privet.core.ports import Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin
 from privet.core.records import Receipt
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
@@ -353,7 +353,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
 
     Example:
         >>> print(testing.check_ledger(privet.ledger.MemoryLedger))
-        MemoryLedger: 12 laws hold, 0 do not
+        MemoryLedger: 13 laws hold, 0 do not
     """
     laws: list[Law] = [
         (name, lambda law=law: law(make_ledger))  # type: ignore[misc]
@@ -370,6 +370,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
             ("threads get exactly what fits together", _threads),
             ("steps are opened once and in order, from the state before", _steps),
             ("who opened steps last is the only one to close them", _steps_raced),
+            ("a secret text is kept with its step, and is no part of the record", _secrets),
         )
     ]
     return _run(getattr(make_ledger, "__name__", "ledger"), laws)
@@ -489,6 +490,34 @@ def _steps(make: _Make) -> None:
         ledger.open_steps(receipt, after=3, upto=4, state="b" * 64)
     with _refused(LedgerError, "steps begin without their charge"):
         ledger.begin_steps(replace(receipt, account="bob"), state="0" * 64)
+
+
+def _secrets(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    if not isinstance(ledger, KeepsSecrets):
+        return  # this ledger keeps none
+    receipt = ledger.charge(_pure(Fraction(1, 4)), "vector", account="ana")
+    _holds(ledger.kept_text(receipt) is None, "a text is there before one is kept")
+    try:
+        ledger.begin_steps(receipt, state="0" * 64, kept="secret 0")
+    except LedgerError:
+        return  # its store keeps none, and says so
+    _holds(ledger.kept_text(receipt) == "secret 0", "a text does not come back as it was kept")
+    with _refused(LedgerError, "steps open from another state"):
+        ledger.open_steps(receipt, after=0, upto=1, state="f" * 64, kept="secret 1")
+    _holds(ledger.kept_text(receipt) == "secret 0", "a step that is refused keeps its text")
+    opening = ledger.open_steps(receipt, after=0, upto=1, state="0" * 64, kept="secret 2")
+    _holds(ledger.kept_text(receipt) == "secret 2", "the text of a step that is open is not kept")
+    with _refused(LedgerError, "another opening closes steps"):
+        ledger.close_steps(receipt, opening=opening + 1, state="a" * 64, kept="secret 3")
+    _holds(ledger.kept_text(receipt) == "secret 2", "a step that is not closed keeps its text")
+    ledger.close_steps(receipt, opening=opening, state="a" * 64, kept="secret 4", last=True)
+    _holds(ledger.kept_text(receipt) == "secret 4", "the text of a step that is closed is not kept")
+    with _refused(LedgerError, "a text is shown for a forged receipt"):
+        ledger.kept_text(replace(receipt, account="bob"))
+    if isinstance(ledger, LedgerAdmin):
+        _holds(not any("secret" in line for line in ledger.export()), "a secret text is exported")
+    ledger.verify()
 
 
 def _steps_raced(make: _Make) -> None:

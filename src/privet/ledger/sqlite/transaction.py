@@ -17,13 +17,15 @@ from .place import Identity
 APPLICATION = 0x50726976
 """Marks a file as Privet's, in its header."""
 
-VERSION = 2
+VERSION = 3
 
 RULES = str(RULE_KINDS)
 """The kinds of entries that state what may be spent, as SQL."""
 
 _RULES_INDEX = f"CREATE INDEX rules ON entries (number) WHERE kind IN {RULES}"
 _FAILURES_INDEX = "CREATE INDEX failures ON entries (account) WHERE kind = 'failure'"
+
+_KEPT_TABLE = "CREATE TABLE kept (charge INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT"
 
 _STATEMENTS = (
     """CREATE TABLE entries (
@@ -48,6 +50,7 @@ BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END""",
 WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM entries)
 BEGIN SELECT RAISE(ABORT, 'entries are only added'); END""",
     "CREATE TABLE cache (one INTEGER PRIMARY KEY CHECK (one = 1), head TEXT, state TEXT, hash BLOB) STRICT",
+    _KEPT_TABLE,
 )
 
 
@@ -57,7 +60,12 @@ def _from_1(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}
+def _from_2(connection: sqlite3.Connection) -> None:
+    """Keep secret texts beside the entries, for what is charged once and released in several steps."""
+    connection.execute(_KEPT_TABLE)
+
+
+MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2}
 """For each older version, what turns its file into one of the next version, inside a transaction. Entries stay as they
 are: their own version says how to read them."""
 
@@ -186,6 +194,15 @@ class SqliteTransaction:
     def cache(self, head: str, balance: str, checksum: bytes) -> None:
         """Keep a balance for the next process."""
         self._connection.execute("INSERT OR REPLACE INTO cache VALUES (1, ?, ?, ?)", (head, balance, checksum))
+
+    def keep(self, charge: int, text: str) -> None:
+        """Keep a text for a charge, in place of the one before."""
+        self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (charge, text))
+
+    def kept(self, charge: int) -> str | None:
+        """Return the text that was kept last for a charge."""
+        row = self._connection.execute("SELECT body FROM kept WHERE charge = ?", (charge,)).fetchone()
+        return None if row is None else row[0]
 
     def check(self) -> None:
         """Raise `LedgerError` unless the file is sound to SQLite and has exactly a ledger's tables and triggers."""
