@@ -17,13 +17,13 @@ from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
 from .planner.keys import with_found
 from .planner.measures import Cell, Columns, OpenedSums, found_keys
+from .planner.threshold_plan import ThresholdPlan, steps_of
 
 if TYPE_CHECKING:
     from .planner.batch import Batch
     from .planner.choice_plan import ChoicePlan
     from .planner.plan import Plan
     from .planner.scalars import ScalarQuestion
-    from .planner.threshold_plan import ThresholdPlan
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def compare(
     """
     _check_vector(plan, receipt)
     (total,) = _open(exact).groups.get((), (0,))
-    answer = plan.steps_of(total, question)
+    answer = steps_of(total, question, plan)
     if answer + noises[0] < bar:
         return False, None
     return True, answer + noises[1] if plan.values else None

@@ -463,6 +463,7 @@ _ONE: dict[str, Make] = {
         "sensitivity": 1,
         "sensitivity_squared": 1,
         "share": 0.5,
+        "signed": True,
         "shares": [0.25, 0.75],
         "sigma": 2,
         "sigma_squared": 2,

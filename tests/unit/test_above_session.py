@@ -112,7 +112,7 @@ def test_comparisons_are_of_exact_integers_at_the_very_edge(monkeypatch: pytest.
     tables = opened._executor.schemas
     asked = scalar_question(parse("SELECT SUM(pay) FROM t", tables), tables)
     exact = SealedSums({(): (123_456_789,)})
-    answer = plan.steps_of(123_456_789, asked)
+    answer = steps_of(123_456_789, asked, plan)
     assert answer == math.floor(Fraction(123_456_789, 2**21) / plan.step + Fraction(1, 2))
     for more, above in ((0, True), (1, False), (-1, True)):
         found = compare(exact, plan, asked, receipt, bar=answer + 7 + more, noises=(7, 10**30))

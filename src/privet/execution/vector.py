@@ -27,6 +27,7 @@ from privet.planner.threshold_plan import (
     cost_of_spend,
     counted,
     kind_of_unit,
+    question_digest,
     verify_question,
 )
 from privet.query.sql.parameters import Parameters
@@ -179,7 +180,7 @@ class OpenedVector:
             self._executor.check_open()
             asked = self._read(question, parameters)
             verify_question(self.plan, asked, self._executor.schemas)
-            name = self.plan.digest_of(asked)
+            name = question_digest(self.plan, asked)
             if name not in self._state.answers:
                 self._check_left()
                 self._executor.engine.check(asked.scan)
@@ -327,7 +328,7 @@ def plan_vector(
     bar, count = rational(threshold, "threshold"), whole(limit, "limit", least=1, most=MOST_CROSSINGS)
     for given, parameter in ((signed, "signed"), (values, "values")):
         instance(given, bool, parameter, "True or False")
-    if name != "":
+    if not isinstance(name, str) or name:
         given_name(name, "name")
     tables = _tables(catalog, table)
     found = {one: counted(one, catalog.schemas, bound=how.bound, contribution=how.stated) for one in tables}

@@ -133,17 +133,6 @@ class ThresholdPlan:
         scale = self.value_scale
         return None if scale is None else float_up(self.step * (Fraction(log(20) * 1.000001) * scale + 1))
 
-    def digest_of(self, question: ScalarQuestion) -> str:
-        """Return the fingerprint of a question that this vector is asked."""
-        return hashlib.sha256(canonical(["asked", self.digest, question.scan]).encode()).hexdigest()
-
-    def steps_of(self, total: int, question: ScalarQuestion) -> int:
-        """Return the answer to a question on the grid, rounded, from the integer that its scan gives.
-
-        Guarantee: answers that lie at most the sensitivity apart are at most `steps.moves` steps apart.
-        """
-        return floor(total * worth_of(question.sum, question.scan) / self.step + Fraction(1, 2))
-
     def off(self, questions: int = 100) -> float:
         """Return how far from the threshold a question can be that one of this many is wrong about, 95% of the time."""
         return self.comparing.accuracy(questions, Fraction(1, 20))
@@ -216,6 +205,19 @@ class ThresholdPlan:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def question_digest(plan: ThresholdPlan, question: ScalarQuestion) -> str:
+    """Return the fingerprint of a question that a vector is asked."""
+    return hashlib.sha256(canonical(["asked", plan.digest, question.scan]).encode()).hexdigest()
+
+
+def steps_of(total: int, question: ScalarQuestion, plan: ThresholdPlan) -> int:
+    """Return the answer to a question on the grid of a vector, rounded, from the integer that its scan gives.
+
+    Guarantee: answers that lie at most the sensitivity apart are at most `steps.moves` steps apart.
+    """
+    return floor(total * worth_of(question.sum, question.scan) / plan.step + Fraction(1, 2))
 
 
 def counted(
