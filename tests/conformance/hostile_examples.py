@@ -614,7 +614,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "terms": (lambda: "n",),
     "unnamed": (lambda: privet.count(),),
     "value": (lambda: [1, 0, 2], lambda: NUMBERS, lambda: Local(5, [1, 1, 1])),
-    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n"),
+    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n", lambda: True),
     "variances": (lambda: {(0,): 1.0, (0, 1): 2.0}, *(lambda many=many: [1.0] * many for many in (3, 2, 4))),
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
