@@ -6,6 +6,7 @@ from mutant import Mutant, of
 
 CHOICES = "unit/test_choose_session.py"
 MOVED = "laws/test_choice_sensitivity.py"
+VECTORS = "unit/test_above_session.py"
 
 MUTANTS: list[Mutant] = [
     *of(
@@ -73,5 +74,93 @@ MUTANTS: list[Mutant] = [
         CHOICES,
         ("self.ledger.store(receipt, place)", "(receipt, place)"),
         ("self.engine.check(scan)", "pass"),
+    ),
+    *of(
+        "planner.threshold_plan:verify_question",
+        VECTORS,
+        ("moved.distance > plan.sensitivity", "False"),
+        ("plan.monotone and not moved.rises", "False"),
+        ("kind_of_unit(scan.schema) != kind_of_unit(plan)", "False"),
+        ("verify_scan(scan, tables)", "pass"),
+    ),
+    *of(
+        "planner.threshold_plan:ThresholdPlan.event",
+        VECTORS,
+        ("Repeated(measured, self.limit)", "measured"),
+        ("scale is None", "True"),
+    ),
+    *of(
+        "planner.threshold_plan:ThresholdPlan.__post_init__",
+        VECTORS,
+        ("self.unit.touches != 1", "False"),
+        ('self.neighbors != "add-remove"', "False"),
+    ),
+    *of(
+        "planner.threshold_plan:ThresholdPlan.digest",
+        VECTORS,
+        ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.name]"),
+        ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.account]"),
+    ),
+    *of(
+        "planner.threshold_plan:steps_of",
+        VECTORS,
+        ("worth_of(question.sum, question.scan)", "question.sum.step"),
+    ),
+    *of(
+        "planner.threshold_plan:cost_of_spend",
+        VECTORS,
+        ("2 * (spend.rho or Fraction(0))", "8 * (spend.rho or Fraction(0))"),
+    ),
+    *of(
+        "release:compare",
+        VECTORS,
+        ("answer + noises[0] < bar", "answer + noises[0] <= bar"),
+        ("answer + noises[1]", "answer + noises[0]"),
+        ("answer + noises[0] < bar", "answer < bar"),
+    ),
+    *of(
+        "release:_check_vector",
+        VECTORS,
+        ("receipt.digest != plan.digest", "False"),
+    ),
+    *of(
+        "execution.vector:OpenedVector._answer",
+        VECTORS,
+        ("self._state.pending.get(name)", "None"),
+        ("not after.left", "False"),
+        ("{**state.pending, name: noises}", "{name: noises}"),
+    ),
+    *of(
+        "execution.vector:OpenedVector._resume",
+        VECTORS,
+        ("hash_of(kept) != known", "False"),
+        ("kept is None", "False"),
+    ),
+    *of(
+        "execution.vector:VectorState.answered",
+        VECTORS,
+        ("self.left - outcome[0]", "self.left"),
+        ("self.bar if left else None", "self.bar"),
+    ),
+    *of(
+        "execution.vector:VectorState.text",
+        VECTORS,
+        ("secrets.token_hex(32)", '""'),
+    ),
+    *of(
+        "execution.vector:plan_vector",
+        VECTORS,
+        ("one_way and not signed", "one_way"),
+        ("first.unit.touches == 1", "True"),
+    ),
+    *of(
+        "ledger.steps:_keep",
+        "conformance/test_ledgers.py unit/test_above_session.py",
+        ("history.transaction.keep(receipt.entry, text)", "pass"),
+    ),
+    *of(
+        "ledger.memory:MemoryStore.writing",
+        "conformance/test_ledgers.py",
+        ("self._texts = texts", "pass"),
     ),
 ]
