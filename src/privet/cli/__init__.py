@@ -23,12 +23,14 @@ from privet import PrivetError, __version__
 from privet.core.errors import InvariantError, RequestError, raise_alone, without_passwords
 
 COMMANDS = {
+    "above": "Tell whether a count or sum is above a threshold, for one charge.",
     "ask": "Ask a question, charged to the ledger first.",
     "audit": "Try to refute the guarantees, and run the attacks that break careless programs.",
     "budget": "Show what is left of each budget.",
     "calibrate": "Compute the least noise with which releases fit a budget.",
     "certificate": "Print the certificate of a release.",
     "check": "Check a privet.toml and its sources, and explain what they protect.",
+    "choose": "Choose one of several options by a private score.",
     "clipping": "Estimate what clamping and contribution bounding remove from an answer.",
     "demo": "Ask a made-up hospital questions, and compare the answers with the truth.",
     "epsilon": "Compute the total privacy loss of releases.",
@@ -42,10 +44,12 @@ COMMANDS = {
 """Each command's name and its line in `privet --help`."""
 
 _PLACES = {
+    "above": "choices_command:above_command",
     "ask": "asking:ask_command",
     "budget": "budgets:command",
     "calibrate": "costs:calibrate_command",
     "certificate": "ledger:certificate_command",
+    "choose": "choices_command:choose_command",
     "clipping": "asking:clipping_command",
     "epsilon": "costs:epsilon_command",
     "plan": "asking:plan_command",

@@ -1,0 +1,121 @@
+"""`privet choose` and `privet above`: one option of a public list, and questions compared with a threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from privet.display import cost_words, printable
+
+from .asking import asking, opened, read_parameters, read_sql
+from .screen import json_option, number, print_facts, print_json, print_text
+from .targets import analyst_option, config_option
+
+_bound = click.option(
+    "--bound",
+    type=click.Choice(["norm", "groups"]),
+    default="norm",
+    show_default=True,
+    help="How to limit each person's contribution: `norm` scales it down, `groups` drops excess rows.",
+)
+_epsilon = click.option("--epsilon", type=number, help="What it may cost. [default: a tenth of the budget]")
+_rho = click.option("--rho", type=number, help="What it may cost, as rho.")
+
+
+@click.command()
+@click.argument("sql", required=False)
+@click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file.")
+@click.option("--option", "options", multiple=True, required=True, metavar="VALUE", help="An option; two or more.")
+@_epsilon
+@_rho
+@click.option(
+    "--mechanism",
+    type=click.Choice(["permute-and-flip", "exponential"]),
+    help="How to choose. [default: the better one for the budget]",
+)
+@_bound
+@click.option("--key", help="A name for this: trying again with it after a failure is charged once.")
+@analyst_option
+@config_option
+@json_option
+def choose_command(
+    sql: str | None,
+    file: Path | None,
+    options: tuple[str, ...],
+    analyst: str | None,
+    config: Path,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Choose one of several public options by a private score, better ones with higher probability.
+
+    SQL is the score: one COUNT or SUM in which :option stands for the option. It is charged to the ledger before a row
+    is read; the same choice again is free. The scores are not released.
+
+    \b
+    Example:
+      privet choose "SELECT COUNT(*) FROM visits WHERE age >= :option" --option 18 --option 65 --epsilon 0.5
+    """
+    text = read_sql(sql, file)
+    values: Any = read_parameters(tuple(f"={one}" for one in options))
+    with opened(config, analyst) as place:
+        before = place.ledger.head()
+        with asking(place):
+            chosen = place.session.choose(values, text, **how)
+        charged = chosen.receipt.entry > int(before.partition(":")[0])
+    if as_json:
+        print_json({**chosen.to_dict(), "charged": charged})
+        return
+    print_facts([*chosen.facts(), ("cost", _paid(dict(chosen.cost), chosen.receipt.entry, charged=charged))])
+
+
+@click.command()
+@click.argument("threshold", type=number)
+@click.argument("sql", required=False)
+@click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file.")
+@click.option("--limit", type=int, required=True, help="How many questions may come out above before it is closed.")
+@_epsilon
+@_rho
+@click.option("--sensitivity", type=number, help="How far one person may move a question. [default: that of COUNT(*)]")
+@click.option("--signed", is_flag=True, help="Take sums of negative numbers too, which takes more noise.")
+@click.option("--values", is_flag=True, help="Measure what comes out above as well, for half of the cost.")
+@click.option("--table", help="Which table is asked about, where several protect different units.")
+@click.option("--name", default="", help="Tells vectors with the same arguments apart.")
+@_bound
+@analyst_option
+@config_option
+@json_option
+def above_command(
+    threshold: Any, sql: str | None, file: Path | None, analyst: str | None, config: Path, as_json: bool, **how: Any
+) -> None:
+    """Tell whether a count or sum is above a threshold, by a sparse vector that was paid for once.
+
+    The first question opens the vector and is charged for all of them; with the same arguments, later questions go on
+    where it was, until as many as --limit came out above. SQL is one COUNT or SUM.
+
+    \b
+    Example:
+      privet above 500 "SELECT COUNT(*) FROM visits WHERE age > 65" --limit 3 --epsilon 0.5
+    """
+    text = read_sql(sql, file)
+    with opened(config, analyst) as place:
+        before = place.ledger.head()
+        with asking(place):
+            vector = place.session.above(threshold, **how)
+            answer = vector.ask(text)
+        entry = vector.receipt.entry
+        charged = entry > int(before.partition(":")[0])
+    if as_json:
+        told = {"entry": entry, "charged": charged, "asked": vector.asked, "closed": vector.closed}
+        print_json({**answer.to_dict(), **told, "cost": vector.plan.cost})
+        return
+    print_text(printable(str(answer)), style="bold")
+    print_text("")
+    print_facts([*vector.facts(), ("cost", _paid(vector.plan.cost, entry, charged=charged))])
+
+
+def _paid(cost: dict[str, float], entry: int, *, charged: bool) -> str:
+    paid = f"{cost_words(cost)}, entry {entry} of the ledger"
+    return paid if charged else f"nothing more: paid for in entry {entry} of the ledger"
