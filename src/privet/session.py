@@ -35,7 +35,14 @@ from .engines.duckdb.engine import DuckDB
 from .execution.affordable import with_largest
 from .execution.batches import plan_questions, run_batch
 from .execution.clipping import Clipping, clipping_report
-from .execution.counting import MarginalsPlan, plan_marginals, run_marginals
+from .execution.counting import (
+    MarginalsPlan,
+    RangesPlan,
+    plan_marginals,
+    plan_ranges,
+    run_marginals,
+    run_ranges,
+)
 from .execution.describe import TableDescription, TableList, describe
 from .execution.executor import Executor, run_plan, run_public
 from .execution.pace import Pace, read_step
@@ -62,6 +69,7 @@ from .query.sql.names import find_table, read_schema
 from .query.sql.parameters import Parameters
 from .query.terms import Constant, Term, Width
 from .results.released_counts import Marginals
+from .results.released_ranges import Ranges
 
 
 class Session:
@@ -647,6 +655,76 @@ class Session:
                 contribution=contribution,
             )
             return run_marginals(self._executor, plan, nonnegative=nonnegative, whole=whole, key=key)
+
+    def plan_ranges(
+        self,
+        table: str | Frame,
+        column: str | Term,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: int | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> RangesPlan:
+        """Return what `ranges` would measure, its price, and the errors to expect. It reads no data.
+
+        The arguments are those of `ranges`.
+
+        Example:
+            >>> session.plan_ranges("visits", "age", epsilon=0.5).price["epsilon"]
+            0.5
+        """
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        return plan_ranges(self._rows_of(table), column, self._catalog, options, bins=bins)
+
+    def ranges(
+        self,
+        table: str | Frame,
+        column: str | Term,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bins: int | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        nonnegative: bool = False,
+        whole: bool = False,
+        key: str | None = None,
+    ) -> Ranges:
+        """Return one column's counts, which answer any range, prefix, quantile or histogram of it, free from then on.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            column: a column of numbers or dates with declared bounds.
+            epsilon: the privacy loss of all of it. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bins: how many bins values are counted in. Whole numbers are counted one by one if left out, others in 256.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            nonnegative: whether estimates and intervals of counts are kept at 0 or above.
+            whole: whether counts are whole numbers.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            `Ranges`, with `count(18, 64)`, `prefix(17)`, `quantile(0.5)`, `histogram(10)` and `plot()`.
+
+        Raises:
+            RequestError: if the column has no declared bounds, or too many values. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> ages = session.ranges("visits", "age", epsilon=0.5)
+            >>> ages.quantile(0.5).low <= ages.quantile(0.5).value <= ages.quantile(0.5).high
+            True
+        """
+        for name, given in (("nonnegative", nonnegative), ("whole", whole)):
+            if type(given) is not bool:
+                raise BadParameter(name, given, "True or False")
+        cost = {"epsilon": epsilon, "rho": rho, "bound": bound, "contribution": contribution}
+        with self._executor.pace.asking():
+            plan = self.plan_ranges(table, column, bins=bins, **cost)  # type: ignore[arg-type]
+            return run_ranges(self._executor, plan, nonnegative=nonnegative, whole=whole, key=key)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

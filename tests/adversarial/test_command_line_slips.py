@@ -88,6 +88,7 @@ NEEDED: dict[tuple[str, ...], list[str]] = {
     ("practice",): ["SELECT COUNT(*) FROM visits"],
     ("clipping",): ["SELECT SUM(age) FROM visits"],
     ("marginals",): ["visits", "age"],
+    ("ranges",): ["visits", "age"],
     ("certificate",): ["1"],
     ("ledger", "show"): ["1"],
     ("ledger", "reschedule"): ["never"],

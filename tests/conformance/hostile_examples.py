@@ -34,7 +34,7 @@ from privet.core.records import Receipt
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
-from privet.execution.counting import MarginalsPlan
+from privet.execution.counting import MarginalsPlan, RangesPlan
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
@@ -45,6 +45,7 @@ from privet.query.frame import Frame, Result
 from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
 from privet.results.released_counts import CountTable, Marginals
+from privet.results.released_ranges import Ranges
 from privet.session import Session
 from privet.stream.durable import RunningStream
 from privet.stream.w_event_kept import StreamLedger
@@ -232,6 +233,8 @@ INSTANCES: dict[type, Make] = {
     Answer: lambda: session().ask(QUESTION, epsilon=1),
     CrossTab: lambda: session().ask(CROSSED, epsilon=1).pivot("ward", "old", "n"),
     Marginals: lambda: session().marginals("visits", ["ward"], epsilon=1),
+    Ranges: lambda: session().ranges("visits", "age", epsilon=1),
+    RangesPlan: lambda: session().plan_ranges("visits", "age", epsilon=1),
     MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
     CountTable: lambda: session().marginals("visits", ["ward"], epsilon=1).counts("ward"),
     Measurements: lambda: session().ask(QUESTION, epsilon=1).measurements(),
@@ -706,6 +709,11 @@ OWN: dict[str, tuple[Make, ...]] = {
         for method in ("marginals", "plan_marginals")
         for name, make in _MARGINALS.items()
     },
+    **{f"Session.{method}.column": (lambda: "age",) for method in ("ranges", "plan_ranges")},
+    "Ranges.plot.path": (lambda: fresh(".png"),),
+    "Ranges.count.low": (lambda: 3,),
+    "Ranges.count.high": (lambda: 30,),
+    "Ranges.prefix.high": (lambda: 30,),
     **{f"Marginals.{method}.columns": (lambda: "ward",) for method in ("counts", "to_dict", "to_pandas", "plot")},
 }
 """What a name stands for in one method alone."""

@@ -98,6 +98,7 @@ TEXTS = {
 EXAMPLES = {
     "table": "visits",
     "columns": "ward",
+    "column": "age",
     "sql": "SELECT COUNT(*) AS n FROM visits",
     "more": "SELECT SUM(age) AS s FROM visits",
     "analyst": "alice",

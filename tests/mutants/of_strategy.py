@@ -13,6 +13,9 @@ SUMS = "unit/strategy/test_laplace_sums.py"
 TABLES = "golden/test_reference_strategy.py"
 MOVES = "laws/test_strategy_sensitivity.py"
 EXACT = "laws/test_strategy_laws.py"
+COVERED = "statistical/test_strategy_coverage.py"
+RANGES = "unit/test_ranges_session.py"
+MARGINALS = "unit/test_marginals_session.py"
 MUTANTS: list[Mutant] = [
     *of(
         "strategy.integer_products:exact_product",
@@ -208,4 +211,25 @@ MUTANTS: list[Mutant] = [
         "unit/strategy/test_column_norms.py",
         ("isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer))", "False"),
     ),
+    *of(
+        "results.released_ranges:Ranges._gaps",
+        COVERED,
+        ("share**2 * below[-1]", "0"),
+        ("2 * share * together", "0"),
+        ("spread * wide", "spread"),
+    ),
+    *of(
+        "results.released_ranges:Ranges.quantile",
+        COVERED,
+        ("gap + half >= 0", "gap >= 0"),
+        ("(gap - half)[:-1]", "gap[:-1]"),
+    ),
+    *of("results.released_ranges:Ranges.count", RANGES, ("inner == outer", "True")),
+    *of(
+        "results.released_counts:ReleasedCounts._answers",
+        MARGINALS,
+        ("np.floor(found.low + 1e-09)", "np.ceil(found.low + 1)"),
+    ),
+    *of("planner.many_counts:known_total", MARGINALS, ("not whole", "False")),
+    *of("planner.many_counts:plan_counts", RANGES, ("tuple(map(_without_null, keys))", "keys")),
 ]

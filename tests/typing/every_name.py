@@ -133,6 +133,9 @@ def ask() -> None:
         marginals = session.marginals("visits", ["ward", "age"], ways=2, epsilon=1, weights={("ward", "age"): 2})
         print(marginals.counts("ward")["n"].values, marginals.to_pandas(), marginals.plot("ward"), marginals.digest)
         print(session.plan_marginals("visits", ["ward"], epsilon=HALF, subsets=[["ward"]]).errors)
+        ages = session.ranges("visits", "age", epsilon=1, bins=20)
+        print(ages.count(18, 64).value, ages.prefix(17).low, ages.quantile(0.5).value, ages.histogram(10), ages.plot())
+        print(session.plan_ranges("visits", "age", epsilon=HALF).errors)
         left: float = session.remaining().largest_epsilon
         print(left, session.history()[0].account, session.account, session.ledger.budget_of())
 

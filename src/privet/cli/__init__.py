@@ -39,6 +39,7 @@ COMMANDS = {
     "marginals": "Count by every set of some columns, for one charge.",
     "plan": "Show what a question would cost and how wide its intervals would be.",
     "practice": "Ask questions of made-up rows that fit a privet.toml, at no cost.",
+    "ranges": "Count one column so that any range or quantile of it is free.",
     "tables": "List the tables that may be asked about, with example questions.",
 }
 """Each command's name and its line in `privet --help`."""

@@ -105,7 +105,7 @@ def command(
     with opened(config, analyst, plans=only_plan) as place:
         if only_plan:
             plan = place.session.plan_marginals(table, list(columns), **asked)
-            _print_plan(plan, plan.counts.plan, place, as_json=as_json)
+            print_plan(plan, plan.counts.plan, place, as_json=as_json)
             return
         before = place.ledger.head()
         with asking(place):
@@ -115,10 +115,10 @@ def command(
         level = 0.95 if confidence is None else confidence
         sets = [_names(one) for one in show] or [list(one) for one in found.asked]
         tables = [found.counts(*one, confidence=level) for one in sets]
-        told = _told(found, place, before)
+        told = told_of(place, before)
     if plot is not None:
         found.plot(*sets[0][:2], path=plot)
-    _print_tables(found, tables, sets, told, as_json=as_json)
+    print_tables(found, tables, sets, told, as_json=as_json)
 
 
 def _names(text: str) -> list[str]:
@@ -141,7 +141,8 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
     return found or None
 
 
-def _told(found: ReleasedCounts, place: OpenedSession, before: str) -> dict[str, Any]:
+def told_of(place: OpenedSession, before: str) -> dict[str, Any]:
+    """Return whether something was charged since a state of the ledger, and what is left."""
     balance = place.ledger.balances()
     own = next((one for one in balance if one.account == place.session.account), balance[0])
     return {
@@ -151,9 +152,10 @@ def _told(found: ReleasedCounts, place: OpenedSession, before: str) -> dict[str,
     }
 
 
-def _print_tables(
+def print_tables(
     found: ReleasedCounts, tables: list[CountTable], sets: list[list[str]], told: dict[str, Any], *, as_json: bool
 ) -> None:
+    """Print tables of counts, what they cost and what is left."""
     if as_json:
         listed = [{"columns": names, "rows": list(one)} for names, one in zip(sets, tables, strict=True)]
         facts = {"digest": found.digest, "version": found.version, "cost": dict(found.price)}
@@ -178,7 +180,8 @@ def _print_tables(
     )
 
 
-def _print_plan(plan: Any, charged: Plan, place: OpenedSession, *, as_json: bool) -> None:
+def print_plan(plan: Any, charged: Plan, place: OpenedSession, *, as_json: bool) -> None:
+    """Print a plan of many counts, and whether it fits the budget."""
     account = place.session.account
     answered = place.ledger.find(charged.digest, account) is not None
     fits = answered or place.ledger.admits(charged.event, account=account)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.core.expression import Expression
 from privet.core.given import is_a, listed
 from privet.core.numbers import Number, rational, whole
+from privet.core.schema import Schema
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
 from privet.planner.bias import loses
-from privet.planner.many_counts import CountsPlan, marginal_design, plan_counts
+from privet.planner.keys import group_key
+from privet.planner.make import private_schema
+from privet.planner.many_counts import CountsPlan, marginal_design, plan_counts, range_design
 from privet.planner.verify import verify
 from privet.query.frame import Frame
+from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.terms import Term, count
+from privet.query.terms import Term, col, count, histogram
 from privet.results.released_counts import Marginals
+from privet.results.released_ranges import Ranges
 
 from .executor import Executor, Kept
 from .request import AskOptions, Catalog, spend_of
@@ -92,15 +99,20 @@ class MarginalsPlan:
         return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
 
     def _figures(self) -> list[Figures]:
-        from privet.strategy.reconstruction import half_widths
+        errors = {", ".join(one) or "all rows": error for one, error in list(self.errors.items())[:_MOST_LISTED]}
+        return _error_figures("counts by", errors, self.counts)
 
-        wide = half_widths(0.95, self.counts.measure.strategy.measure)
-        errors = list(self.errors.items())[:_MOST_LISTED]
-        return [
-            Figures("counts by", tuple(", ".join(one) or "all rows" for one, _ in errors), right=False),
-            Figures("standard error", tuple(shown_error(error) for _, error in errors), right=True),
-            Figures("95% within", tuple(f"±{shown_error(error * wide)}" for _, error in errors), right=True),
-        ]
+
+def _error_figures(head: str, errors: Mapping[str, float], counts: CountsPlan) -> list[Figures]:
+    """Return errors by name as columns of a table: each, and how wide an interval is with it."""
+    from privet.strategy.laplace_sums import half_widths
+
+    wide = half_widths(0.95, counts.measure.strategy.measure)
+    return [
+        Figures(head, tuple(errors), right=False),
+        Figures("standard error", tuple(map(shown_error, errors.values())), right=True),
+        Figures("95% within", tuple(f"±{shown_error(error * wide)}" for error in errors.values()), right=True),
+    ]
 
 
 def plan_marginals(
@@ -147,6 +159,174 @@ def run_marginals(
     """Return what a plan of marginals releases: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
     return Marginals(**held_of(executor, plan.counts, kept), nonnegative=nonnegative, whole=whole, asked=plan.asked)
+
+
+@dataclass(frozen=True, repr=False)
+class RangesPlan:
+    """Everything about the ranges of a column before they are charged: what is measured, the price, the errors.
+
+    Example:
+        >>> session.plan_ranges("visits", "age", epsilon=1).price["epsilon"]
+        1.0
+    """
+
+    counts: CountsPlan
+    kind: Literal["integer", "number", "date"]
+    starts: tuple[Any, ...]
+    ends: tuple[Any, ...]
+
+    @property
+    def price(self) -> Mapping[str, float]:
+        """What the release costs by itself."""
+        return self.counts.plan.price
+
+    @property
+    def digest(self) -> str:
+        """The digest under which it is charged and stored."""
+        return self.counts.plan.digest
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The standard errors: of a range, on average over all; of a prefix; of a single cell; of all rows."""
+        from privet.strategy import all_ranges, identity, prefixes, total
+
+        n, covariance = len(self.starts), self.counts.measure.covariance
+        asked = {"range": all_ranges(n), "prefix": prefixes(n), "cell": identity(n), "all rows": total(n)}
+        return {name: workload.rmse(covariance) for name, workload in asked.items()}
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return self.counts.plan.explain()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        errors = [{"of": name, "standard_error": error} for name, error in self.errors.items()]
+        return {**self.counts.plan.to_dict(), "errors": errors}
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            draw_grid(console, self._figures(), wraps=True)
+            draw_text(console, f"\n{self.explain()}")
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
+
+    def _figures(self) -> list[Figures]:
+        return _error_figures("count of", self.errors, self.counts)
+
+
+_CELLS, _MOST_CELLS = 256, 4096
+"""How many bins numbers are counted in, unless another number is asked for; and the most cells."""
+
+
+def plan_ranges(
+    frame: Frame, column: str | Term, catalog: Catalog, options: AskOptions, *, bins: int | None = None
+) -> RangesPlan:
+    """Return the plan for all ranges of a column: of every value, or of bins."""
+    if not is_a(column, (str, Term)):
+        raise BadParameter("column", column, "the name of a column, such as 'age'")
+    many = None if bins is None else whole(bins, "bins", least=1, most=_MOST_CELLS)
+    if not isinstance(frame, Frame) or frame._keys:
+        raise BadParameter("table", type(frame).__name__, "a table of this session, before group_by")
+    counted = frame.agg(**{_ROWS: count(column)}).query()
+    schema = private_schema(counted.table, catalog.schemas)
+    over = counted.aggregates[0].argument
+    kind = None if over is None else typed(over, schema.columns).kind
+    name = column if isinstance(column, str) else "value"
+    if kind == "number":
+        query = frame.agg(histogram(column, _CELLS if many is None else many)).query()
+        edges = _edges(query.keys[0].expression)
+        cells = tuple(edges[:-1]), tuple(edges[1:])
+    elif kind in ("integer", "date"):
+        query, cells = _listed_cells(frame, column, cells_of(frame, [column]), schema, many, kind)
+    else:
+        raise RequestError(
+            f"{name} holds {kind or 'NULL'} values, and ranges are of numbers and dates; count its values with "
+            f"marginals instead"
+        )
+    query = replace(query, keys=(replace(query.keys[0], name=name),), each=False)
+    plan = plan_counts(
+        query,
+        catalog.schemas,
+        spend=spend_of(catalog.budget, options),
+        design=range_design,
+        workload=_all_ranges,
+        bound=options.bound,
+        contribution=options.stated,
+        nulls=False,
+    )
+    return RangesPlan(plan, kind, *cells)
+
+
+def _all_ranges(sizes: tuple[int, ...]) -> Workload:
+    from privet.strategy import all_ranges
+
+    return all_ranges(sizes[0])
+
+
+def _edges(bucket: Expression) -> list[float]:
+    """Return where the bins of a histogram start, and where the last one ends."""
+    low, high, many = (Fraction(cast(Any, one.constant)) for one in bucket.arguments[1:])
+    return [float(low + (high - low) * place / many) for place in range(int(many) + 1)]
+
+
+def _listed_cells(
+    frame: Frame, column: str | Term, query: Query, schema: Schema, bins: int | None, kind: str
+) -> tuple[Query, tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Return the question whose groups are the values of a column or bins of them, and the ends of these."""
+    asked = query.keys[0]
+    facts = typed(asked.expression, schema.columns)
+    if kind == "integer" and facts.values is None and facts.low is not None and facts.high is not None:
+        low, high = int(cast(Any, facts.low)), int(cast(Any, facts.high))
+        several = high - low + 1
+        if bins is not None and bins < several:
+            width = -(-several // bins)
+            made = cells_of(frame, [_term(column).bin(width)])
+            values = _values(made, schema)
+            return made, (
+                tuple(max(value, low) for value in values),
+                tuple(min(value + width - 1, high) for value in values),
+            )
+        if several > _MOST_CELLS:
+            raise RequestError(
+                f"{asked.name} has {several:,} values, and ranges are measured over at most {_MOST_CELLS:,} cells; "
+                f"group them into bins: bins=1024 makes each {-(-several // 1024):,} values wide"
+            )
+    elif bins is not None:
+        raise RequestError(f"bins= is for numbers, and {asked.name} is counted value by value; leave bins= out")
+    values = _values(query, schema)
+    if len(values) > _MOST_CELLS:
+        raise RequestError(
+            f"{asked.name} has {len(values):,} values, and ranges are measured over at most {_MOST_CELLS:,} cells; "
+            f"choose fewer of them with a condition, or count by week or month"
+        )
+    if list(values) != sorted(values):
+        raise RequestError(f"the declared values of {asked.name} do not rise; declare them in their order")
+    return query, (values, values)
+
+
+def _term(column: str | Term) -> Term:
+    return col(column) if isinstance(column, str) else column
+
+
+def _values(query: Query, schema: Schema) -> tuple[Any, ...]:
+    key = group_key(query.keys[0].expression, schema.columns)
+    if key.values is None:
+        raise RequestError(
+            f"the bounds of {query.keys[0].name} are not declared, or too far apart, and cells are those of declared "
+            f"values only; declare low and high for it"
+        )
+    return tuple(value for value in key.values if value is not None)
+
+
+def run_ranges(executor: Executor, plan: RangesPlan, *, nonnegative: bool, whole: bool, key: str | None) -> Ranges:
+    """Return what a plan of ranges releases: from the ledger, or charged, read and drawn."""
+    kept = run_counts(executor, plan.counts, key)
+    held = held_of(executor, plan.counts, kept)
+    facts: dict[str, Any] = {"kind": plan.kind, "starts": plan.starts, "ends": plan.ends}
+    return Ranges(**held, nonnegative=nonnegative, whole=whole, **facts)
 
 
 def run_counts(executor: Executor, counts: CountsPlan, key: str | None) -> Kept:

@@ -76,15 +76,18 @@ def plan_counts(
     workload: Callable[[tuple[int, ...]], Workload],
     bound: Rule = "norm",
     contribution: Contribution | None = None,
+    nulls: bool = True,
 ) -> CountsPlan:
     """Return the plan with the least error for a workload over the cells of a query's keys.
 
     `design` chooses a strategy, for each noise that the spend allows; the workload says which of them errs least.
+    Without `nulls`, rows in which a key is NULL are in no cell.
     """
     schema = private_schema(query.table, tables)
     refuse_chosen(query.table, tables, contribution, "for many counts at once")
     kept = schema_within_limits(query.table, tables, contribution).contribution
     keys = _public_keys(query, schema)
+    keys = keys if nulls else tuple(map(_without_null, keys))
     bounding = bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
     scan = Scan(query.table, schema, query.where, keys, (rows(None),), bounding)
     sizes = tuple(len(key.values or ()) for key in keys)
@@ -95,7 +98,8 @@ def plan_counts(
     plan = Plan(asked, (Pass(scan, MatrixMeasure(best)),), (), spend)
     order = [keys.index(next(key for key in keys if key.expression == one.expression)) for one in query.keys]
     names = tuple(one.name for one in query.keys)
-    return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), known_total(query, schema))
+    total = known_total(query, schema) if nulls else None
+    return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), total)
 
 
 def strategy_measure(scan: Scan, strategy: Strategy, choice: Choice) -> StrategyMeasure:
@@ -152,6 +156,22 @@ def _public_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
     if empty:
         raise RequestError(f"{', '.join(empty)} has no values at all, so that there is no cell to count")
     return keys
+
+
+def _without_null(key: GroupKey) -> GroupKey:
+    return replace(key, values=tuple(value for value in key.values or () if value is not None), nullable=False)
+
+
+def range_design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
+    """Return the best strategy for all ranges of a column: optimised where that takes a second, else kept or closed."""
+    from privet.strategy import all_ranges, optimize
+
+    (cells,) = sizes
+    quick = noise == "pure" and cells > _OPTIMISED
+    return optimize(all_ranges(cells), measure=noise, effort="low" if quick else "normal").strategy
+
+
+_OPTIMISED = 256
 
 
 def _too_many(many: int, what: str) -> RequestError:

@@ -185,6 +185,8 @@ class MatrixMeasure:
         spread = shown_amount(told["standard_deviation"])
         least = shown_amount(told["least_standard_deviation"])
         between = spread if least == spread else f"{least} to {spread}"
+        largest = abs(self.strategy.matrix).max() if hasattr(self.strategy, "matrix") else 1
+        between += f", on sums in which a row counts up to {int(largest):,}" if largest > 1 else ""
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
         return [
             f"Measures {told['sum']}, as the strategy {told['strategy']!r} says, with {told['noise']} noise of "

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from privet.answer import CrossTab, Series
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.given import optional_package
+from privet.core.given import optional_package, set_fields
 from privet.core.numbers import Number, open_probability
 from privet.core.schema import Key
 from privet.display import cost_words, draw_text, html_lines, written
@@ -78,6 +78,13 @@ class ReleasedCounts:
     may_be_low: bool = False
     """Whether contribution bounding can make counts too low: intervals do not cover that."""
     notes: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept in a file: what was released and what is public, and nothing that follows from it."""
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        measure = bare(self.measure)
+        set_fields(measure, strategy=bare(self.measure.strategy))
+        return {**held, "measure": measure}
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
@@ -257,3 +264,10 @@ class Marginals(ReleasedCounts):
 
 ALL = "(all)"
 """What stands for a column that a table is not by."""
+
+
+def bare(value: Any) -> Any:
+    """Return a copy of a value that has its fields, and nothing that was computed from them."""
+    copied = object.__new__(type(value))
+    set_fields(copied, **{one.name: getattr(value, one.name) for one in fields(value)})
+    return copied

@@ -327,3 +327,21 @@ def test_marginals_are_planned_charged_once_shown_and_drawn(folder: Path) -> Non
     assert "standard error" in told
     for wrong in (["--weight", "ward"], ["--weight", "ward=x"], ["--weight", "ward=-1"], ["--subset", "ward"]):
         assert run(*arguments, *wrong).exit_code == 2
+
+
+def test_ranges_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
+    arguments = ("ranges", "visits", "age", "--epsilon", "0.4", "--analyst", "ana")
+    planned = json.loads(run(*arguments, "--plan", "--json").stdout)
+    assert (planned["fits"], planned["answered"]) == (True, False)
+    first = json.loads(run(*arguments, "--json", "--range", "18,64", "--range", "65,", "--quantile", "0.5").stdout)
+    assert first["charged"]
+    assert [row["range"] for row in first["tables"][0]["rows"]] == ["18 to 64", "65 to largest"]
+    assert first["tables"][1]["rows"][0]["from"] <= first["tables"][1]["rows"][0]["value"]
+    again = json.loads(run(*arguments, "--json", "--histogram", "11", "--plot", "n.png").stdout)
+    assert not again["charged"]
+    assert again["digest"] == planned["digest"]
+    assert len(again["tables"][0]["rows"]) == 11
+    assert (folder / "n.png").stat().st_size > 1000
+    assert "it was answered before" in run(*arguments).stdout
+    for wrong in (["--range", "18"], ["--range", "a,b"], ["--range", "9,3"], ["--quantile", "2"], ["--bins", "0"]):
+        assert run(*arguments, *wrong).exit_code == 2

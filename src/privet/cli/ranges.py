@@ -1,0 +1,135 @@
+"""`privet ranges`: counts of one column for one charge, from which any range, quantile or histogram is free."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .asking import asking, opened
+from .marginals import counting_options, print_plan, print_tables, told_of
+from .screen import counting_number, number
+
+if TYPE_CHECKING:
+    from privet.results.released_ranges import Ranges
+
+
+@click.command()
+@click.argument("table")
+@click.argument("column")
+@click.option("--bins", type=counting_number, help="Count in this many bins. [default: every whole number; 256 others]")
+@click.option("--range", "spans", multiple=True, metavar="LOW,HIGH", help="Show the count of a range: 18,64 or 65,")
+@click.option("--quantile", multiple=True, type=number, help="Show a quantile: 0.5 for the median.")
+@click.option("--histogram", type=counting_number, help="Show the counts of this many bins. [default: 10]")
+@counting_options
+def command(
+    table: str,
+    column: str,
+    bins: int | None,
+    spans: tuple[str, ...],
+    quantile: tuple[Any, ...],
+    histogram: int | None,
+    cost: dict[str, Any],
+    nonnegative: bool,
+    whole: bool,
+    confidence: Any,
+    plot: Path | None,
+    only_plan: bool,
+    key: str | None,
+    analyst: str | None,
+    config: Path,
+    as_json: bool,
+) -> None:
+    """Count one column for one charge, so that any range, quantile or histogram of it is free from then on.
+
+    TABLE is a table or a view, and COLUMN a column of numbers or dates with declared bounds.
+
+    \b
+    Example:
+      privet ranges visits age --epsilon 1 --histogram 11
+      privet ranges visits age --epsilon 1 --range 18,64 --range 65, --quantile 0.5
+      privet ranges visits cost --bins 100 --epsilon 1 --plot cost.png
+    """
+    with opened(config, analyst, plans=only_plan) as place:
+        if only_plan:
+            plan = place.session.plan_ranges(table, column, bins=bins, **cost)
+            print_plan(plan, plan.counts.plan, place, as_json=as_json)
+            return
+        before = place.ledger.head()
+        with asking(place):
+            found = place.session.ranges(
+                table, column, bins=bins, **cost, nonnegative=nonnegative, whole=whole, key=key
+            )
+        told = told_of(place, before)
+    level = 0.95 if confidence is None else confidence
+    tables = []
+    if spans:
+        tables.append(_spans(found, spans, level))
+    if quantile:
+        tables.append(_quantiles(found, quantile, level))
+    if histogram is not None or not tables:
+        tables.append(found.histogram(10 if histogram is None else histogram, confidence=level))
+    if plot is not None:
+        found.plot(plot)
+    names = [[one.name for one in table.series if not one.noisy] for table in tables]
+    print_tables(found, tables, names, told, as_json=as_json)
+
+
+def _spans(found: Ranges, spans: tuple[str, ...], level: Any) -> Any:
+    """Return a table of ranges and their counts."""
+    from privet.answer import Series
+    from privet.core.errors import BadParameter
+    from privet.results.released_counts import CountTable
+
+    ends, counts = [], []
+    for span in spans:
+        low, sign, high = span.partition(",")
+        if not sign:
+            raise BadParameter("range", span, "two ends with a comma between, either of which may be left out: 18,64")
+        pair = _end(low, span), _end(high, span)
+        ends.append(f"{low.strip() or 'least'} to {high.strip() or 'largest'}")
+        counts.append(found.count(*pair, confidence=level))
+    series = Series(
+        "n",
+        tuple(one.value for one in counts),
+        tuple(one.low for one in counts),
+        tuple(one.high for one in counts),
+        tuple(one.standard_error for one in counts),
+        may_be_low=found.may_be_low,
+    )
+    plain = found.histogram(1, confidence=level)
+    return CountTable((Series("range", tuple(ends)), series), plain.confidence, plain.notes)
+
+
+def _quantiles(found: Ranges, shares: tuple[Any, ...], level: Any) -> Any:
+    """Return a table of quantiles, each with the ends of its interval."""
+    from privet.answer import Series
+    from privet.results.released_counts import CountTable
+
+    several = [found.quantile(share, confidence=level) for share in shares]
+    plain = found.histogram(1, confidence=level)
+    values = tuple(one.value for one in several)
+    lows, highs = tuple(one.low for one in several), tuple(one.high for one in several)
+    quantiles = Series("quantile", tuple(f"{one.q:g}" for one in several))
+    told = (Series("value", values), Series("from", lows), Series("to", highs))
+    return CountTable((quantiles, *told), plain.confidence, plain.notes)
+
+
+def _end(text: str, span: str) -> Any:
+    """Return an end of a range: a number, a date, or None where nothing is written."""
+    from privet.core.errors import BadParameter
+    from privet.core.numbers import written_decimal, written_whole
+
+    written = text.strip()
+    if not written:
+        return None
+    whole = written_whole(written)
+    value = whole if whole is not None else written_decimal(written)
+    if value is None:
+        try:
+            value = datetime.date.fromisoformat(written)  # type: ignore[assignment]
+        except ValueError:
+            raise BadParameter("range", span, "numbers, or dates such as 2025-01-31, with a comma between") from None
+    return value

@@ -1,0 +1,131 @@
+"""Intervals of what sessions release by strategies cover as often as they say: ranges, marginals, quantiles.
+
+Counts are sparse and dense, measured again and again as a release does; each limit is missed once in a million runs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privet import strategy
+from privet.results.released_counts import Marginals
+from privet.results.released_ranges import Ranges
+
+TRIALS = 400
+DENSE = [40, 3, 17, 60, 2, 2, 31, 8, 55, 21, 0, 9, 14, 6, 33, 70]
+SPARSE = [0, 0, 0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0]
+STRATEGIES: dict[str, Any] = {
+    "pure": strategy.tree(16, branching=4, measure="pure"),
+    "gaussian": strategy.haar(16, measure="gaussian"),
+}
+SPANS = [(0, 15), (3, 3), (2, 9), (8, 15)]
+
+
+def measure_of(one: Any, shift: int = 0) -> strategy.StrategyMeasure:
+    price: Any = {"epsilon": 0.5} if one.measure == "pure" else {"rho": 0.05}
+    return strategy.StrategyMeasure(one, neighbors="add-remove", contribution=2, shift=shift, **price)
+
+
+def held(measure: Any, counts: list[int], **options: Any) -> dict[str, Any]:
+    released = tuple(measure.draw_integers([count << measure.shift for count in counts]))
+    facts = {"table": "visits", "digest": "", "version": "", "price": {"epsilon": 0.5}}
+    return {**facts, "measure": measure, "released": released, **options}
+
+
+def ranges_of(measure: Any, counts: list[int], **options: Any) -> Ranges:
+    every = tuple(range(16))
+    cells: dict[str, Any] = {"names": ("x",), "values": (every,), "axes": (0,), "starts": every, "ends": every}
+    return Ranges(**held(measure, counts, **options), **cells)
+
+
+def least(share: float, trials: int) -> float:
+    """Return what a share of hits falls below once in a million runs.
+
+    Of 400 trials 20 miss, about as a Poisson number does; 51 and more, 7 standard deviations above, have probability
+    2e-8 for each of the 50 shares here.
+    """
+    return share - 7 * math.sqrt(share * (1 - share) / trials)
+
+
+@pytest.mark.parametrize("shift", [0, 20])
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_ranges_without_constraints_are_covered_as_often_as_they_say(kind: str, shift: int) -> None:
+    measure = measure_of(STRATEGIES[kind], shift)
+    hits = np.zeros(len(SPANS))
+    truth = [sum(DENSE[low : high + 1]) for low, high in SPANS]
+    for _ in range(TRIALS):
+        found = ranges_of(measure, DENSE)
+        told = found._ranges(SPANS, 0.95)
+        hits += (told.low <= truth) & (truth <= told.high)
+        # nor are they wider than 97% needs: of one Laplace number 2.48 standard deviations, of a normal one 2.17
+        assert ((told.high - told.low) / told.deviations).max() < 2 * (2.48 if kind == "pure" else 2.17)
+    assert (hits / TRIALS).min() > least(0.95, TRIALS)
+
+
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_ranges_of_sparse_counts_are_covered_under_every_constraint(kind: str) -> None:
+    measure = measure_of(STRATEGIES[kind])
+    hits = np.zeros(len(SPANS))
+    truth = [sum(SPARSE[low : high + 1]) for low, high in SPANS]
+    for _ in range(TRIALS):
+        told = ranges_of(measure, SPARSE, nonnegative=True, whole=True)._ranges(SPANS, 0.95)
+        hits += (told.low <= truth) & (truth <= told.high)
+        assert told.low.min() >= 0
+    assert (hits / TRIALS).min() > least(0.95, TRIALS)
+
+
+@pytest.mark.parametrize("counts", [DENSE, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_quantiles_are_covered_on_dense_and_sparse_counts(kind: str, counts: list[int]) -> None:
+    measure = measure_of(STRATEGIES[kind])
+    sums = np.cumsum(counts)
+    shares = (0.1, 0.5, 0.8)
+    exact = [int(np.flatnonzero(sums >= share * sums[-1])[0]) for share in shares]
+    hits, widths = np.zeros(3), np.zeros(3)
+    for _ in range(TRIALS):
+        found = ranges_of(measure, counts)
+        told = [found.quantile(share) for share in shares]
+        hits += [one.low <= place <= one.high for one, place in zip(told, exact, strict=True)]
+        widths += [one.high - one.low for one in told]
+        assert all(one.low <= one.value <= one.high for one in told)
+    assert (hits / TRIALS).min() > least(0.95, TRIALS)
+    if counts is DENSE:
+        assert (widths / TRIALS).max() < 12  # they say something: of 16 values
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_marginals_are_covered_on_sparse_counts(kind: Any, nonnegative: bool) -> None:
+    workload = strategy.all_marginals((4, 4), ways=1)
+    planned: Any = strategy.plan_residuals(workload)
+    if kind == "pure":
+        planned = strategy.plan_marginals(workload, measure="pure")
+    measure = measure_of(planned)
+    table = np.array(SPARSE).reshape(4, 4)
+    rows = {"names": ("a", "b"), "values": (tuple(range(4)),) * 2, "axes": (0, 1), "asked": (("a",), ("b",))}
+    hits = np.zeros(9)
+    truth = np.concatenate([table.sum(axis=1), table.sum(axis=0), [table.sum()]])
+    for _ in range(TRIALS):
+        found = Marginals(**held(measure, SPARSE, nonnegative=nonnegative), **rows)  # type: ignore[arg-type]
+        series = [found.counts(*names)["n"] for names in (("a",), ("b",), ())]
+        low = np.concatenate([np.array(one.low) for one in series])
+        high = np.concatenate([np.array(one.high) for one in series])
+        hits += (low <= truth) & (truth <= high)
+    assert (hits / TRIALS).min() > least(0.95, TRIALS)
+
+
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_the_spread_of_a_quantile_s_gap_is_that_of_its_linear_combination(kind: str) -> None:
+    measure = measure_of(STRATEGIES[kind])
+    found = ranges_of(measure, DENSE)
+    for share in (0.2, 0.5, 0.9):
+        gaps, half = found._gaps(share, 0.95)
+        rows = np.tril(np.ones((16, 16))) - share
+        expected = np.sqrt(measure.covariance.of_rows(rows))
+        assert gaps == pytest.approx(rows @ found._reconstruction.cells)
+        assert half / half.max() == pytest.approx(expected / expected.max(), abs=1e-6)
+        assert (half >= 1.95 * expected).all()
