@@ -261,7 +261,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.build:narrowed",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
-        ("asked.order or asked.limit is not None or asked.offset", "False"),
+        ("asked.limit is not None or bool(asked.offset)", "False"),
     ),
     *of(
         "query.build:refined",

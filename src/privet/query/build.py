@@ -22,7 +22,7 @@ from .each import by_person, states_each
 from .facts import facts_of
 from .first import SOME_TEXT
 from .functions import mentions, typed
-from .inside import deduplicated, named_columns
+from .inside import deduplicated, named_columns, with_ranks
 from .join import with_cuts
 from .nodes import (
     DISCRETE,
@@ -50,6 +50,7 @@ from .nodes import (
     label,
     quantile,
     stated_bounds,
+    window,
 )
 from .normal import call, conjunction, text
 from .over import facts_over, read_aggregate, with_columns
@@ -480,8 +481,14 @@ def by_distinct(asked: Select) -> Select:
 
 
 def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
-    """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner."""
-    if asked.order or asked.limit is not None or asked.offset:
+    """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner.
+
+    An order of rows alone says nothing about them. Of public rows, the first ones may be taken.
+    """
+    cut = asked.limit is not None or bool(asked.offset)
+    if cut and is_public(source.schema):
+        return _first_rows(source, asked)
+    if cut:
         raise Unsupported(
             "ORDER BY, LIMIT and OFFSET on private rows choose rows by what other people's rows hold; "
             "leave them out of the sub-query, or aggregate in it"
@@ -489,6 +496,19 @@ def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
     where = None if asked.where is None else condition(asked.where, source.schema.columns, "WHERE")
     made = replace(source, columns=named_columns(source, asked.outputs), where=conjunction(source.where, where))
     return deduplicated(made) if asked.distinct else made
+
+
+def _first_rows(source: PrivateRows, asked: Select) -> PrivateRows:
+    """Return the first of public rows in an order; those that tie in it follow each other by their columns."""
+    number = window("row_number", (), (), asked.order)
+    whole = replace(asked, outputs=(*asked.outputs, (None, number)), order=(), limit=None, offset=0)
+    if asked.distinct:
+        raise Unsupported("DISTINCT beside LIMIT is not supported in a sub-query; put DISTINCT into one of its own")
+    ranked, over = with_ranks(source, whole)
+    *outputs, (_, place) = over.outputs
+    kept = [call("greater", place, Literal(asked.offset))]
+    kept += [] if asked.limit is None else [call("less_equal", place, Literal(asked.offset + asked.limit))]
+    return narrowed(ranked, replace(over, outputs=tuple(outputs), where=conjunction(*kept)))
 
 
 def _aggregate(marked: Expression, source: PrivateRows, conditions: Conditions) -> AggregateCall:

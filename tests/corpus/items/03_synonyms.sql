@@ -351,3 +351,39 @@ GROUP BY tariff
 -- world: bikes
 -- plain: SELECT COUNT(*) AS n FROM trips WHERE DATE_TRUNC('hour', started) < TIMESTAMP '2023-04-01 08:00:00'
 SELECT COUNT(*) AS n FROM trips WHERE TIME_TRUNC(started, HOUR) < TIMESTAMP '2023-04-01 08:00:00';
+
+-- name: natural_join_with_a_public_table
+-- world: clinic
+SELECT title, COUNT(*) AS n FROM visits NATURAL JOIN wards WHERE ward <> 'E' GROUP BY title ORDER BY title;
+
+-- name: natural_left_join
+-- world: clinic
+SELECT COUNT(*) AS n, COUNT(beds) AS b FROM visits NATURAL LEFT JOIN wards;
+
+-- name: equal_to_any_of_a_list
+-- world: clinic
+-- plain: SELECT COUNT(*) AS n FROM visits WHERE ward IN ('A', 'C')
+SELECT COUNT(*) AS n FROM visits WHERE ward = ANY ('A', 'C');
+
+-- name: in_values
+-- world: clinic
+-- plain: SELECT COUNT(*) AS n FROM visits WHERE ward IN ('A', 'C')
+SELECT COUNT(*) AS n FROM visits WHERE ward IN (VALUES ('A'), ('C'));
+
+-- name: not_in_values
+-- world: clinic
+-- plain: SELECT COUNT(*) AS n FROM prescriptions WHERE drug_id NOT IN (1, 2)
+SELECT COUNT(*) AS n FROM prescriptions WHERE drug_id NOT IN (VALUES (1), (2));
+
+-- name: with_cube
+-- world: clinic
+-- plain: SELECT sex, COUNT(*) AS n FROM patients GROUP BY CUBE (sex) ORDER BY sex
+SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex WITH CUBE ORDER BY sex;
+
+-- name: order_in_a_sub_query
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT visit_id, cost FROM visits WHERE ward = 'A' ORDER BY cost DESC) AS dear;
+
+-- name: order_in_a_cte
+-- world: clinic
+WITH a AS (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id ORDER BY n DESC) SELECT COUNT(*) AS people FROM a WHERE n > 2;

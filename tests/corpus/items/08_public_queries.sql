@@ -215,3 +215,24 @@ SELECT family, MEDIAN(price) AS m FROM drugs GROUP BY family ORDER BY family;
 -- world: clinic
 -- refused: unsupported
 SELECT ward, (SELECT COUNT(*) FROM visits) AS n FROM wards;
+
+-- name: different_from_all_of_public
+-- world: clinic
+SELECT COUNT(*) AS n FROM visits WHERE ward <> ALL (SELECT ward FROM wards WHERE floor = 1);
+
+-- name: equal_to_some_of_public
+-- world: clinic
+-- plain: SELECT COUNT(*) AS n FROM visits WHERE ward = ANY (SELECT ward FROM wards WHERE floor >= 1)
+SELECT COUNT(*) AS n FROM visits WHERE ward = SOME (SELECT ward FROM wards WHERE floor >= 1);
+
+-- name: join_with_the_first_public_rows
+-- world: clinic
+SELECT d.drug, COUNT(*) AS n FROM prescriptions p JOIN (SELECT drug_id, drug FROM drugs ORDER BY price DESC, drug_id LIMIT 3) d ON d.drug_id = p.drug_id GROUP BY d.drug ORDER BY d.drug;
+
+-- name: second_page_of_public_rows
+-- world: clinic
+SELECT COUNT(*) AS n FROM prescriptions WHERE drug_id IN (SELECT drug_id FROM drugs ORDER BY drug_id LIMIT 4 OFFSET 2);
+
+-- name: ranked_public_rows
+-- world: clinic
+SELECT COUNT(*) AS n FROM prescriptions p JOIN (SELECT drug_id, ROW_NUMBER() OVER (ORDER BY price, drug_id) AS place FROM drugs) r ON r.drug_id = p.drug_id WHERE r.place <= 5;

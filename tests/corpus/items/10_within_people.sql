@@ -275,3 +275,24 @@ SELECT trips, COUNT(*) AS riders
 FROM (SELECT r.rider_id, COUNT(t.trip_id) AS trips FROM riders r LEFT JOIN trips t ON t.rider_id = r.rider_id GROUP BY r.rider_id) x
 GROUP BY trips
 ORDER BY trips;
+
+-- name: first_visit_by_qualify
+-- world: clinic
+SELECT ward, COUNT(*) AS n FROM (SELECT patient_id, ward FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day, visit_id) = 1) AS f WHERE ward <> 'E' GROUP BY ward ORDER BY ward;
+
+-- name: qualify_by_an_alias
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id, ward, RANK() OVER (PARTITION BY patient_id ORDER BY cost DESC) AS place FROM visits QUALIFY place <= 2) AS f;
+
+-- name: qualify_by_a_count_of_rows
+-- world: clinic
+SELECT COUNT(*) AS n FROM (SELECT patient_id, cost FROM visits WHERE urgent QUALIFY COUNT(*) OVER (PARTITION BY patient_id) > 1) AS f;
+
+-- name: qualify_in_a_cte
+-- world: clinic
+WITH last AS (SELECT * FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day DESC, visit_id DESC) = 1) SELECT COUNT(*) AS n, SUM(nights) AS s FROM last;
+
+-- name: qualify_over_everybody
+-- world: clinic
+-- refused: unsupported
+SELECT COUNT(*) AS n FROM (SELECT visit_id FROM visits QUALIFY ROW_NUMBER() OVER (ORDER BY day) <= 10) AS f;

@@ -11,6 +11,8 @@ PIVOT visits ON ward IN ('A', 'B') USING COUNT(*) GROUP BY urgent;
 
 -- name: pivot_statement_with_a_sum
 -- world: clinic
+-- plain: SELECT ward, COALESCE("false", 0) AS "false", COALESCE("true", 0) AS "true"
+--   FROM (PIVOT visits ON urgent USING SUM(nights) GROUP BY ward) ORDER BY ward
 PIVOT visits ON urgent USING SUM(nights) GROUP BY ward ORDER BY ward;
 
 -- name: pivot_statement_of_a_sub_query
@@ -113,3 +115,11 @@ SELECT COALESCE(tariff, 'all') AS tariff, COUNT(*) AS n FROM riders GROUP BY ROL
 -- world: bikes
 -- plain: SELECT tariff, COUNT(*) AS n FROM riders GROUP BY ROLLUP (tariff)
 SELECT tariff, COUNT(*) AS n FROM riders GROUP BY tariff WITH ROLLUP;
+
+-- name: pivot_statement_ordered_downwards
+-- world: clinic
+PIVOT patients ON sex IN ('F', 'M') USING COUNT(*) GROUP BY city ORDER BY city DESC NULLS LAST;
+
+-- name: pivot_statement_with_a_limit
+-- world: clinic
+PIVOT patients ON sex IN ('F', 'M') USING COUNT(*) AS n GROUP BY city ORDER BY city LIMIT 2;

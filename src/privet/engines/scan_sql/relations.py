@@ -198,12 +198,17 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     function = {"lag": f"lag(a, {relation.places})", "lead": f"lead(a, {relation.places})"}.get(
         relation.function, f"{relation.function}()"
     )
-    partition = ", ".join([*owner, *parts])
-    over = f"PARTITION BY {partition} ORDER BY {', '.join(order)}" if order else f"PARTITION BY {partition}"
+    over = _window([*owner, *parts], order)
     sql = f"SELECT {', '.join([*owner, *own, *inner])} FROM {nested(rows)}"
     sql = f"SELECT {', '.join([*owner, *own])}, {function} OVER ({over}) AS n FROM {nested(sql)}"
     last = clamped("n", made.columns[relation.name], dialect)
     return f"SELECT {', '.join([*owner, *own])}, {last} AS c{len(own)} FROM {nested(sql)}"
+
+
+def _window(partition: Sequence[str], order: Sequence[str] = ()) -> str:
+    """Return what a window is over; public rows need no partition, for they have no unit."""
+    words = [("PARTITION BY", partition), ("ORDER BY", order)]
+    return " ".join(f"{word} {', '.join(columns)}" for word, columns in words if columns)
 
 
 def over_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: Dialect, *, owner: list[str]) -> str:
@@ -224,8 +229,7 @@ def over_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     span = relation.span or RowSpan(rows=False, start=None, end=0 if relation.order else None)
     order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
     order += own if span.rows else []
-    over = f"PARTITION BY {', '.join([*owner, *parts])}"
-    over += f" ORDER BY {', '.join(order)} {_span(span)}" if order else ""
+    over = _window([*owner, *parts], order) + (f" {_span(span)}" if order else "")
     totals = [f"{total} OVER ({over}) AS {name}" for total, name in part.totals]
     sql = f"SELECT {', '.join([*owner, *own, *totals])} FROM {nested(sql)}"
     sql = f"SELECT {', '.join([*owner, *own, part.value])} FROM {nested(sql)}"

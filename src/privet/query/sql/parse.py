@@ -28,6 +28,7 @@ from privet.query.nodes import PrivateRows, Query
 from .brackets import without_brackets
 from .calls import NAMES
 from .clauses import UNDERSTOOD, Node, check_depth, check_nodes, part, parts
+from .forms import settle_forms
 from .names import read_schema, settle_names
 from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
@@ -351,6 +352,8 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
             tree, wish = _tree(sql, tokens)
             check_depth(tree, MOST_DEEP)
             nodes = list(tree.walk())
+            if settle_forms(nodes):
+                nodes = list(tree.walk())
             check_nodes(nodes, NAMES)
             if read_quantiles(nodes):
                 nodes = list(tree.walk())
@@ -546,7 +549,7 @@ def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
         raise ParseError("a string, a quoted name or a comment does not end") from None
     read += tokens
     tokens, wish = split_wish(_one_statement(read_tokens(tokens, sql)))
-    tokens = with_bounds(tokens)
+    tokens = _ordered_pivot(with_bounds(tokens))
     _check_tokens(tokens)
     _check_arguments(tokens)
     try:
@@ -561,6 +564,22 @@ def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("there is no query in this text; write SELECT ... FROM ...")
     return trees[0], wish
+
+
+def _ordered_pivot(tokens: list[Node]) -> list[Node]:
+    """Return PIVOT t ON ... ORDER BY ... as what it means: SELECT * FROM (PIVOT t ON ...) ORDER BY ..."""
+    if _name(tokens, 0) != "PIVOT":
+        return tokens
+    depth = 0
+    for place, token in enumerate(tokens):
+        kind = token.token_type.name
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if depth == 0 and kind in {"ORDER_BY", "LIMIT"}:
+            first, last = tokens[0], token
+            start = [("SELECT", "SELECT"), ("STAR", "*"), ("FROM", "FROM"), ("L_PAREN", "(")]
+            around = [_made(first, kind, text, first.start) for kind, text in start]
+            return [*around, *tokens[:place], _made(last, "R_PAREN", ")", last.start), *tokens[place:]]
+    return tokens
 
 
 def _check_arguments(tokens: Sequence[Node]) -> None:

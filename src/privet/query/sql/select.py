@@ -42,6 +42,7 @@ from .calls import NAMES
 from .clauses import Node, part, parts, refusal
 from .comma_joins import Item, arranged, conjuncts_of
 from .crosstab import pivoted
+from .forms import NATURAL
 from .names import DECLARED
 from .nested import Lookups, Nested, ReadNested
 from .parameters import fixed_value
@@ -127,6 +128,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     if not joins:
         return first, Scope.over(((name, first.columns),), first.owner), frozenset()
     placed = [(first, name, None), *((*_place(part(one, "this"), places, read), one) for one in joins)]
+    _settle_natural(placed)
     where = part(node, "where")
     if any(isinstance(standing, ReleasedRows) for standing, _, _ in placed):
         return read_released(placed, None if where is None else part(where, "this"))
@@ -144,6 +146,27 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     written = [side for item in items for side in sides if side[0] is item]
     every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
     return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used | none
+
+
+def _settle_natural(placed: Sequence[tuple[Standing, str, Node | None]]) -> None:
+    """Make each NATURAL JOIN one by USING, with the columns that its tables have in common and of their own."""
+    known: set[str] = set()
+    for standing, name, node in placed:
+        added = _item(standing, name, None).hidden if isinstance(standing, PrivateRows) else frozenset()
+        own = {column.casefold(): column for column in standing.columns if column.casefold() not in added}
+        if node is not None and node.args.get(NATURAL):
+            shared = [column for key, column in own.items() if key in known]
+            if not shared:
+                raise Unsupported(f"NATURAL JOIN finds no column that {name!r} and a table before it have; write ON")
+            node.set(NATURAL, None)
+            node.set("using", [_identifier(column) for column in shared])
+        known |= own.keys()
+
+
+def _identifier(name: str) -> Node:
+    from sqlglot.expressions import to_identifier
+
+    return to_identifier(name, quoted=False)
 
 
 def _item(standing: Standing, name: str, node: Node | None) -> Item:
@@ -573,12 +596,12 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
     across = asked.qualify is not None or any(has_window(one) for one in released)
     if across and not (asked.keys or aggregates):
-        if outermost or asked.qualify is not None:
+        if outermost:
             raise Unsupported(
                 "window functions (OVER) stand over released rows, beside GROUP BY or outside a sub-query that "
-                "aggregates; over private rows they stand in a sub-query, within one person's rows, without QUALIFY"
+                "aggregates; over private rows they stand in a sub-query, within one person's rows"
             )
-        relation, asked = with_ranks(relation, asked)
+        relation, asked = _ranked(relation, asked)
     if asked.distinct and not (asked.keys or aggregates or across) and (outermost or _merges(relation, asked)):
         return aggregated(relation, by_distinct(asked), beside)
     if (asked.keys or asked.levels or aggregates) and (outermost or not stays_within(relation, asked)):
@@ -590,6 +613,18 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     if outermost:
         raise Unsupported(_ROWS)
     return narrowed(relation, asked)
+
+
+def _ranked(relation: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
+    """Return rows with a column for each window function, and the SELECT over them; QUALIFY chooses among such rows."""
+    if asked.qualify is None:
+        return with_ranks(relation, asked)
+    aliases = {name: one for name, one in asked.outputs if name is not None}
+    if any(has_aggregate(one) for one in (asked.qualify, *aliases.values())):
+        raise Unsupported("QUALIFY over private rows is by window functions; conditions on aggregates go into HAVING")
+    made, wider = with_ranks(relation, replace(asked, outputs=(*asked.outputs, (None, asked.qualify)), qualify=None))
+    *outputs, (_, kept) = wider.outputs
+    return made, replace(wider, outputs=tuple(outputs), where=kept)
 
 
 def _or_first(lookups: Lookups, places: FromTables) -> Callable[[Node, Scope], Expression]:
