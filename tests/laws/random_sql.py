@@ -418,10 +418,16 @@ class Writer:
         )
         partition = [*unit, *([self.draw.choice(scope)[0]] if self.draw.random() < 0.3 else [])]
         order = f"{self.draw.choice(scope)[0]}{self.draw.choice(['', ' DESC', ' DESC NULLS LAST'])}"
-        window = f"{function} OVER (PARTITION BY {', '.join(partition)} ORDER BY {order}) AS {name}"
-        return Part(
-            f"(SELECT {listed}, {window} FROM {inner.sql} AS {t}{self.where(scope)})", [*made, (name, kind)], called
-        )
+        frame = ""
+        if self.draw.random() < 0.3:  # an aggregate over the person's rows, with a frame or without
+            x = self.of(scope, "integer", "number")
+            function, kind = self.draw.choice([("COUNT(*)", "integer"), *([(f"SUM({x})", "number")] if x else [])])
+            frame = self.draw.choice(["", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS UNBOUNDED PRECEDING"])
+        over = f"{function} OVER (PARTITION BY {', '.join(partition)} ORDER BY {order}{frame})"
+        rows = f"FROM {inner.sql} AS {t}{self.where(scope)}"
+        if kind == "integer" and self.draw.random() < 0.3:
+            return Part(f"(SELECT {listed} {rows} QUALIFY {over} <= {self.draw.choice('123')})", made, called)
+        return Part(f"(SELECT {listed}, {over} AS {name} {rows})", [*made, (name, kind)], called)
 
     def united(self, depth: int) -> Part:
         kinds = [self.draw.choice(["integer", "number", "text", "boolean", "date"]) for _ in range(3)]
@@ -546,7 +552,21 @@ class Writer:
         if keys:
             sql += f" GROUP BY {self.groups([self.draw.choice([name, key]) for name, key in keys.items()])}"
             sql += " HAVING COUNT(*) > 1" if self.draw.random() < 0.1 else ""
+        way = self.draw.random()
+        if way < 0.06:  # how many groups have rows
+            listed = ", ".join(f"{self.key(plain)} AS {self.fresh('k')}" for _ in range(self.draw.choice([1, 2, 2])))
+            sql = f"SELECT COUNT(*) FROM (SELECT DISTINCT {listed} FROM {inner.sql} AS {t}{self.where(scope)})"
+        elif way < 0.12:
+            turned = f"SELECT {self.key(plain)} AS k, {self.value('boolean', scope, 1)} AS f FROM {inner.sql} AS {t}"
+            sql = f"SELECT * FROM ({turned}{self.where(scope)}) PIVOT (COUNT(*) FOR f IN (TRUE, FALSE))"
+        elif way < 0.24:
+            sql = self.computed(sql)
         return f"WITH {', '.join(self.ctes)} {sql}" if self.ctes else sql
+
+    def computed(self, sql: str) -> str:
+        """Return a question about what another one releases: it costs no more than that, and moves no more."""
+        listed = self.draw.choice(["COUNT(*)", "*", "*, ROW_NUMBER() OVER () AS place", "*, COUNT(*) OVER () AS every"])
+        return f"SELECT {listed} FROM ({sql}) AS r{self.draw.choice(['', ' LIMIT 3'])}"
 
     def groups(self, keys: list[str]) -> str:
         """Return what stands after GROUP BY: one grouping, or several levels."""
