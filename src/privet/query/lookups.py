@@ -127,7 +127,18 @@ def looked_up(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> 
     Guarantee: that of `schema_of`, for a join that finds one row, and for groups within a unit. A private row meets
     rows of its own person alone, whatever the conditions say.
     """
+    others = _with_constants(others)
     return _grouped(source, others, wanted) if others.plain else _paired(source, others, wanted)
+
+
+def _with_constants(others: Others) -> Others:
+    """Return rows of which those that differ from a constant are left out: a row that is met is told by its columns."""
+    constant = [one for one in others.equal if not mentions(one[0])]
+    if not constant:
+        return others
+    where = conjunction(others.rows.where, *(call("equal", theirs, mine) for mine, theirs in constant))
+    varied = tuple(one for one in others.equal if one not in constant)
+    return replace(others, rows=replace(others.rows, where=where), equal=varied)
 
 
 def exists(source: PrivateRows, others: Others) -> tuple[PrivateRows, Expression]:

@@ -105,3 +105,15 @@ def test_the_first_public_rows_are_taken_by_their_order() -> None:
     assert parse(first.format(1), TABLES) != parse(first.format(2), TABLES)
     with pytest.raises(Unsupported, match="DISTINCT"):
         parse(first.format(1).replace("SELECT ward FROM wards", "SELECT DISTINCT ward FROM wards"), TABLES)
+
+
+def test_a_constant_that_a_sub_query_is_asked_with_is_a_condition_on_its_rows() -> None:
+    rows = "SELECT COUNT(*) FROM (SELECT u, 'A' AS k FROM visits) AS v"
+    asked = f"{rows} WHERE (SELECT beds FROM wards w WHERE w.ward = {{}}) > 3"
+    assert parse(asked.format("v.k"), TABLES) == parse(asked.format("'A'"), TABLES)
+    with pytest.raises(RequestError):  # whose row is met must be said
+        parse(
+            "SELECT COUNT(*) FROM (SELECT u, 5 AS k FROM visits) AS v WHERE EXISTS "
+            "(SELECT 1 FROM people p WHERE p.u = v.k)",
+            TABLES,
+        )
