@@ -107,7 +107,6 @@ REFUSED = [
     "SELECT ward, (SELECT COUNT(*) FROM visits v WHERE v.ward = wards.ward) AS n FROM wards",
     "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)",
     "SELECT ward FROM wards WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.ward = wards.ward)",
-    "SELECT ward FROM wards WHERE beds > (SELECT COUNT(*) FROM visits)",
     "SELECT ward FROM wards UNION SELECT ward FROM visits",
     "SELECT ward FROM wards EXCEPT SELECT ward FROM visits",
     "SELECT wards.ward, visits.cost FROM wards JOIN visits ON wards.ward = visits.ward",
@@ -123,6 +122,13 @@ def test_what_a_private_row_would_decide_is_refused_and_free(session: Session, s
     with pytest.raises(RequestError):
         session.ask(sql)
     assert not session.history()
+
+
+def test_a_private_number_that_chooses_public_rows_is_released_first_and_charged(session: Session) -> None:
+    session.ask("SELECT ward FROM wards WHERE beds > (SELECT COUNT(*) FROM visits)", epsilon=1)
+    first, then = session.history()
+    assert first.event.events
+    assert not then.event.events
 
 
 def listing(relation: Relation) -> Query:
