@@ -43,6 +43,8 @@ class Benchmark:
     unit: str
     """What the rate counts; `"seconds"` shows the time itself, and in brackets the processor's."""
     cases: tuple[Case, ...]
+    picture: str = ""
+    """What figures are, where a picture is made of them."""
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmark import Benchmark, Case
+from picture import draw
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -194,6 +195,19 @@ def record(benchmark: Benchmark, best: dict[str, dict[str, Timing]], versions: d
     return file
 
 
+def pictured(benchmark: Benchmark, best: dict[str, dict[str, Timing]]) -> Path:
+    """Write the figures of every case as a picture, a peer's by its name, and return the file."""
+    figures = {
+        title: {
+            name if system == "privet" else f"{system}, {name}": value
+            for system, timing in row.items()
+            for name, value in timing.figures.items()
+        }
+        for title, row in best.items()
+    }
+    return draw(HERE / "results" / f"{benchmark.name}.svg", benchmark.title, benchmark.picture, figures)
+
+
 def main() -> int:
     names = sorted(file.stem for file in (HERE / "cases").glob("*.py"))
     parser = argparse.ArgumentParser(description="Measure Privet beside its peers.")
@@ -227,6 +241,8 @@ def main() -> int:
             for line in notes(benchmark, best):
                 console.print(line)
             console.print(f"written to {record(benchmark, best, versions).relative_to(HERE.parent)}\n")
+            if benchmark.picture:
+                console.print(f"drawn in {pictured(benchmark, best).relative_to(HERE.parent)}\n")
     except MissingPeer as error:
         print(error, file=sys.stderr)
         return 1

@@ -56,12 +56,34 @@ def permute_and_flip(candidates: int) -> Callable[[], Any]:
     return lambda: mechanism(scores)
 
 
+def count_errors(
+    counts: list[list[int]], lows: list[int], highs: list[int], rows: int, epsilon: float, runs: int
+) -> Callable[[], Any]:
+    """Return the mean error of ranges by a tree of 16 children a node, made consistent, as a share of all rows."""
+    cells = len(counts[0])
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    tree = dp.t.make_b_ary_tree(*space, leaf_count=cells, branching_factor=16)
+    levels = tree.map(1)  # each row is in one node of each level
+    mechanism = tree >> dp.m.then_laplace(scale=levels / epsilon)
+    consistent = dp.t.make_consistent_b_ary_tree(branching_factor=16)
+
+    def error(given: list[int]) -> float:
+        gaps, total = [0.0], 0.0
+        for found, count in zip(consistent(mechanism(given)), given, strict=True):
+            total += found - count
+            gaps.append(total)
+        return sum(abs(gaps[high + 1] - gaps[low]) for low, high in zip(lows, highs, strict=True)) / len(lows) / rows
+
+    return lambda: {"figures": {"tree of 16": sum(map(error, counts[:runs])) / len(counts[:runs])}}
+
+
 if __name__ == "__main__":
     serve(
         "opendp",
         {
             "audit_laplace": audit_laplace,
             "audit_geometric": audit_geometric,
+            "count_errors": count_errors,
             "discrete_laplace": discrete_laplace,
             "discrete_gaussian": discrete_gaussian,
             "scalar_laplace": scalar_laplace,

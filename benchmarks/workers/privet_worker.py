@@ -10,6 +10,7 @@ from privet_audits import AUDITS
 from privet_ledger import LEDGER
 from privet_queries import QUERIES
 from serve import importing, serve
+from strategy_errors import STRATEGIES
 
 import privet
 from privet import noise
@@ -147,5 +148,6 @@ if __name__ == "__main__":
             **QUERIES,
             **LEDGER,
             **AUDITS,
+            **STRATEGIES,
         },
     )

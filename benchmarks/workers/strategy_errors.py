@@ -1,0 +1,78 @@
+"""Privet's side of the strategies' benchmark: the mean absolute error of each, over the same counts and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from privet import strategy
+
+
+def count_errors(
+    counts: list[list[int]], lows: list[int], highs: list[int], rows: int, epsilon: float, runs: int
+) -> Callable[[], Any]:
+    """Return the mean error of ranges over one attribute, as a share of all rows, by every strategy and estimate."""
+    cells = len(counts[0])
+    asked = strategy.RangeWorkload("ranges", cells, np.array(lows), np.array(highs))
+    kind = strategy.prefixes(cells) if not any(lows) else strategy.all_ranges(cells)
+    best = strategy.optimize(kind, measure="pure").strategy
+    fixed = {
+        "identity": strategy.identity_strategy(cells, measure="pure"),
+        "tree of 16": strategy.tree(cells, branching=16, measure="pure"),
+        "best tree": strategy.best_tree(kind, measure="pure"),
+        "Haar": strategy.haar(cells, measure="pure"),
+        "optimized": best,
+    }
+    price: Any = {"epsilon": epsilon, "neighbors": "add-remove"}
+    adaptive = {"partition": strategy.PartitionTree((cells,), **price)}
+    if cells <= 256:
+        public: Any = {"epsilon": epsilon, "neighbors": "change-one", "total": rows}
+        adaptive["MWEM"] = strategy.MultiplicativeWeights(kind, rounds=10, **public)  # type: ignore[assignment]
+
+    def estimates(given: list[int]) -> Iterator[tuple[str, Any]]:
+        yield "uniform", np.full(cells, rows / cells)
+        for name, one in fixed.items():
+            measure = strategy.StrategyMeasure(one, **price)
+            yield name, strategy.reconstruct(measure, measure.draw(given)).cells
+        for name, other in adaptive.items():
+            yield name, other.release(given).cells
+
+    return lambda: {"figures": mean_errors(asked, counts[:runs], rows, estimates)}
+
+
+def box_errors(counts: list[list[int]], shape: list[int], rows: int, epsilon: float, runs: int) -> Callable[[], Any]:
+    """Return the same for every pair of a prefix of each of two attributes."""
+    sizes = tuple(shape)
+    asked = strategy.product(*(strategy.prefixes(size) for size in sizes))
+    price: Any = {"epsilon": epsilon, "neighbors": "add-remove"}
+    trees = [strategy.best_tree(strategy.prefixes(size), measure="pure") for size in sizes]
+    fixed: dict[str, strategy.Strategy] = {
+        "identity": strategy.ProductStrategy(tuple(strategy.identity_strategy(size, measure="pure") for size in sizes)),
+        "best tree": strategy.ProductStrategy(tuple(trees)),
+        "optimized": strategy.optimize(asked, measure="pure").strategy,
+    }
+    partition = strategy.PartitionTree(sizes, **price)
+
+    def estimates(given: list[int]) -> Iterator[tuple[str, Any]]:
+        yield "uniform", np.full(sizes, rows / np.prod(sizes))
+        for name, one in fixed.items():
+            measure = strategy.StrategyMeasure(one, **price)
+            yield name, strategy.reconstruct(measure, measure.draw(given)).cells
+        yield "partition", partition.release(given).cells
+
+    return lambda: {"figures": mean_errors(asked, counts[:runs], rows, estimates)}
+
+
+def mean_errors(asked: strategy.Workload, counts: list[list[int]], rows: int, estimates: Any) -> dict[str, float]:
+    """Return the mean absolute error of each estimate, as a share of all rows."""
+    found: dict[str, list[float]] = {}
+    for given in counts:
+        truth = asked.answers(given)
+        for name, cells in estimates(given):
+            found.setdefault(name, []).append(float(np.abs(asked.answers(cells) - truth).mean()) / rows)
+    return {name: sum(errors) / len(errors) for name, errors in found.items()}
+
+
+STRATEGIES = {"count_errors": count_errors, "box_errors": box_errors}
