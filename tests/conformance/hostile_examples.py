@@ -304,7 +304,30 @@ INSTANCES: dict[type, Make] = {
 
 _STEP_CLOCK = stream.StepClock(LATER, datetime.timedelta(hours=1))
 
+
+def _stepping(make: Make, *, opened: bool) -> Any:
+    """Return a ledger in which the steps of the first charge have begun, and are open if that is asked for."""
+    made = _begun(make())
+    paid = receipt()
+    made.begin_steps(paid, state="0" * 64)
+    if opened:
+        made.open_steps(paid, after=0, upto=1, state="0" * 64)
+    return made
+
+
+def _memory_ledger() -> MemoryLedger:
+    return MemoryLedger(BUDGET, analysts={"ana": BUDGET})
+
+
+def _file_ledger() -> SqliteLedger:
+    return SqliteLedger(fresh(".ledger"), BUDGET, analysts={"ana": BUDGET})
+
+
 OWNERS: dict[str, Make] = {
+    "privet.SqliteLedger.open_steps": lambda: _stepping(_file_ledger, opened=False),
+    "privet.SqliteLedger.close_steps": lambda: _stepping(_file_ledger, opened=True),
+    "privet.ledger.memory.MemoryLedger.open_steps": lambda: _stepping(_memory_ledger, opened=False),
+    "privet.ledger.memory.MemoryLedger.close_steps": lambda: _stepping(_memory_ledger, opened=True),
     "privet.stream.durable.RunningStream.step_at": lambda: stream.open_stream(
         fresh(".stream"), MemoryLedger(BUDGET), horizon=8, epsilon=1, clock=_STEP_CLOCK
     ),
@@ -679,6 +702,10 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "table": (lambda: (strategy.Candidate("identity", 1.0),),),
     "noise": (PowerTail,),
     "horizon": (lambda: 8,),
+    "after": (lambda: 0,),
+    "upto": (lambda: 1,),
+    "opening": (lambda: _AT_FIRST + 2,),
+    "state": (lambda: "0" * 64,),
     "spend": (lambda: Zcdp(rho=1), lambda: Pure(epsilon=1)),
     "entries": (lambda: 2,),
     "method": (lambda: "tree", lambda: "by hand"),
@@ -687,7 +714,8 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "at": (lambda: 1,),
     "moment": (lambda: LATER,),
     "first": (lambda: 1,),
-    "last": (lambda: 1,),
+    "last": (lambda: 1, lambda: True),
+    "about": (lambda: "plan",),
     "person": (lambda: "p7",),
     "groups": (lambda: ["a", "b"],),
     "grid": (lambda: 1,),

@@ -89,6 +89,7 @@ INSIDE = {
         "weights", "without_rows",
     },
     "TableDescription": {"draw"},
+    "Progress": {"differs"},
     "RunningSums": {"advance", "checked", "read_state", "step_of", "write_state"},
     "TreeSums": {"advance", "checked", "read_state", "step_of", "write_state"},
     "RootSums": {"advance", "checked", "read_state", "step_of", "write_state"},

@@ -82,6 +82,8 @@ PATIENT = {
 
 OURS = {
     "privet.SqliteLedger.store.released": "made by a release alone",
+    "privet.SqliteLedger.close_steps.released": "made by a release alone",
+    "privet.ledger.memory.MemoryLedger.close_steps.released": "made by a release alone",
     "privet.ledger.memory.MemoryLedger.store.released": "made by a release alone",
 }
 """Parameters that Privet alone gives; what is wrong with them is an `InvariantError`."""

@@ -78,7 +78,8 @@ class StepKeeping:
         if about is not None:
             read_name(about, "about")
         last = whole(after, "after", most=_MOST_STEPS)
-        whole(upto, "upto", least=last + 1, most=_MOST_STEPS)
+        if whole(upto, "upto", least=1, most=_MOST_STEPS) <= last:
+            raise BadParameter("upto", upto, f"a later step than after, which is {last}")
         with self._history.writing() as history:
             self._check_receipt(history, receipt)
             found = _begun(history, receipt)
@@ -106,6 +107,7 @@ class StepKeeping:
         hashed, written = _read_hash(state), codec.write_plain(released)
         if type(last) is not bool:
             raise BadParameter("last", last, "True or False")
+        whole(opening, "opening", least=1, most=_MOST_STEPS)
         with self._history.writing() as history:
             self._check_receipt(history, receipt)
             found = _begun(history, receipt)
