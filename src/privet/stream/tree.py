@@ -130,7 +130,7 @@ class TreeSums(RunningSums[TreeState]):
     def _half_width(self, step: int, tail: float) -> float:
         """Return by how much a sum after a step errs with a probability."""
         if not isinstance(self.spend, Pure):
-            return normal_width(self._deviation(step), tail)
+            return normal_width(self._deviation(step), tail) + 0.5  # nodes are whole, and may be few steps wide
         # discrete noise of this variance, as if it were continuous, and half a step more for each that was rounded
         return self._unit / math.sqrt(2) * laplace_width(_parts(self.refine, step), tail) + 0.5
 

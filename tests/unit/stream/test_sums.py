@@ -279,6 +279,15 @@ def test_the_column_of_the_buffers_is_not_understated() -> None:
         assert exact <= sums.column_squared <= exact * (1 + Fraction(1, 10**9))
 
 
+def test_the_state_of_buffers_does_not_grow_with_the_horizon_or_the_steps() -> None:
+    sizes = []
+    for horizon, steps in ((2**17, 10), (2**20, 5000)):
+        sums = BufferedSums(horizon=horizon, spend=UNIT)
+        state, _ = sums.advance(sums.begin(), np.ones((steps, 1), dtype=np.int64))
+        sizes.append(len(json.dumps(sums.write_state(state))))
+    assert max(sizes) <= 1.5 * min(sizes) < 2000
+
+
 # Estimates
 
 
