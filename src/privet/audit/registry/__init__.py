@@ -5,6 +5,7 @@ from __future__ import annotations
 from privet.audit.entry import AuditEntry
 
 from .choices import KEYS, QUANTILES, SELECTIONS, SPARSE
+from .compared import COMPARED
 from .end_to_end import QUESTIONS, SESSIONS
 from .estimated_cells import ESTIMATES
 from .noisy_numbers import ADAPTIVE, NUMBERS
@@ -19,6 +20,7 @@ AUDITS: tuple[AuditEntry, ...] = (
     *ESTIMATES,
     *SESSIONS,
     *QUESTIONS,
+    *COMPARED,
 )
 
 __all__ = ["AUDITS"]
