@@ -23,7 +23,7 @@ from privet.query.sql.parse import parse
 from privet.release import choose_one, compare, draw_bar, draw_noise
 
 _EPSILON = 2
-_SAMPLES = 30_000
+_SAMPLES = 20_000
 _FINE = 1.0001
 """Allowance for the grid on which numbers and noise are rounded."""
 
@@ -126,7 +126,7 @@ def _compared(
         stated=_EPSILON,
         loss=lambda leak: curve(leak, (0.0,)).points[0][0],
         samples=_SAMPLES,
-        fault=Fraction(3, 2),
+        fault=Fraction(2),
     )
 
 
