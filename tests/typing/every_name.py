@@ -131,7 +131,7 @@ def ask() -> None:
         session.ask_all(["SELECT COUNT(*) FROM hourly", "SELECT SUM(cost) FROM visits"], epsilon=1, weights=[2, 1])
         print(session.clipping("SELECT AVG(cost) FROM visits", epsilon=1).to_dict())
         print(session.choose([20, 40], "SELECT COUNT(*) FROM visits WHERE cost > :option", epsilon=HALF).value)
-        opened = session.above(1000, limit=2, epsilon=HALF, values=True)
+        opened = session.above(1000, limit=2, epsilon=HALF, values=True, table="visits")
         print(opened.ask("SELECT COUNT(*) FROM visits").above, opened.left, opened.closed)
         marginals = session.marginals("visits", ["ward", "age"], ways=2, epsilon=1, weights={("ward", "age"): 2})
         print(marginals.counts("ward")["n"].values, marginals.to_pandas(), marginals.plot("ward"), marginals.digest)
