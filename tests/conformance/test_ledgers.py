@@ -22,6 +22,7 @@ from privet.accounting.amplify import Sampled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
+from privet.accounting.shuffled import Shuffled
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import (
     BadParameter,
@@ -820,6 +821,8 @@ SAMPLES: tuple[Event, ...] = (
     ResponseEvent(p=Fraction(3**5000 - 1, 3**5000), categories=7),
     FiniteEvent((PAIR, PAIR)),
     Sampled(GaussianEvent(sensitivity_squared=Fraction(1), sigma_squared=Fraction(2)), THIRD),
+    Shuffled(pure(THIRD), 1000),
+    Shuffled(FinitePairEvent((THIRD, 1 - THIRD), (1 - THIRD, THIRD)), 10, blanket=(THIRD, THIRD)),
 )
 
 

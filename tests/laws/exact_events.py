@@ -18,6 +18,7 @@ from privet.accounting.amplify import Sampled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
+from privet.accounting.shuffled import Shuffled
 from privet.core.event import Composed, Event, Repeated
 from privet.mechanisms import (
     DiscreteGaussianEvent,
@@ -256,6 +257,11 @@ def _sampled(laws: Laws, event: Sampled, *, losses: list[Any], size: int, **_: A
     return found
 
 
+def _shuffled(laws: Laws, event: Shuffled, **known: Any) -> list[Law]:
+    """Return the law of the first report's place in a multiset of two: who is alone hides behind nobody."""
+    return laws._of(event.event, **known) if event.n == 1 else [[(mpf(1), mpf(1))]]
+
+
 def _group(laws: Laws, event: Group, *, size: int, **known: Any) -> list[Law]:
     grows = PureEvent | ZcdpEvent | LaplaceEvent | DiscreteLaplaceEvent | GaussianEvent | DiscreteGaussianEvent
     simple = isinstance(event.event, grows)
@@ -295,6 +301,7 @@ MAKERS: dict[type, Callable[..., list[Law]]] = {
     Repeated: _repeated,
     ResponseEvent: _reported,
     Sampled: _sampled,
+    Shuffled: _shuffled,
     ThresholdEvent: _threshold,
     ZcdpEvent: _zcdp,
 }

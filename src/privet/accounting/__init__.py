@@ -16,6 +16,7 @@ from .events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent
 from .filters import Filter, Odometer, Remaining, open_filter, open_odometer
 from .gdp import analytic_gaussian_sigma, compose_mu, gaussian_delta, gaussian_epsilon, gaussian_mu
 from .groups import Group
+from .shuffled import Shuffled
 from .summaries import by_theorem, calibrate_by_theorem
 from .tradeoff import best_accuracy, in_words, posterior, privacy_loss, region, tradeoff
 
@@ -32,6 +33,7 @@ __all__ = [
     "Remaining",
     "Repeated",
     "Sampled",
+    "Shuffled",
     "ThresholdEvent",
     "ZcdpEvent",
     "advanced",

@@ -22,6 +22,7 @@ from privet.accounting.amplify import Sampled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
+from privet.accounting.shuffled import Shuffled
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, InvariantError, LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.event import Composed, Event, Exact, Repeated
@@ -289,6 +290,7 @@ EVENTS: Mapping[str, Wire] = {
     "Repeated": Wire(Repeated, 1, {"event": EVENT, "times": WHOLE}),
     "Response": Wire(ResponseEvent, 1, {"p": RATIONAL, "categories": WHOLE}),
     "Sampled": Wire(Sampled, 1, {"event": EVENT, "rate": RATIONAL}),
+    "Shuffled": Wire(Shuffled, 1, {"event": EVENT, "n": WHOLE, "blanket": _several(RATIONAL)}),
     "Threshold": Wire(ThresholdEvent, 1, {"event": EVENT, "delta": RATIONAL}),
     "Zcdp": Wire(ZcdpEvent, 1, {"rho": RATIONAL}, {"rho": "rho_value"}),
 }

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.accounting.events import FinitePairEvent
+from privet.accounting.shuffled import Shuffled
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Exact
 from privet.core.given import instance, plain_text, set_fields
@@ -134,9 +135,36 @@ class FrequencyOracle(ABC):
         alone, or neither; within each of these four its odds have one ratio, so the pair is exact, and swapping the
         answers swaps the two sides: reports on several questions may go opposite ways.
         """
+        outcomes = self._outcome_odds
+        return FinitePairEvent((first for first, _, _ in outcomes), (second for _, second, _ in outcomes))
+
+    @property
+    def _outcome_odds(self) -> tuple[tuple[Fraction, Fraction, Fraction], ...]:
+        """For reports that support both of two answers, one, the other, or none: the odds of each, and the least odds.
+
+        A report that does not support an answer has the least odds that any answer gives it; one that supports both
+        is, for an answer that it does not support, less likely by the ratio of odds.
+        """
         p, q, both = self.p, self.q, self.both
-        neither = 1 - p - q + both
-        return FinitePairEvent((both, p - both, q - both, neither), (both, q - both, p - both, neither))
+        neither, ratio = 1 - p - q + both, (p - both) / (q - both)
+        rows = (
+            (both, both, both / ratio),
+            (p - both, q - both, q - both),
+            (q - both, p - both, q - both),
+            (neither, neither, neither),
+        )
+        return tuple(row for row in rows if row[0])
+
+    def shuffled(self, n: int) -> Event:
+        """Return the event of n honest people's reports, of which only the multiset is seen.
+
+        Args:
+            n: the number of honest people; missing, repeated and forged reports do not count.
+
+        Guarantee: every report has at least the odds of one that does not support the answer, which is the blanket.
+        Cites: [BBGN19, the privacy blanket], [FMT21].
+        """
+        return Shuffled(self.event, n, blanket=(least for _, _, least in self._outcome_odds))
 
     @cached_property
     def epsilon(self) -> float:
