@@ -22,7 +22,7 @@ import numpy as np
 import pandas
 
 import privet
-from privet import local, strategy, stream
+from privet import accounting, local, strategy, stream
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -276,6 +276,7 @@ INSTANCES: dict[type, Make] = {
         strategy.identity_strategy(3, measure="pure"), epsilon=1, neighbors="change-one"
     ),
     strategy.Candidate: lambda: strategy.Candidate("identity", 1.0),
+    accounting.Shuffled: lambda: accounting.Shuffled(accounting.PureEvent(1), 5),
     local.FrequencyOracle: lambda: local.KaryResponse(2, epsilon=1),
     local.OptimizedHashing: lambda: local.OptimizedHashing(2, epsilon=1),
     local.SubsetSelection: lambda: local.SubsetSelection(2, epsilon=1),
@@ -646,6 +647,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
     "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
+    "blanket": (lambda: (),),
     "oracle": (lambda: local.KaryResponse(2, epsilon=1),),
     "candidates": (lambda: (local.KaryResponse(2, epsilon=1),),),
     "domain": (lambda: 3,),

@@ -7,6 +7,7 @@ from mutant import Mutant, of
 ORACLES = "unit/local/test_oracles.py"
 SERVERS = "unit/local/test_servers.py"
 SHARES = "unit/local/test_frequencies.py"
+SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
 MUTANTS: list[Mutant] = [
     *of(
@@ -20,7 +21,29 @@ MUTANTS: list[Mutant] = [
     *of(
         "local.frequency_oracle:FrequencyOracle.event",
         ORACLES,
-        ("(both, q - both, p - both, neither)", "(both, p - both, q - both, neither)"),
+        ("(second for _, second, _ in outcomes)", "(first for first, _, _ in outcomes)"),
+    ),
+    *of(
+        "accounting.shuffled:_clones",
+        SHUFFLED,
+        ("math.exp(-loss)", "2 / (math.exp(loss) + 1)"),
+        ("truth * with_own + (1 - truth) * without", "truth * without + (1 - truth) * with_own"),
+    ),
+    *of(
+        "accounting.shuffled:_Binary.delta",
+        SHUFFLED,
+        ("np.maximum(gains, 0.0).sum(axis=1).max()", "np.maximum(gains, 0.0).sum(axis=1).min()"),
+    ),
+    *of(
+        "accounting.shuffled:_blanket_delta",
+        SHUFFLED,
+        ("(p - grown * q) / b", "(p - grown * q) / p"),
+        ("weights * parts", "weights * 0"),
+    ),
+    *of(
+        "local.frequency_oracle:FrequencyOracle._outcome_odds",
+        SHUFFLED,
+        ("(both, both, both / ratio)", "(both, both, both)"),
     ),
     *of("local.response:KaryResponse._randomise", ORACLES, ("other + (other >= answers)", "other")),
     *of("local.response:KaryResponse.p", ORACLES, ("self.growth + self.values - 1", "self.growth + self.values - 2")),

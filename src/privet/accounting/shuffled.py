@@ -61,7 +61,7 @@ class Shuffled(Atom):
         >>> report = accounting.FinitePairEvent((0.75, 0.25), (0.25, 0.75))
         >>> shuffled = accounting.Shuffled(report, 1000, blanket=(0.25, 0.25))
         >>> round(accounting.epsilon(shuffled, 1e-6), 3)
-        0.143
+        0.142
 
     Guarantee: never more than the event itself, as shuffling is post-processing. Without a blanket, the bound that
     holds for any randomiser of this pure epsilon: each other report is, with probability e^-epsilon, one of the two
