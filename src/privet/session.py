@@ -50,6 +50,7 @@ from .execution.request import AskOptions, Catalog, Question, plan_question, rea
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
 from .execution.run_steps import run_steps
+from .execution.running_history import RunningPlan, plan_running, run_running
 from .execution.vector import OpenedVector, plan_vector
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
@@ -70,6 +71,7 @@ from .query.sql.parameters import Parameters
 from .query.terms import Constant, Term, Width
 from .results.released_counts import Marginals
 from .results.released_ranges import Ranges
+from .results.released_totals import RunningTotals
 
 
 class Session:
@@ -725,6 +727,89 @@ class Session:
         with self._executor.pace.asking():
             plan = self.plan_ranges(table, column, bins=bins, **cost)  # type: ignore[arg-type]
             return run_ranges(self._executor, plan, nonnegative=nonnegative, whole=whole, key=key)
+
+    def plan_running(
+        self,
+        table: str | Frame,
+        by: str | Term,
+        *,
+        of: str | Term | None = None,
+        groups: Sequence[str | Term] = (),
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> RunningPlan:
+        """Return what `running` would measure, its price, and the error of a total. It reads no data.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            by: a column of dates or whole numbers with declared bounds, whose values are the steps.
+            of: a column of numbers that is added up; rows are counted if left out.
+            groups: columns with declared values: each of their groups has totals of its own.
+            epsilon: the privacy loss of all totals together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+
+        Example:
+            >>> session.plan_running("visits", by="day", epsilon=0.5).price["epsilon"]
+            0.5
+        """
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        return plan_running(self._rows_of(table), by, self._catalog, options, of=of, groups=groups)
+
+    def running(
+        self,
+        table: str | Frame,
+        by: str | Term,
+        *,
+        of: str | Term | None = None,
+        groups: Sequence[str | Term] = (),
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        nonnegative: bool = False,
+        key: str | None = None,
+    ) -> RunningTotals:
+        """Return the running totals of a whole history at one charge: the count or sum up to each step.
+
+        Laplace noise is added to the nodes of a tree over the steps, Gaussian noise to the square root factorisation:
+        a total over a thousand steps is hardly less accurate than one over ten. Groups cost nothing more. A history
+        that has grown, under a new version of its table, is another release of the same people, and charged again.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            by: a column of dates or whole numbers with declared bounds, whose values are the steps.
+            of: a column of numbers that is added up; rows are counted if left out.
+            groups: columns with declared values: each of their groups has totals of its own.
+            epsilon: the privacy loss of all totals together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            nonnegative: whether totals never fall, where nothing below 0 is added up.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            `RunningTotals`, with `totals()`, `to_pandas()` and `plot()`. It holds released numbers only.
+
+        Raises:
+            RequestError: if the steps have no declared order, or there are too many. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> table = session.running("visits", by="day", epsilon=0.5).totals()
+            >>> table["n"].low[-1] <= table["n"].values[-1] <= table["n"].high[-1]
+            True
+        """
+        if type(nonnegative) is not bool:
+            raise BadParameter("nonnegative", nonnegative, "True or False")
+        with self._executor.pace.asking():
+            plan = self.plan_running(
+                table, by, of=of, groups=groups, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution
+            )
+            return run_running(self._executor, plan, nonnegative=nonnegative, key=key)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

@@ -89,6 +89,7 @@ NEEDED: dict[tuple[str, ...], list[str]] = {
     ("clipping",): ["SELECT SUM(age) FROM visits"],
     ("marginals",): ["visits", "age"],
     ("ranges",): ["visits", "age"],
+    ("running",): ["visits", "--by", "age"],
     ("certificate",): ["1"],
     ("ledger", "show"): ["1"],
     ("ledger", "reschedule"): ["never"],

@@ -35,6 +35,7 @@ from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.counting import MarginalsPlan, RangesPlan
+from privet.execution.running_history import RunningPlan
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
@@ -46,6 +47,7 @@ from privet.query.nodes import PrivateRows
 from privet.query.terms import Term
 from privet.results.released_counts import CountTable, Marginals
 from privet.results.released_ranges import Ranges
+from privet.results.released_totals import RunningTotals, TotalsTable
 from privet.session import Session
 from privet.stream.durable import RunningStream
 from privet.stream.w_event_kept import StreamLedger
@@ -236,6 +238,9 @@ INSTANCES: dict[type, Make] = {
     Ranges: lambda: session().ranges("visits", "age", epsilon=1),
     RangesPlan: lambda: session().plan_ranges("visits", "age", epsilon=1),
     MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
+    RunningTotals: lambda: session().running("visits", "day", epsilon=1),
+    RunningPlan: lambda: session().plan_running("visits", "day", epsilon=1),
+    TotalsTable: lambda: session().running("visits", "day", epsilon=1).totals(),
     CountTable: lambda: session().marginals("visits", ["ward"], epsilon=1).counts("ward"),
     Measurements: lambda: session().ask(QUESTION, epsilon=1).measurements(),
     Frame: lambda: session().table("visits"),
@@ -733,7 +738,11 @@ _MARGINALS: dict[str, Make] = {
     "subsets": lambda: [["ward"]],
     "weights": lambda: {"ward": 2},
 }
+_RUNNING: dict[str, Make] = {"by": lambda: "day", "of": lambda: "age", "groups": lambda: ["ward"]}
 OWN: dict[str, tuple[Make, ...]] = {
+    **{
+        f"Session.{method}.{name}": (make,) for method in ("running", "plan_running") for name, make in _RUNNING.items()
+    },
     **{
         f"Session.{method}.{name}": (make,)
         for method in ("marginals", "plan_marginals")

@@ -99,6 +99,7 @@ EXAMPLES = {
     "table": "visits",
     "columns": "ward",
     "column": "age",
+    "by": "age",
     "sql": "SELECT COUNT(*) AS n FROM visits",
     "more": "SELECT SUM(age) AS s FROM visits",
     "analyst": "alice",

@@ -135,6 +135,8 @@ def ask() -> None:
         print(opened.ask("SELECT COUNT(*) FROM visits").above, opened.left, opened.closed)
         marginals = session.marginals("visits", ["ward", "age"], ways=2, epsilon=1, weights={("ward", "age"): 2})
         print(marginals.counts("ward")["n"].values, marginals.to_pandas(), marginals.plot("ward"), marginals.digest)
+        totals = session.running("visits", by="day", of="cost", groups=["ward"], epsilon=1).totals(confidence=0.9)
+        print(totals["cost"].values, totals.to_pandas(), totals.plot(), session.plan_running("visits", by="day").error)
         print(session.plan_marginals("visits", ["ward"], epsilon=HALF, subsets=[["ward"]]).errors)
         ages = session.ranges("visits", "age", epsilon=1, bins=20)
         print(ages.count(18, 64).value, ages.prefix(17).low, ages.quantile(0.5).value, ages.histogram(10), ages.plot())

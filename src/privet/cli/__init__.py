@@ -40,6 +40,7 @@ COMMANDS = {
     "plan": "Show what a question would cost and how wide its intervals would be.",
     "practice": "Ask questions of made-up rows that fit a privet.toml, at no cost.",
     "ranges": "Count one column so that any range or quantile of it is free.",
+    "running": "Release the running counts or sums of a history, for one charge.",
     "tables": "List the tables that may be asked about, with example questions.",
 }
 """Each command's name and its line in `privet --help`."""
@@ -55,6 +56,7 @@ _PLACES = {
     "epsilon": "costs:epsilon_command",
     "plan": "asking:plan_command",
     "practice": "asking:practice_command",
+    "running": "running_command:command",
     "tables": "asking:tables_command",
 }
 """Where a command is, unless it is `command` in the file of its name."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import GroupKey, Scan
-from privet.core.schema import Contribution, Schema
+from privet.core.scan import GroupKey, Scan, Sum
+from privet.core.schema import ColumnFacts, Contribution, Schema
 from privet.query.nodes import Query
 from privet.query.shape import schema_within_limits
 
@@ -77,19 +77,21 @@ def plan_counts(
     bound: Rule = "norm",
     contribution: Contribution | None = None,
     nulls: bool = True,
+    total: Callable[[Schema, Mapping[str, ColumnFacts]], Sum] | None = None,
 ) -> CountsPlan:
     """Return the plan with the least error for a workload over the cells of a query's keys.
 
     `design` chooses a strategy, for each noise that the spend allows; the workload says which of them errs least.
-    Without `nulls`, rows in which a key is NULL are in no cell.
+    Without `nulls`, rows in which a key is NULL are in no cell. Rows are counted, or summed as `total` says.
     """
     schema = private_schema(query.table, tables)
     refuse_chosen(query.table, tables, contribution, "for many counts at once")
-    kept = schema_within_limits(query.table, tables, contribution).contribution
+    limits = schema_within_limits(query.table, tables, contribution)
     keys = _public_keys(query, schema)
     keys = keys if nulls else tuple(map(_without_null, keys))
-    bounding = bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
-    scan = Scan(query.table, schema, query.where, keys, (rows(None),), bounding)
+    bounding = bounding_for(schema, limits.contribution, rule=bound, grouped=True, order=1, distinct=False)
+    summed = rows(None) if total is None else total(schema, limits.columns)
+    scan = Scan(query.table, schema, query.where, keys, (summed,), bounding)
     sizes = tuple(len(key.values or ()) for key in keys)
     wanted = workload(sizes)
     measures = [strategy_measure(scan, design(sizes, _noise(choice)), choice) for choice in choices(spend, 1)]
@@ -98,8 +100,8 @@ def plan_counts(
     plan = Plan(asked, (Pass(scan, MatrixMeasure(best)),), (), spend)
     order = [keys.index(next(key for key in keys if key.expression == one.expression)) for one in query.keys]
     names = tuple(one.name for one in query.keys)
-    total = known_total(query, schema) if nulls else None
-    return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), total)
+    known = known_total(query, schema) if nulls and total is None else None
+    return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), known)
 
 
 def strategy_measure(scan: Scan, strategy: Strategy, choice: Choice) -> StrategyMeasure:

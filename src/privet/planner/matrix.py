@@ -111,8 +111,8 @@ class MatrixMeasure:
         return (tuple(self.noise.draw_integers(counts)),)
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
-        """Return what was released, in rows."""
-        return [self.noise.worth(numbers) for numbers in released]
+        """Return what was released, in rows, or in the unit of what is summed."""
+        return [self.noise.worth(numbers) * float(scan.sums[0].step) for numbers in released]
 
     def verify(self, scan: Scan) -> None:
         """Raise unless the noise is for what one unit can move in this scan, computed anew from matrix and scales.
@@ -121,10 +121,8 @@ class MatrixMeasure:
         compared as the scan's units move; the cells are those of public keys, and there are as many as columns.
         """
         without_places(scan)
-        plain = len(scan.sums) == 1 and scan.sums[0].expression is None
-        plain = plain and (scan.sums[0].ends, scan.sums[0].power) == ((1, 1), 1)
-        if not plain or scan.discovery is not None or scan.sizes is not None or scan.cells is not None:
-            raise InvariantError("a strategy measures the counts of all cells of public keys, and nothing else")
+        if not _plain(scan) or scan.discovery is not None or scan.sizes is not None or scan.cells is not None:
+            raise InvariantError("a strategy measures one count or sum in all cells of public keys, and nothing else")
         sizes = tuple(len(key.values or ()) for key in scan.keys)
         if not sizes or self.strategy.shape not in (sizes, (math.prod(sizes),)):
             raise InvariantError("a strategy is over other cells than its scan counts")
@@ -138,8 +136,9 @@ class MatrixMeasure:
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
         """Return how the released numbers are read; what each is a sum of is in the strategy, by its digest."""
-        what = f"{self.strategy.name}: sums of counts over cells of {_cells_in_words(scan)}"
-        step = Fraction(1, 2**self.noise.exponent)
+        summed = _summed_in_words(scan) or "counts"
+        what = f"{self.strategy.name}: sums of {summed} over cells of {_cells_in_words(scan)}"
+        step = Fraction(1, 2**self.noise.exponent) * scan.sums[0].step
         return [MeasuredColumn(what, "sum", self._name, step=step, bins=self.strategy.rows)]
 
     @property
@@ -161,10 +160,12 @@ class MatrixMeasure:
         """Return what is released, as plain data."""
         from privet.strategy.reconstruction import half_widths
 
-        least, most = self.deviations
+        unit = float(scan.sums[0].step)
+        least, most = (deviation * unit for deviation in self.deviations)
+        of = f" of {summed}" if (summed := _summed_in_words(scan)) else ""
         return [
             {
-                "sum": f"{self.strategy.rows:,} sums over {self.strategy.cells:,} cells of {_cells_in_words(scan)}",
+                "sum": f"{self.strategy.rows:,} sums{of} over {self.strategy.cells:,} cells of {_cells_in_words(scan)}",
                 "noise": self._name,
                 "strategy": self.strategy.name,
                 "matrix": self.strategy.digest,
@@ -173,7 +174,7 @@ class MatrixMeasure:
                 "least_standard_deviation": least,
                 "standard_deviation": most,
                 "half_width_95": most * half_widths(0.95, self.strategy.measure),
-                "sensitivity": float(self.noise.contribution),
+                "sensitivity": float(self.noise.contribution) * unit,
                 "norm": "L1",
                 "clamped_to": None,
             }
@@ -209,6 +210,21 @@ class MatrixMeasure:
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
         return "reconstructed; its interval comes with the answer"
+
+
+def _plain(scan: Scan) -> bool:
+    """Return whether a scan has one sum, of ones or of numbers as they are: neither squared nor off zero."""
+    if len(scan.sums) != 1 or not scan.sums[0].most:
+        return False
+    (total,) = scan.sums
+    counts = total.expression is None and total.ends == (1, 1)
+    return (counts or total.expression is not None) and (total.power, total.offset) == (1, 0) and not total.origin
+
+
+def _summed_in_words(scan: Scan) -> str:
+    """Return what is summed; nothing for counts."""
+    expression = scan.sums[0].expression
+    return "" if expression is None else plain_text_of(expression)
 
 
 def _cells_in_words(scan: Scan) -> str:

@@ -91,14 +91,19 @@ def size_sensitivity(scan: Scan) -> Sensitivity:
 
 
 def reach_of(scan: Scan) -> Fraction:
-    """Return the most that the counts of a scan's cells, which one unit gives, add up to, for all units that differ.
+    """Return the most that the cells of a scan's first sum, which one unit gives, add up to, for all units that differ.
 
     Guarantee: what a unit gives to all cells is a vector u >= 0 of weighted counts with sum u <= B: 1 (`Once`),
     limit * 2**shift (`Norm` of order 1), rows * groups (`Truncate`); for any integer matrix A and any norm then
     |A u| <= sum u_i |a_i| <= B max |a_i|. A norm of order 2 does not bound that: one row in each of k cells has the L2
-    norm sqrt(k), and moves a sum over all of them by k. A group of k units is a chain of k neighbours.
+    norm sqrt(k), and moves a sum over all of them by k. A group of k units is a chain of k neighbours. Of a sum whose
+    rows give at most Y in size, the cells of a unit add up to at most B Y in size. Where rows may give numbers of both
+    signs and units change, |A u - A v| <= 2 B Y max |a_i|: the bound is doubled, since how columns differ from each
+    other says nothing then.
     Cites: [DMNS06, vectors].
     """
+    (total, *_) = scan.sums
+    signed = total.ends[0] < 0 < total.ends[1] and scan.schema.moves == "change-one"
     match scan.bounding:
         case Once() if scan.schema.unit.rowwise:
             most = 1
@@ -108,7 +113,7 @@ def reach_of(scan: Scan) -> Fraction:
             most = groups * kept
         case _:
             raise InvariantError("a strategy measures counts that are bounded in L1")
-    return Fraction(most * scan.schema.unit.touches)
+    return Fraction(most * scan.schema.unit.touches * total.most * (2 if signed else 1))
 
 
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:

@@ -305,6 +305,25 @@ def test_a_plan_says_that_an_answer_of_an_earlier_sound_edition_is_free(
     assert (told("budget") == spent) == sound
 
 
+def test_running_totals_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
+    arguments = ("running", "visits", "--by", "age", "--group", "ward", "--epsilon", "0.4", "--analyst", "ana")
+    planned = json.loads(run(*arguments, "--plan", "--json").stdout)
+    assert (planned["fits"], planned["answered"]) == (True, False)
+    assert planned["standard_error"] > 0
+    first = json.loads(run(*arguments, "--json", "--nonnegative").stdout)
+    assert first["charged"]
+    assert first["digest"] == planned["digest"]
+    assert first["tables"][0]["columns"] == ["age", "ward"]
+    assert first["tables"][0]["rows"][0]["n_low"] >= 0
+    again = json.loads(run(*arguments, "--json", "--confidence", "0.9", "--plot", "totals.png").stdout)
+    assert not again["charged"]
+    assert (folder / "totals.png").stat().st_size > 1000
+    assert "it was answered before" in run(*arguments).stdout
+    assert "standard error" in run(*arguments, "--plan").stdout
+    for wrong in (["--whole"], ["--by", "ward"], ["--of", "ward"], ["--group", "age"]):
+        assert run(*arguments, *wrong).exit_code == 2
+
+
 def test_marginals_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
     arguments = ("marginals", "visits", "ward", "age", "--ways", "1", "--epsilon", "0.4", "--analyst", "ana")
     planned = json.loads(run(*arguments, "--plan", "--json").stdout)

@@ -1,0 +1,128 @@
+"""Running totals as one release has them: a table with an interval at every step, and a picture with a band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product as combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+from privet.answer import Series
+from privet.core.numbers import Number, open_probability
+
+from .released_counts import CountTable, ReleasedCounts
+
+if TYPE_CHECKING:
+    from privet.strategy import Workload
+
+
+@dataclass(frozen=True, repr=False)
+class TotalsTable(CountTable):
+    """Running totals with intervals, one row for each step and group, as a table."""
+
+    def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the totals along the steps, with a band (needs matplotlib); save it if a path is given.
+
+        Args:
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            theme: "light" or "dark", for the page that it stands on.
+        """
+        from privet.plots.answers import plot_answer
+
+        return plot_answer(self.series, confidence=self.confidence, path=path, theme=theme)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RunningTotals(ReleasedCounts):
+    """The running totals of a whole history, in each group, from one release; every answer from it is free.
+
+    Each total is that of all steps up to its own. What happens later is another release, of the same people: it is
+    charged again, and the two are not to be averaged.
+
+    Example:
+        >>> found = session.running("visits", by="day", epsilon=1)
+        >>> table = found.totals()
+        >>> table["n"].low[-1] <= table["n"].values[-1] <= table["n"].high[-1]
+        True
+    """
+
+    what: str = "n"
+    """The name of the column of totals."""
+    unit: float = 1.0
+    """What a step of the measured numbers is worth."""
+    first: int = 0
+    """At which of the values of the first column the history begins: a missing value is no step."""
+
+    def totals(self, *, confidence: Number = 0.95) -> TotalsTable:
+        """Return the total up to each step, in each group, with its interval.
+
+        Args:
+            confidence: the confidence level of each interval by itself.
+
+        Example:
+            >>> session.running("visits", by="day", epsilon=1).totals().series[0].name
+            'day'
+        """
+        from privet.strategy.reconstruction import Answers
+
+        level = float(open_probability(confidence, "confidence"))
+        found = self._answers(self._workload(), confidence)
+        scaled = Answers(
+            found.values * self.unit,
+            found.low * self.unit,
+            found.high * self.unit,
+            found.plain * self.unit,
+            found.deviations * self.unit,
+            found.confidence,
+        )
+        steps = self.values[0][self.first : self.first + self._steps]
+        rows = list(zip(*combinations(steps, *self.values[1:]), strict=True))
+        keys = tuple(Series(name, column) for name, column in zip(self.names, rows, strict=True))
+        name = self.what
+        while name in self.names:
+            name += "_"
+        return TotalsTable((*keys, self._series(name, scaled, self._order())), level, self._notes(level))
+
+    @property
+    def _steps(self) -> int:
+        return sum(value is not None for value in self.values[0])
+
+    def _workload(self) -> Workload:
+        """Return the totals as sums of the strategy's cells, its attributes in their own order."""
+        from privet.strategy import identity, product, ranges
+
+        shape = self.measure.strategy.shape
+        ends = [(self.first, self.first + step) for step in range(self._steps)]
+        factors = [ranges(size, ends) if place == self.axes[0] else identity(size) for place, size in enumerate(shape)]
+        return product(*factors) if len(factors) > 1 else factors[0]
+
+    def _order(self) -> Any:
+        """Return where each total is among those of the strategy's order, for totals in the order of the names."""
+        import numpy as np
+
+        sizes = list(self.measure.strategy.shape)
+        sizes[self.axes[0]] = self._steps
+        places = np.arange(int(np.prod(sizes))).reshape(sizes)
+        return places.transpose(self.axes).ravel()
+
+    def to_dict(self, *, confidence: Number = 0.95) -> dict[str, list[Any]]:
+        """Return the totals as lists, with `_low`, `_high` and `_error` beside them."""
+        return self.totals(confidence=confidence).to_dict()
+
+    def to_pandas(self, *, confidence: Number = 0.95) -> Any:
+        """Return the totals as a pandas frame (needs pandas)."""
+        return self.totals(confidence=confidence).to_pandas()
+
+    def plot(self, path: Any = None, *, confidence: Number = 0.95, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the totals along the steps, with a band (needs matplotlib).
+
+        Args:
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            confidence: the confidence level of the band, at each step by itself.
+            theme: "light" or "dark", for the page that it stands on.
+        """
+        return self.totals(confidence=confidence).plot(path, theme=theme)
+
+    def _words(self) -> list[str]:
+        groups = f" in each {' and '.join(self.names[1:])}" if len(self.names) > 1 else ""
+        what = f"Running totals by {self.names[0]}{groups}, over {self._steps:,} steps."
+        return [self._facts(), f"{what} Use .totals(), .to_pandas(), .plot()."]
