@@ -326,7 +326,8 @@ def _ask_several(
     covered = [answer.notes[0] for answer in answers]
     every = dict.fromkeys([*covered, *(note for answer in answers for note in answer.notes)])
     notes = [("" if index else "notes", note) for index, note in enumerate(every)]
-    print_facts([paid, left, *notes])
+    shared = [("" if index else "shared", gain.words()) for index, gain in enumerate(batch.gains)]
+    print_facts([paid, left, *shared, *notes])
 
 
 def _told(answer: Answer, place: OpenedSession, before: str) -> dict[str, Any]:
@@ -428,7 +429,9 @@ def _plan_several(texts: list[str], place: OpenedSession, options: AskOptions, *
     answered = _answered(batch, place)
     fits = answered or place.ledger.admits(batch.event, account=account)
     if as_json:
-        told = {"together": {"digest": batch.digest, "cost": batch.cost()}, "answered": answered, "fits": fits}
+        shared = {"shared": [gain.facts() for gain in batch.gains]} if batch.gains else {}
+        together = {"digest": batch.digest, "cost": batch.cost(), **shared}
+        told = {"together": together, "answered": answered, "fits": fits}
         print_json([{**plan.to_dict(), **told} for plan in batch.plans])
         return
     for line in batch.explain().splitlines():

@@ -364,3 +364,17 @@ def test_ranges_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
     assert "it was answered before" in run(*arguments).stdout
     for wrong in (["--range", "18"], ["--range", "a,b"], ["--range", "9,3"], ["--quantile", "2"], ["--bins", "0"]):
         assert run(*arguments, *wrong).exit_code == 2
+
+
+def test_several_questions_say_which_of_them_share_a_release(folder: Path) -> None:
+    young, old = (f"SELECT COUNT(*) AS n FROM visits WHERE age {way}" for way in ("< 40", ">= 40"))
+    arguments = (young, old, "--epsilon", "0.4", "--analyst", "ana")
+    shared = [one["together"]["shared"] for one in told("plan", *arguments)]
+    assert shared[0] == shared[1]
+    assert shared[0][0]["questions"] == [1, 2]
+    assert shared[0][0]["variance_ratio"] > 1.5
+    for command in ("plan", "ask"):
+        words = " ".join(run(command, *arguments).stdout.split())
+        assert "Questions 1 to 2 have conditions on" in words or "Questions 1 to 2 count cells of" in words
+        assert "times smaller than one by one" in words
+    assert {one["charged"] for one in told("ask", *arguments)} == {False}
