@@ -376,6 +376,7 @@ def account() -> None:
         accounting.Group(laplace, 2),
         accounting.Sampled(normal, Fraction(1, 100)),
         accounting.Sampled(normal, 0.01),
+        accounting.Shuffled(accounting.PureEvent(1), 100),
         accounting.ThresholdEvent(laplace, 1e-8),
         accounting.Parallel((laplace, laplace), "add-remove"),
         accounting.parallel([laplace, laplace], neighbors="change-one"),
@@ -411,7 +412,13 @@ def draw() -> None:
     print(
         noise.discrete_laplace(2.5), noise.discrete_laplace(HALF, 3), noise.discrete_gaussian(4, 3), noise.geometric(2)
     )
-    print(noise.bernoulli(0.5), noise.bernoulli_exp(1, 3), noise.uniform_below(6), noise.fair_heads(10))
+    print(
+        noise.bernoulli(0.5),
+        noise.bernoulli_rows(0.5, 2, 8),
+        noise.bernoulli_exp(1, 3),
+        noise.uniform_below(6),
+        noise.fair_heads(10),
+    )
     scores, ones = [1, 2, 3], np.ones(3, dtype=np.int64)
     print(noise.noisy_max(scores, 1, law="gumbel"), noise.noisy_top(scores, 0.5, law="gumbel", winners=2))
     print(noise.noisy_top_with_gaps(scores, 1, law="laplace", winners=2, step=Fraction(1, 8)), noise.race(scores, 1))

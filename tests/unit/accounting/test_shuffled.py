@@ -119,6 +119,13 @@ def test_a_blanket_is_never_worse_than_clones_nor_a_report_alone() -> None:
         assert shuffled.rdp(2.0) == oracle.event.rdp(2.0)
 
 
+@pytest.mark.parametrize("oracle", [oracle for oracle, _ in SMALL])
+def test_blankets_are_no_more_than_every_answer_gives(oracle: local.FrequencyOracle) -> None:
+    shuffled = oracle.shuffled(10)
+    assert isinstance(shuffled, Shuffled)
+    assert sum(shuffled.blanket) <= sum(map(min, zip(*oracle.matrix(), strict=True)))
+
+
 def test_more_people_hide_better_and_one_hides_nothing() -> None:
     oracle = local.KaryResponse(3, epsilon=2)
     deltas = [oracle.shuffled(n).profile(0.5) for n in (1, 2, 10, 100, 1000)]  # type: ignore[attr-defined]
