@@ -72,6 +72,7 @@ def test_questions_far_from_the_threshold_are_told_rightly_until_the_last_crossi
     with pytest.raises(RequestError, match="2 crossings and is closed"):
         opened.ask(OLD)
     assert opened.ask(ALL).above  # what was answered stays
+    assert ledger.progress(opened.receipt).over
     assert len(ledger.history()) == 1
     assert ledger.remaining().largest_epsilon == 900
     ledger.verify()

@@ -169,11 +169,12 @@ def range_design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
     from privet.strategy import all_ranges, optimize
 
     (cells,) = sizes
-    quick = noise == "pure" and cells > _OPTIMISED
+    quick = cells > _OPTIMISED[noise]
     return optimize(all_ranges(cells), measure=noise, effort="low" if quick else "normal").strategy
 
 
-_OPTIMISED = 256
+_OPTIMISED = {"pure": 256, "gaussian": 1024}
+"""The most cells whose strategy is optimised when it is asked for."""
 
 
 def _too_many(many: int, what: str) -> RequestError:

@@ -22,7 +22,7 @@ from privet.query.shape import is_public, schema_of
 
 from .plan import Plan, Spend
 
-EXACT = "This is about public tables only: the answer is exact, and costs nothing."
+EXACT = "This is about public tables only: it is read exactly, and costs nothing by itself."
 
 
 @dataclass(frozen=True, repr=False)
