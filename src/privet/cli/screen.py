@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.core.numbers import float_up, read_rational, written_decimal, written_whole
+from privet.core.numbers import float_up, written_ratio, written_whole
 from privet.display import (
     Figures,
     answer_columns,
@@ -79,9 +79,7 @@ _LARGEST = 10**300
 
 def number(text: str) -> Fraction:
     """Return a decimal number, or a ratio of two, as the rational that it is."""
-    above, _, below = str(text).partition("/")
-    top, bottom = _decimal(above), _decimal(below or "1")
-    found = None if top is None or not bottom else read_rational(top / bottom)
+    found = written_ratio(str(text))
     if found is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
     if found and not Fraction(1, _LARGEST) <= abs(found) <= _LARGEST:
@@ -128,12 +126,6 @@ def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
 
 def _one_width(text: str) -> Fraction | str:
     return text if text.rstrip().endswith("%") else number(text)
-
-
-def _decimal(text: str) -> Fraction | None:
-    # Not Fraction(text): of "1e999999999" it would make the integer.
-    found = written_decimal(text)
-    return None if found is None else read_rational(found)
 
 
 class Waiting:

@@ -132,6 +132,16 @@ def written_decimal(text: str) -> Decimal | None:
     return Decimal(stripped) if len(stripped) <= _LONGEST and _DECIMAL.fullmatch(stripped) else None
 
 
+def written_ratio(text: str) -> Fraction | None:
+    """Return a decimal number, or a ratio of two, as the rational that it is; None for anything else.
+
+    Not Fraction(text): of "1e999999999" it would make the integer.
+    """
+    above, _, below = text.partition("/")
+    top, bottom = (read_rational(written_decimal(part)) for part in (above, below or "1"))
+    return None if top is None or not bottom else read_rational(top / bottom)
+
+
 def written_whole(text: str) -> int | None:
     """Return a whole number as people write it, in the digits 0 to 9; None for anything else."""
     stripped = text.strip(" \t")

@@ -20,7 +20,7 @@ from privet.config import read_config
 from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import RequestError
 from privet.core.estimate import Estimate
-from privet.core.numbers import read_rational, written_decimal
+from privet.core.numbers import written_ratio
 from privet.core.ports import LedgerAdmin
 
 from .arrivals import Arrival, StepClock
@@ -32,9 +32,7 @@ _LENGTH = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 
 
 def _number(text: str) -> Fraction:
-    above, _, below = str(text).partition("/")
-    top, bottom = written_decimal(above), written_decimal(below or "1")
-    found = None if top is None or not bottom else read_rational(Fraction(top) / Fraction(bottom))
+    found = written_ratio(str(text))
     if found is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
     return found
