@@ -64,6 +64,9 @@ _PLACES = {
 GROUP = "privet.commands"
 """The group of entry points under which other packages register commands."""
 
+_OWN = {"privet.stream.command:command": "Release running sums of a stream, step by step."}
+"""What is told of the commands of higher packages of Privet, so that help need not import them."""
+
 _NAME = re.compile("[a-z][a-z0-9-]{0,30}")
 
 
@@ -117,6 +120,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lines = list(COMMANDS.items())
         for name, places in registered().items():
+            if len(places) == 1 and places[0].value in _OWN:
+                lines.append((name, _OWN[places[0].value]))
+                continue
             try:
                 lines.append((name, load_registered(name, places).get_short_help_str(limit=80)))
             except PrivetError as error:

@@ -20,7 +20,7 @@ from privet.config import read_config
 from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import RequestError
 from privet.core.estimate import Estimate
-from privet.core.numbers import written_ratio
+from privet.core.numbers import read_rational, written_decimal, written_ratio
 from privet.core.ports import LedgerAdmin
 
 from .arrivals import Arrival, StepClock
@@ -239,8 +239,7 @@ def read_rows(path: Path) -> list[Arrival]:
 
 def _cell(text: str | None) -> Fraction | None:
     """Return the number in a cell; None, which drops the row, for what is none."""
-    found = written_decimal((text or "").strip())
-    return None if found is None else read_rational(Fraction(found))
+    return read_rational(written_decimal((text or "").strip()))
 
 
 def _value(values: tuple[str, ...], stream: RunningStream) -> int | dict[str, int]:
