@@ -80,7 +80,14 @@ def _ledger(config: Path, path: Path | None) -> LedgerAdmin:
 
 @click.group("stream")
 def command() -> None:
-    """Release running sums of a stream, step by step."""
+    """Release running sums of a stream, step by step.
+
+    \b
+    Example:
+      privet stream open arrivals --horizon 1000 --epsilon 1
+      privet stream step arrivals 12
+      privet stream show arrivals
+    """
 
 
 @command.command("open")
