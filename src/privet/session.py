@@ -753,7 +753,7 @@ class Session:
             contribution: a limit on what one person contributes, instead of the table's own.
 
         Example:
-            >>> session.plan_running("visits", by="day", epsilon=0.5).price["epsilon"]
+            >>> session.plan_running("visits", by="age", epsilon=0.5).price["epsilon"]
             0.5
         """
         options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
@@ -799,7 +799,7 @@ class Session:
             BudgetExceeded: if the account cannot pay.
 
         Example:
-            >>> table = session.running("visits", by="day", epsilon=0.5).totals()
+            >>> table = session.running("visits", by="age", epsilon=0.5).totals()
             >>> table["n"].low[-1] <= table["n"].values[-1] <= table["n"].high[-1]
             True
         """

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import privet
-from privet.cli import COMMANDS, main
+from privet.cli import COMMANDS, main, registered
 from privet.core.errors import BadParameter, PrivetError, RequestError, UnknownName
 from privet.core.given import alike
 from privet.core.numbers import written_decimal, written_whole
@@ -78,7 +78,7 @@ NUMERIC = [
 
 
 def test_every_command_is_tried() -> None:
-    assert {path[0] for path, _ in ALL} == set(COMMANDS)
+    assert {path[0] for path, _ in ALL} == {*COMMANDS, *registered()}
     assert len(NUMERIC) > 30
 
 

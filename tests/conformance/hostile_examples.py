@@ -651,6 +651,8 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
+    "kept": (lambda: "secret",),
+    "questions": (lambda: 3,),
     "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
     "blanket": (lambda: (),),
     "oracle": (lambda: local.KaryResponse(2, epsilon=1),),

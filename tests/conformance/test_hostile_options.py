@@ -124,6 +124,11 @@ EXAMPLES = {
     "target": "copy.ledger",
     "source": "export.jsonl",
     "files": "visits.csv",
+    "limit": "2",
+    "options": "18",
+    "horizon": "100",
+    "threshold": "10",
+    "folder": "kept.stream",
 }
 """An argument that works, by the name of the parameter; needed only where a parameter must be given."""
 
@@ -137,11 +142,16 @@ ALWAYS = {"audit": ("names",), "init": ("files",)}
 SLOW = ("demo",)
 """Commands that take seconds by themselves: the demo makes up a hospital each time. They are left to the soak."""
 
+SCORE = "SELECT COUNT(*) FROM visits WHERE age >= :option"
+
 NEEDS = {
     "ledger limit": ["--epsilon=1", "--delta=1e-6"],
     "ledger top-up": ["--epsilon=1", "--delta=1e-6"],
     "init": ["--force", "--unit=patient"],
     "audit": ["--samples=1000"],
+    "choose": ["--option=65", "--epsilon=1"],
+    "above": ["--epsilon=1"],
+    "stream open": ["--epsilon=1", "--account=alice"],
     "calibrate gaussian": ["--delta=1e-6"],
 }
 """What a command needs beside its required parameters, since it takes one of several."""
@@ -209,7 +219,8 @@ def arguments(name: str, command: click.Command, given: click.Parameter, text: s
         )
         if parameter is not given and (flag or not needed):
             continue
-        value = text if parameter is given else EXAMPLES.get(parameter.name or "", "")
+        example = SCORE if (name, parameter.name) == ("choose", "sql") else EXAMPLES.get(parameter.name or "", "")
+        value = text if parameter is given else example
         if isinstance(parameter, click.Argument):
             positional.append(value)
         elif parameter.nargs == 2:

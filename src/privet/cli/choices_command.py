@@ -10,7 +10,7 @@ import click
 from privet.display import cost_words, printable
 
 from .asking import asking, opened, read_parameters, read_sql
-from .screen import json_option, number, print_facts, print_json, print_text
+from .screen import counting_number, json_option, number, print_facts, print_json, print_text
 from .targets import analyst_option, config_option
 
 _bound = click.option(
@@ -75,7 +75,9 @@ def choose_command(
 @click.argument("threshold", type=number)
 @click.argument("sql", required=False)
 @click.option("--file", type=click.Path(path_type=Path), help="Read the SQL from a file.")
-@click.option("--limit", type=int, required=True, help="How many questions may come out above before it is closed.")
+@click.option(
+    "--limit", type=counting_number, required=True, help="How many questions may come out above before it is closed."
+)
 @_epsilon
 @_rho
 @click.option("--sensitivity", type=number, help="How far one person may move a question. [default: that of COUNT(*)]")

@@ -111,9 +111,9 @@ def best(
     for kind in ORACLES:
         try:
             found.append(kind(domain, epsilon=epsilon, survey=survey))
-        except BadParameter as refused:
+        except BadParameter:
             if kind is KaryResponse:  # which takes every domain and epsilon that there are
-                raise refused from None
+                raise
     fitting = [one for one in found if most is None or one.width <= most]
     if not fitting:
         raise RequestError(f"no report fits {most} bytes; the shortest takes {min(one.width for one in found)}")

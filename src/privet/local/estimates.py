@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, raise_alone
 from privet.core.given import choice, listed, mapping, set_fields, truth, unwrapped
 from privet.core.numbers import Number, float_near, open_probability, rational, whole
 from privet.display import Figures, draw_columns, draw_text, figures, written
@@ -84,7 +84,7 @@ class Frequencies:
         try:
             place = self._places[label]
         except Exception:  # unknown or unhashable labels, and whatever a foreign type raises
-            raise BadParameter("label", label, "a value of the domain") from None
+            raise_alone(BadParameter("label", label, "a value of the domain"))
         return float(self.values[place]), float(self.low[place]), float(self.high[place])
 
     def projected(self) -> Frequencies:

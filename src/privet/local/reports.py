@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import noise
-from privet.core.errors import BadParameter, ParseError
+from privet.core.errors import BadParameter, ParseError, raise_alone
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -114,7 +114,7 @@ def read_reports(wire: bytes | str) -> Reports:
     try:
         return _from_json(wire) if isinstance(wire, str) else _from_bytes(wire)
     except (ValueError, KeyError, TypeError, struct.error, binascii.Error, RecursionError):
-        raise ParseError(f"these are not whole reports of version {VERSION}") from None
+        raise_alone(ParseError(f"these are not whole reports of version {VERSION}"))
 
 
 def draw_ids(count: int) -> Words:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
-from privet.core.errors import InvariantError, PrivetError, RequestError
+from privet.core.errors import InvariantError, PrivetError, RequestError, raise_alone
 from privet.core.scan import Bounding, Scan
 from privet.core.wire import canonical
 from privet.mechanisms import Laplace
@@ -64,7 +64,7 @@ class FromStrategy(Several):
         try:
             self.noise.covariance.of_rows(self.matrix)
         except RequestError:
-            raise InvariantError("a question is no sum of what its strategy measures") from None
+            raise_alone(InvariantError("a question is no sum of what its strategy measures"))
 
     @property
     def by_cell(self) -> Plan:

@@ -17,7 +17,7 @@ from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import check_fields
-from privet.core.numbers import float_up
+from privet.core.numbers import float_up, whole
 from privet.core.scan import Scan
 from privet.core.schema import Contribution, Schema
 from privet.core.sensitivity import Neighbors
@@ -135,7 +135,8 @@ class ThresholdPlan:
 
     def off(self, questions: int = 100) -> float:
         """Return how far from the threshold a question can be that one of this many is wrong about, 95% of the time."""
-        return self.comparing.accuracy(questions, Fraction(1, 20))
+        asked = whole(questions, "questions", least=1, most=10**18)
+        return self.comparing.accuracy(asked, Fraction(1, 20))
 
     @property
     def cost(self) -> dict[str, float]:

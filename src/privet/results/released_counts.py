@@ -13,7 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from privet.answer import CrossTab, Series
-from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.core.errors import BadParameter, RequestError, UnknownName, raise_alone
 from privet.core.given import optional_package, set_fields
 from privet.core.numbers import Number, open_probability
 from privet.core.schema import Key
@@ -188,9 +188,11 @@ class Marginals(ReleasedCounts):
             found = self._answers(marginals(self.measure.strategy.shape, [sorted(axes)]), confidence)
         except NotMeasured:
             measured = "; ".join(", ".join(one) for one in self.asked)
-            raise RequestError(
-                f"{', '.join(columns)} were not measured together; these were, and any part of them: {measured}"
-            ) from None
+            raise_alone(
+                RequestError(
+                    f"{', '.join(columns)} were not measured together; these were, and any part of them: {measured}"
+                )
+            )
         values = [self.values[place] for place in places]
         keys = tuple(
             Series(name, column) for name, column in zip(columns, zip(*product(*values), strict=True), strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.errors import BadParameter, BadValue, RequestError, raise_alone
 from privet.core.given import called, function, listed, unwrapped
 from privet.core.numbers import read_rational
 
@@ -137,7 +137,7 @@ def _check_places(matrix: Any) -> None:
     try:
         matrix.check_format(full_check=True)
     except ValueError:
-        raise RequestError("the entries of a sparse matrix lie in its rows and columns") from None
+        raise_alone(RequestError("the entries of a sparse matrix lie in its rows and columns"))
 
 
 def _entry(value: object) -> int:

@@ -20,7 +20,7 @@ from privet.config import read_config
 from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import RequestError
 from privet.core.estimate import Estimate
-from privet.core.numbers import read_rational, written_decimal, written_ratio
+from privet.core.numbers import read_rational, written_decimal, written_ratio, written_whole
 from privet.core.ports import LedgerAdmin
 
 from .arrivals import Arrival, StepClock
@@ -35,6 +35,13 @@ def _number(text: str) -> Fraction:
     found = written_ratio(str(text))
     if found is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
+    return found
+
+
+def _whole_number(text: str) -> int:
+    found = written_whole(str(text))
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a whole number such as 3")
     return found
 
 
@@ -92,7 +99,7 @@ def command() -> None:
 
 @command.command("open")
 @_on_ledger
-@click.option("--horizon", type=int, required=True, help="The number of steps.")
+@click.option("--horizon", type=_whole_number, required=True, help="The number of steps.")
 @click.option("--epsilon", type=_number, help="The privacy loss of all steps together.")
 @click.option("--delta", type=_number, help="With epsilon: the probability with which the loss may exceed it.")
 @click.option("--rho", type=_number, help="The zCDP parameter of all steps together, instead of epsilon.")
@@ -101,7 +108,7 @@ def command() -> None:
 @click.option("--low", type=_number, default="0", show_default=True, help="The least value of a row.")
 @click.option("--high", type=_number, default="1", show_default=True, help="The largest value of a row.")
 @click.option("--grid", type=_number, default="1", show_default=True, help="What values are rounded to.")
-@click.option("--rows-per-person", type=int, help="Protect people: how many rows of each are kept, its first ones.")
+@click.option("--rows-per-person", type=_whole_number, help="Protect people: how many first rows of each are kept.")
 @click.option("--start", type=_moment, help="When the first step begins, such as 2026-01-01T00:00:00Z.")
 @click.option("--every", type=_length, help="How long each step is, such as 1h or 7d.")
 @click.option("--account", default="session", show_default=True, help="The account that pays.")
@@ -142,7 +149,7 @@ def open_command(
 @_on_ledger
 @click.argument("values", nargs=-1)
 @click.option("--rows", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="The step's rows, as CSV.")
-@click.option("--number", type=int, help="Which step this is; it must be the next one.")
+@click.option("--number", type=_whole_number, help="Which step this is; it must be the next one.")
 @click.option("--at", type=_moment, help="A moment within the step, for a stream with a clock.")
 @click.option("--confidence", type=_number, default="0.95", show_default=True, help="Of the intervals.")
 def step_command(
@@ -182,7 +189,7 @@ def step_command(
 
 @command.command("show")
 @_on_ledger
-@click.option("--at", type=int, help="The step; the last one if left out.")
+@click.option("--at", type=_whole_number, help="The step; the last one if left out.")
 @click.option("--confidence", type=_number, default="0.95", show_default=True, help="Of the intervals.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Also draw all steps so far into this file.")
 def show_command(

@@ -62,7 +62,7 @@ def test_a_certificate_tells_what_the_answer_told_and_stands_against_the_head(le
     assert told["neighbors"] == "add-remove"
     assert told["versions"] == {"visits": "2026-01"}
     assert told["where"] == '("age" >= 18)'
-    assert [release["clamped_to"] for release in told["releases"]] == [[0, 100], None]
+    assert [release["clamped_to"] for release in told["releases"]] == [[18, 100], None]
     assert told["cost"]["epsilon"] <= 0.5
     assert told["answer"] == told["entry"] + 1
     assert told["promise"] == {
