@@ -125,7 +125,7 @@ def plan_marginals(
     subsets: Sequence[Sequence[str]] | None = None,
     weights: Weights | None = None,
 ) -> MarginalsPlan:
-    """Return the plan of marginals over some columns of a table: those of so many ways, or the ones that are listed."""
+    """Return the plan of marginals over some columns of a table: those of this many ways, or those listed."""
     query = cells_of(frame, columns)
     names = tuple(key.name for key in query.keys)
     asked = _subsets(names, ways, subsets)

@@ -72,7 +72,7 @@ class StepKeeping:
 
         They are open once this returns, or refused: the last closed step must be `after`, with that very state. Steps
         that were opened and never closed, since a process died in between, were never shown, and may be opened again;
-        whoever opened them before can then no longer close them. `about` names what is asked, where the steps differ.
+        an earlier opener can then no longer close them. `about` names what is asked, where the steps differ.
         """
         hashed = _read_hash(state)
         if about is not None:

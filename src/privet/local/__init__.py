@@ -1,4 +1,4 @@
-"""The local model: each person randomises an answer before sending it, and nobody needs to be trusted with data.
+"""The local model: each person randomises an answer before sending it, and no party is trusted with data.
 
 An oracle is a frozen value. Its client makes reports, which travel as bytes or JSON; its server counts them, in any
 order and batches, and estimates frequencies with intervals. Reports need no ledger: the guarantee is the client's.

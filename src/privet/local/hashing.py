@@ -46,7 +46,7 @@ class OptimizedHashing(FrequencyOracle):
         >>> local.OptimizedHashing(1024, epsilon=1).buckets
         4
 
-    Guarantee: epsilon-DP for each person by themselves, for each function and whoever chooses it: the function does
+    Guarantee: epsilon-DP for each person by themselves, for each function, however it is chosen: the function does
     not depend on the answer, and the report is a k-ary response of its bucket. A value that is not the answer is
     supported with probability exactly 1 / buckets: a difference of two vectors is not zero, so its product with a
     uniform vector is uniform. (The function is a 64-bit word modulo their number, uniform but for 2^-38.)

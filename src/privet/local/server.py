@@ -1,4 +1,4 @@
-"""The side that nobody needs to trust: takes reports in any order, rejects what is no report, counts, estimates."""
+"""The side that is not trusted: takes reports in any order, rejects what is no report, counts, estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of queries in exact integers: what choices among queries are made by, inside the door, before any noise."""
+"""Answers of queries in exact integers: what choices among queries are made by, inside the release, before noise."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class BufferedState(NamedTuple):
 class BufferedSums(RunningSums[BufferedState]):
     """Running sums with a few buffers, for long horizons, with Gaussian noise.
 
-    Its state holds exact weighted sums of all values so far: whoever reads it learns them. Where that matters more than
+    Its state holds exact weighted sums of all values so far: a reader of it learns them. Where that matters more than
     memory, use `TreeSums` or `RootSums`, which keep no sum without its noise.
 
     Args:
