@@ -42,7 +42,7 @@ def found_of(oracle: local.FrequencyOracle, counts: np.ndarray, n: int, level: f
 
 
 def counts_of(oracle: local.FrequencyOracle, people: int, n: int) -> np.ndarray:
-    """Return counts of support of a value that so many people have, each drawn from its exact law."""
+    """Return counts of support of a value that this many people have, each drawn from its exact law."""
     generator = np.random.default_rng()
     return generator.binomial(people, float(oracle.p), RUNS) + generator.binomial(n - people, float(oracle.q), RUNS)
 

@@ -176,7 +176,7 @@ def test_fields_are_fields(size: int) -> None:
     assert prime_power(6) is prime_power(12) is prime_power(1) is None
 
 
-def test_any_two_values_collide_under_one_in_so_many_functions() -> None:
+def test_any_two_values_collide_under_an_equal_share_of_functions() -> None:
     oracle = local.OptimizedHashing(20, epsilon=1)
     field = Field(oracle.buckets)
     vectors = field.digits(np.arange(oracle.functions), oracle.length)
