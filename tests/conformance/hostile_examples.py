@@ -282,6 +282,7 @@ INSTANCES: dict[type, Make] = {
     ),
     strategy.Candidate: lambda: strategy.Candidate("identity", 1.0),
     accounting.Shuffled: lambda: accounting.Shuffled(accounting.PureEvent(1), 5),
+    local.Randomizer: lambda: local.KaryResponse(2, epsilon=1),
     local.FrequencyOracle: lambda: local.KaryResponse(2, epsilon=1),
     local.OptimizedHashing: lambda: local.OptimizedHashing(2, epsilon=1),
     local.SubsetSelection: lambda: local.SubsetSelection(2, epsilon=1),

@@ -6,10 +6,11 @@ order and batches, and estimates frequencies with intervals. Reports need no led
 
 from .choose import ORACLES, ChosenOracle, best
 from .estimates import Frequencies
-from .frequency_oracle import Client, FrequencyOracle
+from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
 from .projective import ProjectiveResponse
+from .randomizer import Client, Randomizer
 from .reports import Reports, read_reports
 from .response import KaryResponse
 from .server import Server
@@ -28,6 +29,7 @@ __all__ = [
     "OptimizedHashing",
     "OptimizedUnary",
     "ProjectiveResponse",
+    "Randomizer",
     "Reports",
     "Server",
     "SubsetSelection",

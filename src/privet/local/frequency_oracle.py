@@ -7,42 +7,36 @@ with probability p, and every other value with probability q, so that counts of 
 
 from __future__ import annotations
 
-import hashlib
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.accounting.events import FinitePairEvent
 from privet.accounting.shuffled import Shuffled
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.event import Event, Exact
-from privet.core.given import instance, plain_text, set_fields
-from privet.core.numbers import Number, exp_down, float_up, positive, probability, whole
+from privet.core.event import Event
+from privet.core.given import plain_text, set_fields
+from privet.core.numbers import Number, exp_down, float_up, probability, whole
 
-from .reports import Reports, draw_ids
+from .randomizer import Bytes, Client, Integers, Randomizer, Row, Words, read_epsilon, written_odds
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .estimates import Frequencies
 
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-Row = tuple[Fraction, ...]
+__all__ = ["Bytes", "Client", "FrequencyOracle", "Integers", "Row", "Words", "check_matrix", "read_labels"]
 
 MOST_VALUES = 2**24
 MOST_LABELS = 10**6
-_LARGEST_EPSILON = Fraction(50)
 _MATRIX = 10**5
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FrequencyOracle(ABC):
+class FrequencyOracle(Randomizer):
     """Randomises one person's answer among a domain of values, and estimates how often each value is the answer.
 
     Args:
@@ -58,17 +52,11 @@ class FrequencyOracle(ABC):
         ['KaryResponse', 'SubsetSelection']
     """
 
-    kind: ClassVar[str]
-    """The name of this oracle on the wire."""
-
     labels: tuple[Any, ...] | range
     growth: Fraction
-    survey: str
 
     def __init__(self, domain: int | Sequence[Any], *, epsilon: Number, survey: str = "") -> None:
-        asked = positive(epsilon, "epsilon")
-        if asked > _LARGEST_EPSILON:
-            raise BadParameter("epsilon", epsilon, f"above 0 and at most {_LARGEST_EPSILON}")
+        asked = read_epsilon(epsilon)
         # e^epsilon rounded down, so that odds made of it cost no more than was asked
         set_fields(self, labels=read_labels(domain), growth=exp_down(asked), survey=plain_text(survey, "survey"))
 
@@ -91,28 +79,6 @@ class FrequencyOracle(ABC):
     @abstractmethod
     def both(self) -> Fraction:
         """The probability that a report supports the answer and any one other value."""
-
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """The bytes of a report, without its identifier."""
-
-    @abstractmethod
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
-        """Return the randomised content of each answer's report, one in each row."""
-
-    @abstractmethod
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
-        """Return which rows some client can have sent."""
-
-    @property
-    @abstractmethod
-    def _tally_shape(self) -> tuple[int, ...]:
-        """The shape of the integers that a server keeps instead of reports."""
-
-    @abstractmethod
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
-        """Add the integers of some reports to a server's."""
 
     @abstractmethod
     def _supports(self, tally: Integers) -> Integers:
@@ -166,23 +132,6 @@ class FrequencyOracle(ABC):
         """
         return Shuffled(self.event, n, blanket=(least for _, _, least in self._outcome_odds))
 
-    @cached_property
-    def epsilon(self) -> float:
-        """The exact privacy loss of a report, rounded up; never above the one asked for."""
-        loss: Exact = self.event.pure()
-        return float_up(loss)
-
-    @cached_property
-    def client(self) -> Client:
-        """What randomises answers: it keeps nothing."""
-        return Client(self)
-
-    def server(self) -> Server:
-        """Return a server that has seen no reports yet."""
-        from .server import Server
-
-        return Server(self)
-
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the estimated frequency of a value that this share of n people have.
 
@@ -204,21 +153,22 @@ class FrequencyOracle(ABC):
     def matrix(self) -> tuple[Row, ...]:
         """Return the exact probability of every report (columns) for every answer (rows), for small domains."""
         columns = self._outcome_count
-        if columns * self.values > _MATRIX:
-            raise RequestError(
-                f"the matrix of {self!r} would have {self.values:,} rows and {columns:,} columns, more than "
-                f"{_MATRIX:,} entries; p, q and event hold at any size"
-            )
+        check_matrix(self, self.values, columns, "p, q and event hold at any size")
         return tuple(self._outcomes(answer) for answer in range(self.values))
 
-    @cached_property
-    def digest(self) -> bytes:
-        """Eight bytes that every report carries: of the kind, the domain, the odds and the survey's name."""
-        told = [self.kind, list(self.labels) if isinstance(self.labels, tuple) else self.values, self.survey]
-        odds = [f"{odd.numerator}/{odd.denominator}" for odd in (self.p, self.q)]
-        return hashlib.sha256(json.dumps([1, *told, *odds, self.width], ensure_ascii=True).encode()).digest()[:8]
+    @property
+    def _told(self) -> list[Any]:
+        domain = list(self.labels) if isinstance(self.labels, tuple) else self.values
+        return [domain, self.survey, *written_odds((self.p, self.q)), self.width]
 
-    def _index(self, answers: Any, parameter: str = "answer") -> Integers:
+    def _estimate(
+        self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
+    ) -> Frequencies:
+        from .estimates import estimate_frequencies
+
+        return estimate_frequencies(self, self._supports(tally), n, confidence, covers, rejected)
+
+    def _read(self, answers: Any, parameter: str = "answer") -> Integers:
         """Return the numbers of answers; an array without dimensions for one answer."""
         found = _numbered(answers, self.values) if isinstance(self.labels, range) else _named(answers, self._places)
         if found is None:
@@ -229,51 +179,18 @@ class FrequencyOracle(ABC):
     def _places(self) -> dict[Any, int]:
         return {label: place for place, label in enumerate(self.labels)}
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.digest == self.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __repr__(self) -> str:
         length = "1 byte" if self.width == 1 else f"{self.width:,} bytes"
         return f"{type(self).__name__}({self.values:,} values, epsilon={self.epsilon:.6g}, {length})"
 
 
-@dataclass(frozen=True)
-class Client:
-    """The person's side of an oracle: randomises, keeps nothing, and needs no trust in anyone.
-
-    Each call costs the person the oracle's event again: a survey that is sent twice must resend the same report.
-
-    Example:
-        >>> survey = local.KaryResponse(["no", "yes"], epsilon=1)
-        >>> len(survey.client.report("yes").to_bytes())
-        37
-    """
-
-    oracle: FrequencyOracle
-
-    def __post_init__(self) -> None:
-        instance(self.oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
-
-    def report(self, answer: Any) -> Reports:
-        """Return one person's report."""
-        number = self.oracle._index(answer)
-        if number.ndim:
-            raise BadValue("answer", "several", "one value of the domain; reports() takes many")
-        return self._send(number.reshape(1))
-
-    def reports(self, answers: Any) -> Reports:
-        """Return a report for each of many people's answers."""
-        numbers = self.oracle._index(answers, "answers")
-        if numbers.ndim != 1:
-            raise BadValue("answers", "something else", "a list or an array of one dimension")
-        return self._send(numbers)
-
-    def _send(self, numbers: Integers) -> Reports:
-        ids = draw_ids(len(numbers))
-        return Reports(self.oracle.digest, ids, self.oracle._randomise(numbers, ids))
+def check_matrix(oracle: Randomizer, rows: int, columns: int, hint: str) -> None:
+    """Refuse a matrix with too many entries."""
+    if rows * columns > _MATRIX:
+        raise RequestError(
+            f"the matrix of {oracle!r} would have {rows:,} rows and {columns:,} columns, more than "
+            f"{_MATRIX:,} entries; {hint}"
+        )
 
 
 def read_labels(domain: int | Sequence[Any]) -> tuple[Any, ...] | range:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.numbers import Number
 
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 
@@ -62,7 +62,7 @@ class HadamardResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.order)
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         size, rows = len(answers), answers + 1
         index = noise.uniform_below(self.order, size)
         wrong = _odd(index & rows) == noise.bernoulli(self.p, size)
@@ -70,14 +70,14 @@ class HadamardResponse(FrequencyOracle):
         moved: Integers = np.where(wrong, index ^ (rows & -rows), index)
         return to_bytes(moved, self.width)
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         return from_bytes(data) < self.order
 
     @property
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.order,)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         add_counts(tally, from_bytes(data))
 
     def _supports(self, tally: Integers) -> Integers:

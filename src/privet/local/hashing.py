@@ -22,7 +22,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number, whole
 
 from .fields import Field, prime_power
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
 from .packing import add_counts
 
 _MOST_BUCKETS = 256
@@ -96,7 +96,7 @@ class OptimizedHashing(FrequencyOracle):
     def width(self) -> int:
         return 1
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         size = len(answers)
         vectors = self._field.digits(self._function(ids), self.length)
         true = self._field.dot(vectors, self._field.digits(answers, self.length))
@@ -104,14 +104,14 @@ class OptimizedHashing(FrequencyOracle):
         lies = other + (other >= true)
         return np.where(noise.bernoulli(self.p, size), true, lies).astype(np.uint8)[:, None]
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         return data[:, 0] < self.buckets
 
     @property
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.functions, self.buckets)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         add_counts(tally, self._function(ids) * self.buckets + data[:, 0])
 
     def _supports(self, tally: Integers) -> Integers:
@@ -131,7 +131,7 @@ class OptimizedHashing(FrequencyOracle):
     def _field(self) -> Field:
         return Field(self.buckets)
 
-    def _function(self, ids: NDArray[np.uint64]) -> Integers:
+    def _function(self, ids: Words) -> Integers:
         """Return the number of each report's function, which its identifier and the survey decide."""
         word = ids[:, 0] ^ np.uint64(int.from_bytes(self.digest, "big"))
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

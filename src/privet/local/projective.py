@@ -17,7 +17,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number
 
 from .fields import Field, prime_power
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 _MOST_VECTORS = 2**24
@@ -76,7 +76,7 @@ class ProjectiveResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.points)
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         meets = noise.bernoulli(self.p, len(answers))
         chosen = self._hyperplanes(self._vectors(answers), meets)
         while (zero := np.flatnonzero(~chosen.any(axis=1))).size:  # the zero vector is no hyperplane: draw again
@@ -94,14 +94,14 @@ class ProjectiveResponse(FrequencyOracle):
         drawn[rows, lead] = (np.where(meets, 0, 1) - product) % prime
         return drawn
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         return from_bytes(data) < self.points
 
     @property
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.points,)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         add_counts(tally, from_bytes(data))
 
     def _supports(self, tally: Integers) -> Integers:

@@ -15,7 +15,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import plain_text, set_fields
 from privet.core.numbers import Number, open_probability
 
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, read_labels
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words, read_labels
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 
@@ -82,20 +82,20 @@ class KaryResponse(FrequencyOracle):
     def width(self) -> int:
         return width_below(self.values)
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         size = len(answers)
         other = noise.uniform_below(self.values - 1, size)
         lies = other + (other >= answers)
         return to_bytes(np.where(noise.bernoulli(self.p, size), answers, lies), self.width)
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         return from_bytes(data) < self.values
 
     @property
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         add_counts(tally, from_bytes(data))
 
     def _supports(self, tally: Integers) -> Integers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from privet.core.errors import BadParameter, ParseError, RequestError
 from privet.core.given import instance, is_a, listed
 from privet.core.numbers import Number
 
-from .estimates import Frequencies, estimate_frequencies
-from .frequency_oracle import FrequencyOracle, Integers
+from .randomizer import Integers, Randomizer
 from .reports import Reports, read_reports
 
 Wire = Reports | bytes | str
@@ -23,7 +22,7 @@ NOT_WHOLE, ANOTHER, FORGED, REPEATED = "not whole", "another survey", "impossibl
 
 
 class Server:
-    """Collects reports of one oracle and estimates frequencies; it keeps counts and identifiers, no reports.
+    """Collects reports of one oracle and estimates from them; it keeps counts and identifiers, no reports.
 
     Example:
         >>> survey = local.KaryResponse(["no", "yes"], epsilon=1)
@@ -32,8 +31,8 @@ class Server:
         3
     """
 
-    def __init__(self, oracle: FrequencyOracle) -> None:
-        self.oracle: FrequencyOracle = instance(oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
+    def __init__(self, oracle: Randomizer) -> None:
+        self.oracle: Randomizer = instance(oracle, Randomizer, "oracle", "an oracle")
         self._tally: Integers = np.zeros(oracle._tally_shape, dtype=np.int64)
         self._seen: set[bytes] = set()
         self._rejected: Counter[str] = Counter()
@@ -83,14 +82,12 @@ class Server:
         self._seen |= other._seen
         self._rejected.update(other._rejected)
 
-    def estimate(
-        self, confidence: Number = 0.95, *, covers: Literal["reports", "population"] = "reports"
-    ) -> Frequencies:
-        """Return the estimated frequency of every value, with an interval for each.
+    def estimate(self, confidence: Number = 0.95, *, covers: Literal["reports", "population"] = "reports") -> Any:
+        """Return what the oracle estimates, with an interval for each number: `Frequencies`, a `Mean` and so on.
 
         Args:
             confidence: the confidence level of each interval.
-            covers: `reports` for the shares among those who reported; `population` for those among people of whom they
+            covers: `reports` for the truth among those who reported; `population` for that among people of whom they
                 are a random sample.
 
         Raises:
@@ -98,8 +95,7 @@ class Server:
         """
         if not self.n:
             raise RequestError("no report was accepted yet, so nothing can be estimated")
-        supports = self.oracle._supports(self._tally)
-        return estimate_frequencies(self.oracle, supports, self.n, confidence, covers, self.rejected)
+        return self.oracle._estimate(self._tally, self.n, confidence, covers, self.rejected)
 
     def _add(self, wire: Wire) -> int:
         if not isinstance(wire, Reports):
@@ -111,7 +107,7 @@ class Server:
             return self._reject(ANOTHER, len(wire))
         if wire.data.shape[1] != self.oracle.width:
             return self._reject(NOT_WHOLE, len(wire))
-        possible = self.oracle._allowed(wire.data)
+        possible = self.oracle._allowed(wire.data, wire.ids)
         self._reject(FORGED, len(wire) - int(possible.sum()))
         fresh = self._fresh(wire, possible)
         self._reject(REPEATED, int(possible.sum()) - len(fresh))

@@ -23,7 +23,7 @@ from privet.core.given import set_fields
 from privet.core.numbers import Number, whole
 
 from .fields import prime_power
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
 from .packing import add_counts, from_bytes, to_bytes, width_below
 
 _BITS = 64
@@ -95,7 +95,7 @@ class SubsetSelection(FrequencyOracle):
     def _small(self) -> bool:
         return self.points <= _BITS
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         return self._choose(answers) if self._small else self._progress(answers)
 
     def _choose(self, answers: Integers) -> Bytes:
@@ -117,7 +117,7 @@ class SubsetSelection(FrequencyOracle):
         step = 1 + noise.uniform_below(prime - 1, count_)
         return to_bytes((step - 1) * prime + (answers - step * place) % prime, self.width)
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         if not self._small:
             return from_bytes(data) < self.points * (self.points - 1)
         bits = np.unpackbits(data, axis=1, bitorder="little")
@@ -128,7 +128,7 @@ class SubsetSelection(FrequencyOracle):
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,) if self._small else (self.points - 1, self.points)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         if not self._small:
             add_counts(tally, from_bytes(data))
             return

@@ -16,7 +16,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import set_fields
 from privet.core.numbers import Number, exp_down, positive
 
-from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row
+from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
 
 _MOST_VALUES = 2**20
 _ROWS = 255
@@ -44,7 +44,7 @@ class UnaryEncoding(FrequencyOracle):
     def width(self) -> int:
         return -(-self.values // 8)
 
-    def _randomise(self, answers: Integers, ids: NDArray[np.uint64]) -> Bytes:
+    def _randomise(self, answers: Integers, ids: Words) -> Bytes:
         size = len(answers)
         bits = noise.bernoulli_rows(self.q, size, self.values)
         own = noise.bernoulli(self.p, size)
@@ -52,7 +52,7 @@ class UnaryEncoding(FrequencyOracle):
         bits[rows, places] = bits[rows, places] & ~masks | np.where(own, masks, np.uint8(0))
         return bits
 
-    def _allowed(self, data: Bytes) -> NDArray[np.bool_]:
+    def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         spare = np.uint8((1 << (8 * self.width - self.values)) - 1)
         possible: NDArray[np.bool_] = data[:, -1] & spare == 0
         return possible
@@ -61,7 +61,7 @@ class UnaryEncoding(FrequencyOracle):
     def _tally_shape(self) -> tuple[int, ...]:
         return (self.values,)
 
-    def _count_into(self, tally: Integers, data: Bytes, ids: NDArray[np.uint64]) -> None:
+    def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         for start in range(0, len(data), _ROWS):
             bits = np.unpackbits(data[start : start + _ROWS], axis=1, count=self.values)
             tally += np.add.reduce(bits, axis=0, dtype=np.uint8)
