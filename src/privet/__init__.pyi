@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, local, mechanisms, noise, strategy, stream
+from . import accounting, core, inference, local, mechanisms, noise, strategy, stream, study
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -107,6 +107,7 @@ __all__ = [
     "date",
     "grouping",
     "histogram",
+    "inference",
     "integer",
     "largest",
     "local",
@@ -123,6 +124,7 @@ __all__ = [
     "std",
     "strategy",
     "stream",
+    "study",
     "text",
     "timestamp",
     "top_k",

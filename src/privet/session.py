@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
@@ -72,6 +72,10 @@ from .query.terms import Constant, Term, Width
 from .results.released_counts import Marginals
 from .results.released_ranges import Ranges
 from .results.released_totals import RunningTotals
+
+if TYPE_CHECKING:
+    from .inference.finding import Finding
+    from .study.hypothesis import Hypothesis, TestPlan
 
 
 class Session:
@@ -810,6 +814,71 @@ class Session:
                 table, by, of=of, groups=groups, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution
             )
             return run_running(self._executor, plan, nonnegative=nonnegative, key=key)
+
+    def plan_test(
+        self,
+        table: str | Frame,
+        hypothesis: Hypothesis,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+    ) -> TestPlan:
+        """Return the question that a test needs, and its price. It reads no data. The arguments are those of `test`.
+
+        Example:
+            >>> even = privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5})
+            >>> session.plan_test("visits", even, epsilon=0.5).price["epsilon"]
+            0.5
+        """
+        from .study.hypothesis import plan_test
+
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        return plan_test(hypothesis, self._rows_of(table), self._catalog, options)
+
+    def test(
+        self,
+        table: str | Frame,
+        hypothesis: Hypothesis,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: Number | None = None,
+        key: str | None = None,
+    ) -> Finding:
+        """Return what a test of private rows finds, at its level under the noise. Charged first; again, it is free.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            hypothesis: what to test, one of the values in `privet.study`.
+            epsilon: the privacy loss of the test. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution where `contribution` is given, as for `plan`.
+            contribution: a limit on what one person contributes. Without one each person counts at most once, as rows
+                of one person are not independent.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            A `Finding`: p-value, estimates with intervals, method, assumptions and cost.
+
+        Raises:
+            RequestError: if the test needs what is not declared, or an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> even = privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5})
+            >>> 0 <= session.test("visits", even, epsilon=0.5).p_value <= 1
+            True
+        """
+        from .study.hypothesis import run_test
+
+        with self._executor.pace.asking():
+            plan = self.plan_test(table, hypothesis, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+            return run_test(plan, partial(self.run, key=key), confidence=confidence)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

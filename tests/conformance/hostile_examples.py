@@ -28,6 +28,7 @@ from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
 from privet.config import Analyst, Config, Rules, read_config
 from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.estimate import Estimate
 from privet.core.event import Event
 from privet.core.ports import Engine, Ledger
 from privet.core.records import Receipt
@@ -36,6 +37,7 @@ from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.counting import MarginalsPlan, RangesPlan
 from privet.execution.running_history import RunningPlan
+from privet.inference.finding import Finding
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
@@ -51,6 +53,7 @@ from privet.results.released_totals import RunningTotals, TotalsTable
 from privet.session import Session
 from privet.stream.durable import RunningStream
 from privet.stream.w_event_kept import StreamLedger
+from privet.study.hypothesis import Hypothesis, TestPlan
 
 Make = Callable[[], Any]
 
@@ -197,6 +200,14 @@ def plan() -> Plan:
     return session().plan(QUESTION, epsilon=1)
 
 
+ESTIMATE = Estimate(value=0.5, low=0.4, high=0.6, confidence=0.95, standard_error=0.05, covers="population")
+
+
+def hypothesis() -> Hypothesis:
+    """Return a hypothesis about the visits."""
+    return privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5})
+
+
 def running() -> RunningStream:
     """Return a stream with two steps behind it."""
     made = stream.open_stream(fresh(".stream"), MemoryLedger(BUDGET), horizon=2**20, epsilon=1)
@@ -238,6 +249,9 @@ INSTANCES: dict[type, Make] = {
     Ranges: lambda: session().ranges("visits", "age", epsilon=1),
     RangesPlan: lambda: session().plan_ranges("visits", "age", epsilon=1),
     MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
+    Hypothesis: hypothesis,
+    Finding: lambda: Finding(name="A share", p_value=0.5, estimates={"share": ESTIMATE}),
+    TestPlan: lambda: session().plan_test("visits", hypothesis(), epsilon=1),
     RunningTotals: lambda: session().running("visits", "day", epsilon=1),
     RunningPlan: lambda: session().plan_running("visits", "day", epsilon=1),
     TotalsTable: lambda: session().running("visits", "day", epsilon=1).totals(),
@@ -497,6 +511,7 @@ _ONE: dict[str, Make] = {
         "sensitivity_squared": 1,
         "share": 0.5,
         "signed": True,
+        "hypothesis": privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}),
         "shares": [0.25, 0.75],
         "sigma": 2,
         "sigma_squared": 2,
@@ -756,6 +771,8 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.count.low": (lambda: 3,),
     "Ranges.count.high": (lambda: 30,),
     "Ranges.prefix.high": (lambda: 30,),
+    "study.GoodnessOfFit.column": (lambda: "ward",),
+    "study.GoodnessOfFit.shares": (lambda: {"A": 0.5, "B": 0.5},),
     **{f"Marginals.{method}.columns": (lambda: "ward",) for method in ("counts", "to_dict", "to_pandas", "plot")},
 }
 """What a name stands for in one method alone."""

@@ -90,13 +90,14 @@ INSIDE = {
     },
     "TableDescription": {"draw"},
     "Progress": {"differs"},
+    **{name: {"question", "check", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
     "RunningSums": {"advance", "checked", "read_state", "step_of", "write_state"},
     "TreeSums": {"advance", "checked", "read_state", "step_of", "write_state"},
     "RootSums": {"advance", "checked", "read_state", "step_of", "write_state"},
     "BufferedSums": {"advance", "checked", "measure", "read_state", "step_of", "write_state"},
 }  # fmt: skip
 """Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
-goes on from its state: no caller has such parts to pass."""
+goes on from its state; what a session asks a hypothesis: no caller has such parts to pass."""
 
 
 def documented() -> Iterator[tuple[str, str]]:

@@ -99,6 +99,7 @@ EXAMPLES = {
     "table": "visits",
     "columns": "ward",
     "column": "age",
+    "shares": "A=0.5",
     "by": "age",
     "sql": "SELECT COUNT(*) AS n FROM visits",
     "more": "SELECT SUM(age) AS s FROM visits",
@@ -144,12 +145,16 @@ SLOW = ("demo",)
 
 SCORE = "SELECT COUNT(*) FROM visits WHERE age >= :option"
 
+OWN = {("choose", "sql"): SCORE, ("test fit", "column"): "ward"}
+"""Parameters whose example differs from that of others of their name."""
+
 NEEDS = {
     "ledger limit": ["--epsilon=1", "--delta=1e-6"],
     "ledger top-up": ["--epsilon=1", "--delta=1e-6"],
     "init": ["--force", "--unit=patient"],
     "audit": ["--samples=1000"],
     "choose": ["--option=65", "--epsilon=1"],
+    "test fit": ["--share=B=0.5", "--epsilon=1"],
     "above": ["--epsilon=1"],
     "stream open": ["--epsilon=1", "--account=alice"],
     "calibrate gaussian": ["--delta=1e-6"],
@@ -219,7 +224,7 @@ def arguments(name: str, command: click.Command, given: click.Parameter, text: s
         )
         if parameter is not given and (flag or not needed):
             continue
-        example = SCORE if (name, parameter.name) == ("choose", "sql") else EXAMPLES.get(parameter.name or "", "")
+        example = OWN.get((name, parameter.name or ""), EXAMPLES.get(parameter.name or "", ""))
         value = text if parameter is given else example
         if isinstance(parameter, click.Argument):
             positional.append(value)

@@ -40,6 +40,17 @@ MUTANTS: list[Mutant] = [
         ("noise / n", "1e-9"),
     ),
     *of(
+        "inference.fit:fit_of_noisy_total",
+        "unit/inference/test_fit.py",
+        ("noise * project @ project.T", "noise * np.eye(p.size)"),
+        ("size * (np.diag(p) - np.outer(p, p))", "size * np.diag(p)"),
+    ),
+    *of(
+        "study.hypothesis:plan_test",
+        "unit/study/test_hypothesis.py",
+        ('replace(options, contribution=ONCE, bound="groups")', "options"),
+    ),
+    *of(
         "aggregates.count:CountUnits",
         LAWS,
         ("additive = False", "additive = True"),

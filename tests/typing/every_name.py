@@ -348,6 +348,8 @@ def release_more() -> None:
         privet.local.KaryResponse(2, epsilon=1).width == 1,
         privet.stream.TreeSums(horizon=4, spend=privet.Pure(epsilon=1)).deviation(4) > 0,
         privet.stream.Arrival(2, group="a").value == 2,
+        privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}).column == "ward",
+        privet.inference.fit_of_noisy_total([50, 50], [0.5, 0.5], variance=2).p_value == 1,
     )
     print(all(same))
 

@@ -27,6 +27,7 @@ LAYERS = (
     ("release", "answer"),
     ("results",),
     ("execution",),
+    ("study",),
     ("config", "session"),
     ("audit", "testing", "demo", "learn", "synth", "stream"),
     ("cli", "server"),

@@ -42,6 +42,7 @@ COMMANDS = {
     "ranges": "Count one column so that any range or quantile of it is free.",
     "running": "Release the running counts or sums of a history, for one charge.",
     "tables": "List the tables that may be asked about, with example questions.",
+    "test": "Test hypotheses about private tables.",
 }
 """Each command's name and its line in `privet --help`."""
 
@@ -58,6 +59,7 @@ _PLACES = {
     "practice": "asking:practice_command",
     "running": "running_command:command",
     "tables": "asking:tables_command",
+    "test": "hypotheses_command:command",
 }
 """Where a command is, unless it is `command` in the file of its name."""
 

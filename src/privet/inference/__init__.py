@@ -1,5 +1,5 @@
 """Intervals and tests on released numbers. Nothing here sees data."""
 
-from .fit import Fit, goodness_of_fit
+from .fit import Fit, fit_of_noisy_total, goodness_of_fit
 
-__all__ = ["Fit", "goodness_of_fit"]
+__all__ = ["Fit", "fit_of_noisy_total", "goodness_of_fit"]

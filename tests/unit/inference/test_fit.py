@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from privet.core.errors import RequestError
-from privet.inference import goodness_of_fit
+from privet.inference import fit_of_noisy_total, goodness_of_fit
 
 RUNS = 8000
 
@@ -20,6 +20,19 @@ def rejections(null: list[float], truth: list[float], size: int, variance: float
     counts = draw.multinomial(size, truth, size=RUNS) + draw.normal(0, math.sqrt(variance), size=(RUNS, len(truth)))
     found = [goodness_of_fit(row, null, size=size, variance=variance).p_value for row in counts]
     return float((np.array(found) < 0.05).mean())
+
+
+@pytest.mark.parametrize(
+    ("null", "size", "variance"),
+    [([0.25] * 4, 10_000, 800.0), ([0.7, 0.1, 0.1, 0.1], 2000, 2000.0), ([0.1, 0.2, 0.3, 0.4], 2000, 500.0)],
+)
+def test_a_noisy_total_keeps_the_level(null: list[float], size: int, variance: float) -> None:
+    draw = np.random.default_rng(3)
+    people = draw.poisson(size, size=RUNS)
+    counts = np.array([draw.multinomial(many, null) for many in people])
+    noisy = counts + draw.normal(0, math.sqrt(variance), size=counts.shape)
+    rate = np.mean([fit_of_noisy_total(row, null, variance=variance).p_value < 0.05 for row in noisy])
+    assert abs(rate - 0.05) < spread(0.05) + 0.004
 
 
 def spread(rate: float) -> float:

@@ -1,0 +1,138 @@
+"""`privet test`: hypotheses about private tables, each a command of its own; charged first, and again for free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privet.display import cost_words, percent, printable, room
+
+from .asking import asking, opened, read_contribution
+from .marginals import print_plan, told_of
+from .screen import json_option, number, print_facts, print_json, print_text
+from .targets import analyst_option, config_option
+
+if TYPE_CHECKING:
+    from privet.study import Hypothesis
+
+_OPTIONS = (
+    click.option("--epsilon", type=number, help="What the test costs. [default: a tenth of the budget]"),
+    click.option("--rho", type=number, help="What the test costs, as rho."),
+    click.option("--where", help='Test the rows that meet this condition only, such as "age >= 18".'),
+    click.option(
+        "--bound",
+        type=click.Choice(["norm", "groups"]),
+        default="norm",
+        show_default=True,
+        help="With --contribution: `norm` scales contributions down, `groups` drops excess groups and rows.",
+    ),
+    click.option(
+        "--contribution",
+        metavar="GROUPS,ROWS",
+        help="What a person may contribute. [default: each person counts once]",
+    ),
+    click.option("--confidence", type=number, help="Confidence level of the intervals. [default: 0.95]"),
+    click.option(
+        "--plot", type=click.Path(path_type=Path), help="Draw the estimates into this file: .png, .svg, .pdf."
+    ),
+    click.option(
+        "--plan", "only_plan", is_flag=True, help="Show the question and the price only. Free; reads no data."
+    ),
+    click.option("--key", help="A name for this: trying again with it after a failure is charged once."),
+    analyst_option,
+    config_option,
+    json_option,
+)
+
+
+def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., None]:
+    """Return a command that tests what a function makes of its own arguments: a table's name and a hypothesis."""
+
+    @wraps(made)
+    def command(
+        *,
+        epsilon: Any,
+        rho: Any,
+        where: str | None,
+        bound: str,
+        contribution: str | None,
+        confidence: Any,
+        plot: Path | None,
+        only_plan: bool,
+        key: str | None,
+        analyst: str | None,
+        config: Path,
+        as_json: bool,
+        **own: Any,
+    ) -> None:
+        table, hypothesis = made(**own)
+        cost: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "bound": bound}
+        cost["contribution"] = read_contribution(contribution)
+        with opened(config, analyst, plans=only_plan) as place:
+            session: Any = place.session
+            rows = session.table(table) if where is None else session.table(table).where(where)
+            if only_plan:
+                plan = session.plan_test(rows, hypothesis, **cost)
+                print_plan(plan, plan.plan, place, as_json=as_json)
+                return
+            before = place.ledger.head()
+            with asking(place):
+                found = session.test(rows, hypothesis, **cost, confidence=confidence, key=key)
+            told = told_of(place, before)
+        if plot is not None:
+            found.plot(plot)
+        if as_json:
+            print_json({**found.to_dict(), **told})
+            return
+        for line in repr(found).splitlines():
+            print_text(printable(line))
+        more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
+        paid = "" if told["charged"] else "nothing now: it was answered before, for " + cost_words(found.cost)
+        left = f"{more} for one more question; {percent(told['left']['spent_share'])} of the budget is spent"
+        print_facts([*([("charged", paid)] if paid else []), ("left", left)])
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group("test")
+def command() -> None:
+    """Test hypotheses about private tables, with p-values and intervals that hold under the noise.
+
+    \b
+    Example:
+      privet test fit visits ward --share emergency=0.5 --share surgery=0.3 --share maternity=0.2 --epsilon 0.5
+    """
+
+
+@command.command("fit")
+@click.argument("table")
+@click.argument("column")
+@click.option(
+    "--share", "shares", multiple=True, required=True, metavar="VALUE=SHARE", help="The share of a value; one for each."
+)
+@tests_table
+def fit_command(table: str, column: str, shares: tuple[str, ...]) -> tuple[str, Hypothesis]:
+    """Test whether the values of a column have these shares.
+
+    \b
+    Example:
+      privet test fit visits ward --share emergency=0.5 --share surgery=0.3 --share maternity=0.2 --epsilon 0.5
+    """
+    from privet.core.errors import BadParameter
+    from privet.core.numbers import written_ratio
+    from privet.study import GoodnessOfFit
+
+    found: dict[str, Any] = {}
+    for one in shares:
+        value, sign, share = one.rpartition("=")
+        amount = written_ratio(share)
+        if not sign or not value or amount is None:
+            raise BadParameter("share", one, "a value and its share, such as emergency=0.5")
+        found[value] = amount
+    return table, GoodnessOfFit(column, found)

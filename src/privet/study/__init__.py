@@ -1,0 +1,12 @@
+"""Studies of private tables: hypotheses as values that a session tests, charged like any question.
+
+    session.test("visits", privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}), epsilon=1)
+
+A hypothesis knows which question it needs and how to conclude from the answer. To add one, write a frozen value that
+is a `Hypothesis`, and add it here.
+"""
+
+from .chi_squared import GoodnessOfFit
+from .hypothesis import Hypothesis
+
+__all__ = ["GoodnessOfFit", "Hypothesis"]

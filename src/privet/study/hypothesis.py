@@ -1,0 +1,125 @@
+"""From a hypothesis to a plan, and from its answer to a finding: one question, charged once, read again for free."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from privet.answer import Answer
+from privet.core.errors import BadParameter
+from privet.core.numbers import Number, float_near, open_probability
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import person_column
+from privet.display import draw_text, html_lines, written
+from privet.execution.request import AskOptions, Catalog, plan_question
+from privet.inference.finding import Finding
+from privet.planner.make import private_schema
+from privet.planner.plan import Plan
+from privet.query.frame import Frame, Result
+from privet.query.nodes import Query
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ONCE = Contribution(groups=1, rows=1)
+"""Each person counts at most once: rows of one person are not independent."""
+
+
+class Hypothesis(ABC):
+    """Something to test on private rows: a frozen value.
+
+    It names one question. The question is planned, charged and released like any other, and `conclude` reads the
+    finding from the answer: from released numbers and public facts alone, so that concluding again is free, and
+    always the same.
+    """
+
+    each_person_once: ClassVar[bool] = True
+    """Whether a person counts at most once unless the caller sets a limit: what tests of independent rows need."""
+
+    @abstractmethod
+    def question(self, rows: Frame) -> Result:
+        """Return the question about the rows, whose answer the test is read from."""
+
+    def check(self, query: Query, schema: Schema) -> None:  # noqa: B027  # most have nothing more to check
+        """Raise `RequestError` if what is declared does not permit the test: before it is planned and charged."""
+
+    @abstractmethod
+    def conclude(self, answer: Answer, confidence: float) -> Finding:
+        """Return the finding: of released numbers, with points that are fixed by the answer's digest."""
+
+    def describe(self) -> str:
+        """Return the hypothesis in words; its `repr` if it has none of its own."""
+        return repr(self)
+
+
+@dataclass(frozen=True, repr=False)
+class TestPlan:
+    """Everything about a test before it is charged: the question that it asks, and its price.
+
+    Example:
+        >>> even = privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5})
+        >>> session.plan_test("visits", even, epsilon=0.5).price["epsilon"]
+        0.5
+    """
+
+    __test__ = False  # not a class of tests, whatever its name
+
+    hypothesis: Hypothesis
+    plan: Plan
+
+    @property
+    def price(self) -> Mapping[str, float]:
+        """What the test costs by itself."""
+        return self.plan.price
+
+    @property
+    def digest(self) -> str:
+        """The digest under which the question is charged and stored."""
+        return self.plan.digest
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return f"Tests {self.hypothesis.describe()}.\n{self.plan.explain()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything public about the plan as plain data that JSON can hold."""
+        return {"hypothesis": self.hypothesis.describe(), **self.plan.to_dict()}
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            draw_text(console, self.explain())
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_lines(self.explain().splitlines())}</div>"
+
+
+def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: AskOptions) -> TestPlan:
+    """Return the plan of a test. It reads no data.
+
+    Over people, each counts at most once where neither the caller nor the hypothesis sets another limit: one row of
+    each person is kept, so that the rows that remain are independent if the people are.
+    """
+    if not isinstance(hypothesis, Hypothesis):
+        given = type(hypothesis).__name__
+        raise BadParameter("hypothesis", given, 'a hypothesis, such as privet.study.GoodnessOfFit("ward", {...})')
+    asked = hypothesis.question(rows)
+    query = asked.query()
+    schema = private_schema(query.table, catalog.schemas)
+    hypothesis.check(query, schema)
+    people = person_column(schema.unit) is not None
+    if people and hypothesis.each_person_once and options.contribution is None:
+        options = replace(options, contribution=ONCE, bound="groups")
+    plan, _ = plan_question(asked, options, catalog)
+    return TestPlan(hypothesis, plan)
+
+
+def run_test(plan: TestPlan, run: Callable[[Plan], Answer], *, confidence: Number | None) -> Finding:
+    """Return what a test finds: `run` charges and answers its question, or finds the answer stored."""
+    level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+    answer = run(plan.plan)
+    found = plan.hypothesis.conclude(answer, level)
+    return replace(found, cost=plan.price, receipt=answer.receipt)
