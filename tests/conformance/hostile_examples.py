@@ -184,6 +184,13 @@ def local_server() -> local.Server:
     return server
 
 
+def memo() -> Path:
+    """Return the file of a memo."""
+    path = fresh(".memo")
+    local.Memo(local.KaryResponse(2, epsilon=1), path)
+    return path
+
+
 def report() -> Report:
     """Return an audit's report."""
     return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -300,6 +307,10 @@ INSTANCES: dict[type, Make] = {
     local.FrequencyOracle: lambda: local.KaryResponse(2, epsilon=1),
     local.OptimizedHashing: lambda: local.OptimizedHashing(2, epsilon=1),
     local.SubsetSelection: lambda: local.SubsetSelection(2, epsilon=1),
+    local.Rappor: lambda: local.Rappor(2),
+    local.Memo: lambda: local.Memo(local.KaryResponse(2, epsilon=1)),
+    local.Shuffler: lambda: local.Shuffler(local.KaryResponse(2, epsilon=1), minimum=2),
+    local.Trust: lambda: local.Trust(local.KaryResponse(2, epsilon=1), 20, delta=1e-6),
     local.Client: lambda: local.KaryResponse(2, epsilon=1).client,
     local.Server: local_server,
     local.Reports: lambda: local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1]),
@@ -639,7 +650,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "p": (lambda: HALVES,),
     "pairs": (lambda: (FinitePairEvent(HALVES, QUARTERS),),),
     "part": (lambda: "a", lambda: "year"),
-    "path": (lambda: fresh(".png"), toml),
+    "path": (lambda: fresh(".png"), toml, memo),
     "pattern": (lambda: "a%",),
     "place": (lambda: (0, 0), lambda: 0),
     "size": (lambda: 300, lambda: 1),
@@ -662,13 +673,15 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "terms": (lambda: "n",),
     "unnamed": (lambda: privet.count(),),
     "value": (lambda: [1, 0, 2], lambda: NUMBERS, lambda: Local(5, [1, 1, 1])),
-    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n", lambda: True),
+    "values": (lambda: [*NUMBERS, *NUMBERS], lambda: (5.0,), lambda: "n", lambda: True, lambda: 3),
     "variances": (lambda: {(0,): 1.0, (0, 1): 2.0}, *(lambda many=many: [1.0] * many for many in (3, 2, 4))),
     "sizes": (lambda: {0: 2, 1: 3}, lambda: np.array([1, 1])),
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
     "kept": (lambda: "secret",),
     "questions": (lambda: 3,),
+    "minimum": (lambda: 2,),
+    "batch": (lambda: 5,),
     "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
     "blanket": (lambda: (),),
     "oracle": (lambda: local.KaryResponse(2, epsilon=1),),
@@ -680,7 +693,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "standard_errors": (lambda: np.ones(3),),
     "rejected": (lambda: {"repeated": 1},),
     "label": (lambda: 1,),
-    "reports": (lambda: local.KaryResponse(2, epsilon=1).client.report(1),),
+    "reports": (lambda: local.KaryResponse(2, epsilon=1).client.report(1), lambda: 3),
     "projected_to_simplex": (lambda: True,),
     "below": (lambda: True,),
     "cells": (lambda: 3, lambda: [1.0] * 6),

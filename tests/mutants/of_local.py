@@ -9,7 +9,27 @@ SERVERS = "unit/local/test_servers.py"
 SHARES = "unit/local/test_frequencies.py"
 SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
+RAPPOR = "unit/local/test_rappor.py"
+SHUFFLER = "unit/local/test_shuffler.py"
 MUTANTS: list[Mutant] = [
+    *of(
+        "local.rappor:Rappor.memoised",
+        RAPPOR,
+        ("self.hashes * distinct", "distinct * 2"),
+        ("kept * b + (1 - kept) * a", "kept * a + (1 - kept) * b"),
+    ),
+    *of("local.rappor:Rappor._recall", RAPPOR, ("(body & ones) | (~body & zeros)", "(body & ones) | zeros")),
+    *of("local.rappor:Rappor._remember", RAPPOR, ("1 - self.flip / 2", "1 - self.flip / 4")),
+    *of("local.memo:Memo.report", RAPPOR, ('len(draws) >= self._kept["values"]', "False"), ("self._write()", "pass")),
+    *of("local.memo:Memo._read", RAPPOR, ('self._kept["survey"] != self.oracle.digest.hex()', "False")),
+    *of(
+        "local.shuffler:Shuffler.forward",
+        SHUFFLER,
+        ("self.waiting < self.minimum", "self.waiting < 1"),
+        ("data[order]", "data"),
+    ),
+    *of("local.shuffler:Shuffler._is_new", SHUFFLER, ("self._seen.add(id_)", "pass")),
+    *of("local.shuffler:Shuffler.event", SHUFFLER, ("size - absent - forged", "size - absent")),
     *of(
         "noise.coins:PackedCoin._block",
         PACKED,

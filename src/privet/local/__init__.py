@@ -9,12 +9,16 @@ from .estimates import Frequencies
 from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
+from .memo import Memo
 from .projective import ProjectiveResponse
 from .randomizer import Client, Randomizer
+from .rappor import Rappor
 from .reports import Reports, read_reports
 from .response import KaryResponse
 from .server import Server
+from .shuffler import Shuffler
 from .subset import SubsetSelection
+from .trust import Trust
 from .unary import OptimizedUnary, SymmetricUnary
 
 __all__ = [
@@ -26,14 +30,18 @@ __all__ = [
     "FrequencyOracle",
     "HadamardResponse",
     "KaryResponse",
+    "Memo",
     "OptimizedHashing",
     "OptimizedUnary",
     "ProjectiveResponse",
     "Randomizer",
+    "Rappor",
     "Reports",
     "Server",
+    "Shuffler",
     "SubsetSelection",
     "SymmetricUnary",
+    "Trust",
     "best",
     "read_reports",
 ]

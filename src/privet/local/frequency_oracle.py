@@ -19,11 +19,12 @@ import numpy as np
 from privet.accounting.events import FinitePairEvent
 from privet.accounting.shuffled import Shuffled
 from privet.core.errors import BadParameter, BadValue, RequestError
-from privet.core.event import Event
+from privet.core.event import Event, Repeated
 from privet.core.given import plain_text, set_fields
 from privet.core.numbers import Number, exp_down, float_up, probability, whole
 
-from .randomizer import Bytes, Client, Integers, Randomizer, Row, Words, read_epsilon, written_odds
+from .randomizer import MOST_REPEATS, Bytes, Client, Integers, Randomizer, Row, Words, read_epsilon, written_odds
+from .reports import Reports, read_reports
 
 if TYPE_CHECKING:
     from .estimates import Frequencies
@@ -51,6 +52,9 @@ class FrequencyOracle(Randomizer):
         >>> [kind.__name__ for kind in local.ORACLES if issubclass(kind, local.FrequencyOracle)][:2]
         ['KaryResponse', 'SubsetSelection']
     """
+
+    identified: ClassVar[bool] = False
+    """Whether a report means something only with its identifier, as the public function of a hash does."""
 
     labels: tuple[Any, ...] | range
     growth: Fraction
@@ -131,6 +135,38 @@ class FrequencyOracle(Randomizer):
         Cites: [BBGN19, the privacy blanket], [FMT21].
         """
         return Shuffled(self.event, n, blanket=(least for _, _, least in self._outcome_odds))
+
+    @property
+    def permanent_event(self) -> Event:
+        """The event of what a `Memo` keeps of one answer; of oracles without a permanent draw, one report."""
+        return self.event
+
+    @cached_property
+    def permanent_epsilon(self) -> float:
+        """The privacy loss of all memoised reports of one answer together, rounded up."""
+        return float_up(self.permanent_event.pure())
+
+    def memoised(self, values: int = 1, *, reports: int | None = None) -> Event:
+        """Return the event of all reports of one person who keeps a `Memo`, however many they are.
+
+        Args:
+            values: the number of different answers that the person gives over time.
+            reports: the number of reports of each answer; without limit if left out.
+
+        Guarantee: one permanent draw for each different answer. Holds between two histories that change at the same
+        times: that an answer changed, and when, is not protected.
+        """
+        if reports is not None:
+            whole(reports, "reports", least=1, most=MOST_REPEATS)
+        return Repeated(self.permanent_event, whole(values, "values", least=1, most=MOST_REPEATS))
+
+    def _remember(self, number: int) -> bytes:
+        """Return what a memo keeps of an answer: the report itself."""
+        return self.client._send(np.array([number])).to_bytes()
+
+    def _recall(self, kept: bytes) -> Reports:
+        """Return the report of what a memo keeps: the same bytes again."""
+        return read_reports(kept)
 
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the estimated frequency of a value that this share of n people have.

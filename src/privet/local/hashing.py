@@ -54,6 +54,7 @@ class OptimizedHashing(FrequencyOracle):
     """
 
     kind: ClassVar[str] = "local hashing"
+    identified: ClassVar[bool] = True
     buckets: int
 
     def __init__(

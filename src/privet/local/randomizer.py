@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet.core.errors import BadParameter, BadValue
-from privet.core.event import Event, Exact
+from privet.core.event import Event, Exact, Repeated
 from privet.core.given import instance
-from privet.core.numbers import Number, float_up, positive
+from privet.core.numbers import Number, float_up, positive, whole
 
 from .reports import Reports, draw_ids
 
@@ -34,6 +34,7 @@ Words = NDArray[np.uint64]
 Row = tuple[Fraction, ...]
 
 LARGEST_EPSILON = Fraction(50)
+MOST_REPEATS = 10**9
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -101,6 +102,18 @@ class Randomizer(ABC):
         """The exact privacy loss of a report, rounded up; never above the one asked for."""
         loss: Exact = self.event.pure()
         return float_up(loss)
+
+    def repeated(self, reports: int) -> Event:
+        """Return the event of several reports of one person without a memo: each costs the whole event again.
+
+        Args:
+            reports: the number of reports.
+
+        Example:
+            >>> accounting.epsilon(local.KaryResponse(2, epsilon=1).repeated(3), 0)
+            3.0
+        """
+        return Repeated(self.event, whole(reports, "reports", least=1, most=MOST_REPEATS))
 
     @cached_property
     def client(self) -> Client:
