@@ -110,6 +110,14 @@ def test_reports_have_the_odds_of_the_matrix(shape: dict[str, Any], memoised: bo
             assert abs(here[:, bit].mean() - expected) < 3 / math.sqrt(len(here))
 
 
+def test_permanent_bits_are_flipped_with_half_the_probability_of_a_fair_coin() -> None:
+    oracle = local.Rappor(2, flip=0.5)
+    kept = np.array([list(oracle._remember(1)) for _ in range(2000)])[:, 0]
+    # a standard deviation of 0.0097 each, so 6 of them
+    assert abs((kept >> 6 & 1).mean() - 0.75) < 0.06
+    assert abs((kept >> 7 & 1).mean() - 0.25) < 0.06
+
+
 def test_hashed_estimates_are_unbiased_with_the_errors_that_are_stated() -> None:
     oracle = local.Rappor(12, ones=0.9, zeros=0.1, hashes=2, bits=16, cohorts=4)
     truth = np.arange(1, 13) / 78
