@@ -97,7 +97,7 @@ def test_reports_have_the_odds_of_the_matrix(shape: dict[str, Any], memoised: bo
         data = np.concatenate([one.data for one in reports])
     else:
         data = oracle.client.reports(["b"] * n).data
-    assert oracle._allowed(data).all()
+    assert oracle._allowed(data, np.zeros((len(data), 2), dtype=np.uint64)).all()
     width = oracle._cohort_width
     bits = np.unpackbits(data[:, width:], axis=1, count=oracle.bits).astype(float)
     cohorts = oracle._cohorts_of(data)
