@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from privet import local
 from privet.accounting import epsilon
 from privet.audit import Curve, audit
 from privet.audit.entry import AuditEntry, judge
 from privet.audit.registry import AUDITS
+from privet.audit.registry.local_reports import LOCAL_REPORTS
 from privet.mechanisms import MECHANISMS, Gaussian, Laplace
 
 QUICK, LARGER = 5, Fraction(2)
@@ -23,6 +25,10 @@ EXACT = [entry for entry in AUDITS if isinstance(entry.claimed, Curve)]
 
 def test_every_registered_mechanism_is_audited() -> None:
     assert {entry.mechanism for entry in AUDITS} >= set(MECHANISMS)
+
+
+def test_every_local_oracle_is_audited() -> None:
+    assert {entry.mechanism for entry in LOCAL_REPORTS} >= {*local.ORACLES, *local.MEANS}
 
 
 def test_names_of_audits_differ() -> None:
@@ -144,6 +150,7 @@ def check_refuted(draw: Callable[[Any, int], Any], neighbours: Any, claimed: Any
 def test_every_mechanism_that_draws_noise_is_narrowed() -> None:
     without = {"Randomized response", "Randomized response of 5", "Finite mechanism", "Keys, optimal rule"}
     without |= {"Smooth sensitivity", "Smooth quantile"}  # pairs whose scales differ, by as much if both are too small
+    without |= {entry.name for entry in LOCAL_REPORTS}  # tables of probabilities, whose planted fault is their epsilon
     assert set(NARROWED) | without == {entry.name for entry in AUDITS if not callable(entry.claimed)}
 
 

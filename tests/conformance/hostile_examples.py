@@ -191,6 +191,16 @@ def memo() -> Path:
     return path
 
 
+@functools.cache
+def local_mean() -> local.MeanEstimate:
+    """Return a mean that was estimated from three reports."""
+    oracle = local.DuchiMean(0, 1, epsilon=1)
+    server = oracle.server()
+    server.add(oracle.client.reports([0, 1, 1]))
+    found: local.MeanEstimate = server.estimate()
+    return found
+
+
 def report() -> Report:
     """Return an audit's report."""
     return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -315,6 +325,10 @@ INSTANCES: dict[type, Make] = {
     local.Server: local_server,
     local.Reports: lambda: local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1]),
     local.Frequencies: lambda: local_server().estimate(),
+    local.MeanOracle: lambda: local.DuchiMean(0, 9, epsilon=1),
+    local.PiecewiseMean: lambda: local.PiecewiseMean(0, 9, epsilon=1),
+    local.HybridMean: lambda: local.HybridMean(0, 9, epsilon=1),
+    local.MeanEstimate: local_mean,
     local.ChosenOracle: lambda: local.best(4, epsilon=1, n=100),
     strategy.EstimatedCells: lambda: strategy.EstimatedCells([1.0, 2.0, 3.0], (3,), "by hand"),
     strategy.PartitionTree: lambda: strategy.PartitionTree((3,), epsilon=1, neighbors="change-one"),
@@ -648,6 +662,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "mechanism": (lambda: "exponential",),
     "parameters": (lambda: None,),
     "p": (lambda: HALVES,),
+    "points": (lambda: 8,),
     "pairs": (lambda: (FinitePairEvent(HALVES, QUARTERS),),),
     "part": (lambda: "a", lambda: "year"),
     "path": (lambda: fresh(".png"), toml, memo),

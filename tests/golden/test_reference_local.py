@@ -1,4 +1,4 @@
-"""Variances of frequency oracles and of two coins, as tables T28 and T31 of the reference list them."""
+"""Variances of frequency oracles, of means and of two coins, as tables T28, T30 and T31 of the reference list them."""
 
 from __future__ import annotations
 
@@ -56,3 +56,29 @@ def test_two_coins_of_a_classroom(n: int, share: float, error: float) -> None:
     found = server.estimate(covers="population")
     assert found.standard_errors[1] == pytest.approx(error, rel=0.02)
     assert math.isclose(found.values[1], share, abs_tol=1 / n * 2)
+
+
+MEANS = {
+    # epsilon: Laplace, Duchi's at 0, piecewise at 1, hybrid, piecewise at 0
+    0.1: (800, 400.667, 533.222, 400.667, 513.718),
+    0.5: (32, 16.6708, 21.2226, 16.6708, 17.7018),
+    1: (8, 4.68269, 5.2236, 4.28899, 3.6821),
+    1.29: (4.8074, 3.09637, 3.0961, 2.57158, 1.99233),
+    4: (0.5, 1.07602, 0.241354, 0.218979, 0.0848362),
+    8: (0.125, 1.00134, 0.0253406, 0.0249011, 0.00668325),
+}
+
+
+@pytest.mark.parametrize("epsilon", MEANS)
+def test_means_vary_no_more_than_the_continuous_mechanisms(epsilon: float) -> None:
+    laplace, duchi, piecewise, hybrid, middle = MEANS[epsilon]
+    tables = (
+        (local.LaplaceMean, (0, 1, 0.1, 1 / 3), laplace),
+        (local.DuchiMean, (0,), duchi),
+        (local.PiecewiseMean, (1, -1), piecewise),
+        (local.HybridMean, (0, 1, 0.1, 1 / 3), hybrid),
+        (local.PiecewiseMean, (0,), middle),
+    )
+    for kind, values, listed in tables:
+        worst = max(kind(-1, 1, epsilon=epsilon).variance(value, 1) for value in values)
+        assert 0.96 * listed <= worst <= 1.001 * listed

@@ -7,6 +7,7 @@ from mutant import Mutant, of
 ORACLES = "unit/local/test_oracles.py"
 SERVERS = "unit/local/test_servers.py"
 SHARES = "unit/local/test_frequencies.py"
+MEANS = "unit/local/test_means.py"
 SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
 RAPPOR = "unit/local/test_rappor.py"
@@ -134,5 +135,42 @@ MUTANTS: list[Mutant] = [
         "local.estimates:Frequencies.projected",
         SHARES,
         ("np.clip(norm_sub(self.values), self.low, self.high)", "self.values"),
+    ),
+    *of(
+        "local.window_law:WindowLaw.draw",
+        MEANS,
+        ("np.where(other >= starts, self.width, 0)", "0"),
+        ("self.width * self.near", "self.near"),
+    ),
+    *of(
+        "local.window_law:WindowLaw.outcome_odds",
+        MEANS,
+        ("min(self.width, self.points - self.width)", "self.width // 2"),
+    ),
+    *of("local.mean_oracle:MeanOracle._place", MEANS, ("noise.uniform_below(GRID, len(answers)) < rest", "rest > 0")),
+    *of("local.mean_oracle:MeanOracle.__init__", MEANS, ("exp_down(asked)", "exp_down(2 * asked)")),
+    *of("local.mean_oracle:MeanOracle.variance", MEANS, ("(bent - 1)", "bent")),
+    *of("local.mean_oracle:MeanOracle._interval", MEANS, ("-float(quantile) * error", "-float(quantile) * error / 2")),
+    *of("local.duchi:DuchiMean._draw", MEANS, ("1 - positions", "positions")),
+    *of("local.duchi:DuchiMean.truth", MEANS, ("self.growth + 1", "self.growth + 2")),
+    *of("local.piecewise:window_moment", MEANS, ("law.width**2 - 1", "law.width**2 + 1")),
+    *of("local.piecewise:PiecewiseMean._outcome_odds", MEANS, ("self.law.outcome_odds", "self.law.outcome_odds[:2]")),
+    *of(
+        "local.hybrid:HybridMean._draw",
+        MEANS,
+        ("noise.bernoulli(self.share, len(positions))", "noise.bernoulli(1 - self.share, len(positions))"),
+        ("noise.uniform_below(self.steps, len(positions)) < positions", "positions > 0"),
+    ),
+    *of(
+        "local.laplace_mean:LaplaceMean._draw",
+        MEANS,
+        ("np.ones(size, dtype=np.int64)", "np.zeros(size, dtype=np.int64)"),
+        ("(1 - self.ratio) / (1 + self.ratio)", "(1 - self.ratio) / 2"),
+    ),
+    *of("local.laplace_mean:LaplaceMean._coins", MEANS, ("power / (1 + power)", "power / 2")),
+    *of(
+        "local.laplace_mean:LaplaceMean.__init__",
+        MEANS,
+        ("math.ceil(exp_up(-asked / steps) * 2**_BITS)", "math.floor(exp_up(-asked / steps) * 2**_BITS) - 2**20"),
     ),
 ]

@@ -1,15 +1,22 @@
 """The local model: each person randomises an answer before sending it, and no party is trusted with data.
 
 An oracle is a frozen value. Its client makes reports, which travel as bytes or JSON; its server counts them, in any
-order and batches, and estimates frequencies with intervals. Reports need no ledger: the guarantee is the client's.
+order and batches, and estimates frequencies or means with intervals. Reports need no ledger: the guarantee is the
+client's.
 """
 
 from .choose import ORACLES, ChosenOracle, best
+from .duchi import DuchiMean
 from .estimates import Frequencies
 from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
+from .hybrid import HybridMean
+from .laplace_mean import LaplaceMean
+from .mean_estimate import MeanEstimate
+from .mean_oracle import MeanOracle
 from .memo import Memo
+from .piecewise import PiecewiseMean
 from .projective import ProjectiveResponse
 from .randomizer import Client, Randomizer
 from .rappor import Rappor
@@ -21,18 +28,28 @@ from .subset import SubsetSelection
 from .trust import Trust
 from .unary import OptimizedUnary, SymmetricUnary
 
+MEANS: tuple[type[MeanOracle], ...] = (HybridMean, PiecewiseMean, DuchiMean, LaplaceMean)
+"""Every oracle of means, the best in the worst case first."""
+
 __all__ = [
+    "MEANS",
     "ORACLES",
     "BinaryHashing",
     "ChosenOracle",
     "Client",
+    "DuchiMean",
     "Frequencies",
     "FrequencyOracle",
     "HadamardResponse",
+    "HybridMean",
     "KaryResponse",
+    "LaplaceMean",
+    "MeanEstimate",
+    "MeanOracle",
     "Memo",
     "OptimizedHashing",
     "OptimizedUnary",
+    "PiecewiseMean",
     "ProjectiveResponse",
     "Randomizer",
     "Rappor",

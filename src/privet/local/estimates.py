@@ -196,7 +196,7 @@ def shares_of(
     spread = other * (1 - other) + shares * (1 - support - other) * slope
     if whose == "population":
         spread = spread + shares * (1 - shares) * slope**2
-        low, high = ((end - other) / slope for end in _binomial_ends(supports, n, level))
+        low, high = ((end - other) / slope for end in binomial_ends(supports, n, level))
     else:
         low, high = _count_ends(supports, n, p, q, level)
     return values, np.clip(low, 0, 1), np.clip(high, 0, 1), np.sqrt(spread / n) / slope
@@ -211,7 +211,8 @@ def norm_sub(values: Floats) -> Floats:
     return shares
 
 
-def _binomial_ends(counts: Integers, n: int, level: Fraction) -> tuple[Floats, Floats]:
+def binomial_ends(counts: Integers, n: int, level: Fraction) -> tuple[Floats, Floats]:
+    """Return the ends of the shares whose binomial law does not exclude the counts."""
     from scipy.special import betainccinv, betaincinv
 
     tail = float(1 - level) / 2

@@ -8,6 +8,7 @@ from .choices import KEYS, QUANTILES, SELECTIONS, SPARSE
 from .compared import COMPARED
 from .end_to_end import QUESTIONS, SESSIONS
 from .estimated_cells import ESTIMATES
+from .local_reports import LOCAL_REPORTS
 from .noisy_numbers import ADAPTIVE, NUMBERS
 
 AUDITS: tuple[AuditEntry, ...] = (
@@ -18,6 +19,7 @@ AUDITS: tuple[AuditEntry, ...] = (
     *QUANTILES,
     *ADAPTIVE,
     *ESTIMATES,
+    *LOCAL_REPORTS,
     *SESSIONS,
     *QUESTIONS,
     *COMPARED,
