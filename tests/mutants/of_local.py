@@ -165,7 +165,7 @@ MUTANTS: list[Mutant] = [
         "local.laplace_mean:LaplaceMean._draw",
         MEANS,
         ("np.ones(size, dtype=np.int64)", "np.zeros(size, dtype=np.int64)"),
-        ("(1 - self.ratio) / (1 + self.ratio)", "(1 - self.ratio) / 2"),
+        ("(1 - self.ratio) / (1 + self.ratio)", "1 - self.ratio"),
     ),
     *of("local.laplace_mean:LaplaceMean._coins", MEANS, ("power / (1 + power)", "power / 2")),
     *of(
