@@ -7,13 +7,13 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from .core.errors import BadParameter, RequestError, UnknownName
-from .core.estimate import Estimate
+from .core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from .core.estimate import Covers, Estimate
 from .core.expression import Call, ColumnRef, Expression
 from .core.expression import Literal as Constant
-from .core.given import optional_package
+from .core.given import choice, optional_package
 from .core.records import Receipt
 from .display import (
     MARKS,
@@ -71,6 +71,32 @@ class Series:
         return self.low is not None
 
 
+class Sampling(Protocol):
+    """What an answer knows about the population that its rows were drawn from."""
+
+    def estimates(self, column: str) -> tuple[Estimate, ...]:
+        """Return each number of a column with an interval that covers the population."""
+        ...
+
+
+class Ends(tuple[Any, Any]):
+    """The two ends of an interval; called, the same number's interval that covers more."""
+
+    _widened: Callable[[Covers], Estimate]
+
+    def __new__(cls, ends: tuple[Any, Any], widened: Callable[[Covers], Estimate]) -> Self:
+        made = super().__new__(cls, ends)
+        made._widened = widened
+        return made
+
+    def __call__(self, *, covers: Covers = "noise") -> Estimate:
+        """Return the number with an interval for the noise, or for a population as well. See `Answer.estimates`."""
+        return self._widened(covers)
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(self),)
+
+
 Summed = Callable[[str, tuple[str, ...]], tuple[Series, ...]]
 """Returns the sums of a column over the rows of an answer that have some columns in common: these, and the sums."""
 
@@ -92,6 +118,8 @@ class Answer:
     """What was released: for each grouping of the question, the groups and their numbers."""
     summed: Summed | None = field(default=None, repr=False, compare=False)
     """Sums the answer's rows, with intervals by the law of the noise that they share."""
+    sampled: Sampling | None = field(default=None, repr=False, compare=False)
+    """Adds sampling error to the noise; None where rows were summed, joined or reconciled after their release."""
 
     def __len__(self) -> int:
         return len(self.series[0].values) if self.series else 0
@@ -114,10 +142,68 @@ class Answer:
         return self._only().values[0]
 
     @property
-    def interval(self) -> tuple[Any, Any]:
-        """The interval of the one released number of a one-row answer; of a date, two dates."""
+    def interval(self) -> Ends:
+        """The interval of the one released number of a one-row answer; of a date, two dates.
+
+        `answer.interval(covers="population")` returns the number with an interval that covers sampling as well, as an
+        `Estimate` whose `covers` names what is estimated. It costs nothing. See `estimates`.
+
+        Example:
+            >>> wide = session.ask("SELECT AVG(age) FROM visits", epsilon=1).interval(covers="population")
+            >>> wide.covers
+            'the noise, and sampling from a population, of the weighted mean, each person counting at most 3 rows'
+        """
         only = self._only()
-        return (only.low or (math.nan,))[0], (only.high or (math.nan,))[0]
+        ends = (only.low or (math.nan,))[0], (only.high or (math.nan,))[0]
+        return Ends(ends, lambda covers: self.estimates(only.name, covers=covers)[0])
+
+    def estimates(self, column: str, *, covers: Covers = "noise") -> tuple[Estimate, ...]:
+        """Return the numbers of a column, each with its interval and what that covers. It costs nothing.
+
+        With covers="population" intervals hold the number of the population that the people were drawn from,
+        independently of each other. Rows of one person may have anything in common: a limit of C rows per person makes
+        variances C times as large. Means, counts and sums need a bound on the variance, which declared bounds yield;
+        where the question asks for VAR(x) beside AVG(x) or SUM(x), the released squares make it narrower.
+
+        Args:
+            column: the name of a column with intervals.
+            covers: "noise", for the rows that were asked about; or "population".
+
+        Raises:
+            Unsupported: no such interval is known for this column; the message states why, and what to ask.
+
+        Example:
+            >>> answer = session.ask("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
+            >>> len(answer.estimates("age", covers="population")) == len(answer)
+            True
+        """
+        choice(covers, "covers", ("noise", "population"))
+        series = self._named(column, "column")
+        if covers == "population":
+            return self._sampled().estimates(series.name)
+        if not series.noisy or is_moments(series):
+            raise RequestError(f"{series.name!r} has no numbers with intervals; take its values")
+        words = covered_in_words(self.plan) + (", not what bounding removes" if series.mark else "")
+        ends = zip(series.values, series.low or (), series.high or (), series.error or (), strict=True)
+        return tuple(
+            Estimate(
+                value=math.nan if value is None else float(value),
+                low=low,
+                high=high,
+                confidence=self.confidence,
+                standard_error=error,
+                covers=words,
+            )
+            for value, low, high, error in ends
+        )
+
+    def _sampled(self) -> Sampling:
+        if self.sampled is None:
+            raise Unsupported(
+                "intervals for a population are of aggregates as they were released, and rows of this answer were "
+                "summed, joined, reconciled or reconstructed afterwards; ask for the aggregates by themselves"
+            )
+        return self.sampled
 
     @property
     def estimate(self) -> Estimate:

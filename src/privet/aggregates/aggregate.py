@@ -14,11 +14,13 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from privet.core.errors import Unsupported
 from privet.core.expression import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired
 from privet.inference.bars import Bars, Law, simulated_bars, simulated_errors
+from privet.inference.equation import Equation
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -93,6 +95,12 @@ def squares(centred: Sum) -> Sum:
     return replace(centred, power=2, offset=most // 2)
 
 
+def squares_in(argument: Argument, released: Floats | None, rows: Floats) -> Floats | None:
+    """Return the sum of (x - middle)^2 over this many rows, in the units of x, from the released sum of squares."""
+    centred = argument.centred()
+    return None if released is None else (released + squares(centred).offset * rows) * float(centred.step) ** 2
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """The public facts about one call of an aggregate in a query, from which it is made."""
@@ -104,6 +112,19 @@ class Wanted:
     options: Mapping[str, int | str] = field(default_factory=dict)
     form: str | None = None
     """The name in the query, where the aggregate has several."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSums:
+    """What was released for one call of an aggregate, as its value in a population is estimated from."""
+
+    sums: tuple[Floats, ...]
+    """The released sums, in grid units, in the order of `Aggregate.sums`."""
+    laws: tuple[Law, ...]
+    most: float
+    """The design effect: what one person weighs in a group at most, in rows; 1 where each row is a person."""
+    beside: tuple[Floats | None, ...] = ()
+    """The sums of `Aggregate.beside`, those that were released."""
 
 
 class Aggregate(ABC):
@@ -148,6 +169,12 @@ class Aggregate(ABC):
 
     exactly: ClassVar[bool] = False
     """Whether `predicted_width` is a bound, and not a rough one."""
+
+    unsampled: ClassVar[str | None] = "it does not state how far sampling moves it"
+    """Why no interval of it covers a population; None where `equation` returns one."""
+
+    estimand: ClassVar[str] = "number"
+    """What it is called in a population: the mean, the variance."""
 
     @classmethod
     def of(cls, wanted: Wanted) -> Self:
@@ -194,6 +221,23 @@ class Aggregate(ABC):
             part = np.divide(_DOUBT * error, divisor, out=np.full(divisor.shape, np.inf), where=divisor > 0)
             known -= part * part
         return np.asarray(tail * np.clip(known, 0.0, 1.0))
+
+    def beside(self) -> tuple[Sum, ...]:
+        """Return sums that narrow an interval for a population, where the question releases them anyway."""
+        return ()
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        """Return how its value in the population that the rows were drawn from follows from what was released."""
+        raise Unsupported(f"covers='population' is not for this aggregate: {self.unsampled}")
+
+    @property
+    def curved(self) -> bool:
+        """Whether its equation is about another number, which `from_equation` turns into its own."""
+        return False
+
+    def from_equation(self, values: Floats) -> Floats:
+        """Return its own values from those that its equation is about, which rise with them."""
+        return values
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
         """Return how wide an interval over n rows is to either side at most; None where only the data can tell."""

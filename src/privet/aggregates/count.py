@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from privet.core.expression import Expression
 from privet.core.scan import Sum
+from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument, Wanted, rows
+from .aggregate import Aggregate, Argument, SampleSums, Wanted, rows
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -22,9 +23,24 @@ class Counting(Aggregate):
     bounded = False
     counts = True
     additive = True
+    unsampled = None
+    estimand = "expected number of rows"
 
     def read(self, *released: Floats) -> Floats:
         return released[0]
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        """Return the expected number: people who come by themselves move it by a variance of at most C times itself.
+
+        With x_u <= C what person u adds, the variance of the sum of the x_u is at most the sum of x_u^2, which is at
+        most C times the sum of x_u.
+        """
+        import numpy as np
+
+        (count,), (law,) = sampled.sums, sampled.laws
+        one, none = np.ones_like(count), np.zeros_like(count)
+        spread = (none, np.full_like(count, sampled.most), none)
+        return Equation(count, one, (NoiseTerm(law, one, none),), spread, 0.0)
 
     @property
     def linear(self) -> Fraction:
@@ -58,6 +74,7 @@ class CountUnits(CountRows):
     names = MappingProxyType({"count_units": ("COUNT",)})
     people = True
     additive = False
+    estimand = "expected number of people"
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,7 @@ class CountValues(Count):
     names = MappingProxyType({"count_distinct": ("COUNT",)})
     additive = False
     own_pass = True
+    unsampled = "how many different values a population has cannot be told from those of a sample"
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.argument.where),)

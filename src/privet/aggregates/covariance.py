@@ -54,6 +54,7 @@ class Covariance(Aggregate):
     arity = 2
     symmetric = True
     typical = "covariances and correlations"
+    unsampled = "how far sampling moves covariances and correlations depends on moments that are not released"
 
     def __post_init__(self) -> None:
         most = self._most

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law, half_width, ratio_bars
+from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument
+from .aggregate import Aggregate, Argument, SampleSums, squares, squares_in
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -25,6 +26,8 @@ class Mean(Aggregate):
     typical = "means"
     additive = True
     exactly = True
+    unsampled = None
+    estimand = "mean"
 
     def sums(self) -> tuple[Sum, ...]:
         return self.argument.centred(), self.argument.present()
@@ -47,6 +50,36 @@ class Mean(Aggregate):
         found = ratio_bars(released[0] * step, released[1], scaled, most=(high - low) / 2, tail=tail)
         bottom, top = (np.clip(float(self.argument.middle) + end, low, high) for end in (found.low, found.high))
         return Bars(bottom, top, found.error)
+
+    def beside(self) -> tuple[Sum, ...]:
+        return (squares(self.argument.centred()),)
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        """Return the weighted mean, by Fieller's residual: total - theta * count.
+
+        With w_u n_u <= C, (sum over the rows of u of w (x - theta))^2 <= C sum w (x - theta)^2, so sampling moves the
+        residual by a variance of at most C times the sum over all rows of w (x - theta)^2. That is known where the sum
+        of squares was released. Else, for x within [low, high], (x - low)(x - high) <= 0 bounds it by
+        C N (high - theta)(theta - low).
+        """
+        import numpy as np
+
+        total, count = sampled.sums
+        middle, half = float(self.argument.middle), (self.ends[1] - self.ends[0]) / 2
+        total = total * float(self.argument.centred().step)
+        one, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 0.0)
+        terms = (
+            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), one, none),
+            NoiseTerm(sampled.laws[1], np.full_like(count, middle), -one),
+        )
+        spread = (rows * (half**2 - middle**2), 2 * middle * rows, -rows)
+        squared = squares_in(self.argument, sampled.beside[0] if sampled.beside else None, rows)
+        if squared is not None:
+            known = np.clip(squared, 0.0, half**2 * rows)
+            spread = (known + 2 * middle * total + middle**2 * rows, -2 * total - 2 * middle * rows, rows)
+        most = sampled.most
+        scaled = (most * spread[0], most * spread[1], most * spread[2])
+        return Equation(total + middle * count, count, terms, scaled, *self.ends)
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
         """Return the widest interval of a mean over n rows: that of a mean at an end of its bounds."""

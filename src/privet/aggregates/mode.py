@@ -31,6 +31,7 @@ class Mode(Aggregate):
     names = MappingProxyType({"mode": ("MODE", "TOP_K")})
     bounded = False
     chosen = True
+    unsampled = "values are chosen by their counts, and no interval goes with a choice; ask for the counts by value"
     own_pass = True
 
     @classmethod

@@ -44,6 +44,7 @@ class Span(Aggregate):
     names = MappingProxyType({"bounds": ("BOUNDS",)})
     bounded = False
     chosen = True
+    unsampled = "ranges are chosen by their counts, and no interval goes with a choice"
     own_pass = True
 
     @classmethod

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from privet.core.scan import Sum
 from privet.inference.bars import Law
+from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument, deviations_in, squares
+from .aggregate import Aggregate, Argument, SampleSums, deviations_in, squares, squares_in
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -33,6 +34,8 @@ class Spread(Aggregate):
         }
     )
     typical = "variances and deviations"
+    unsampled = None
+    estimand = "variance"
 
     def sums(self) -> tuple[Sum, ...]:
         centred = self.argument.centred()
@@ -53,6 +56,43 @@ class Spread(Aggregate):
         if self.form.startswith("var"):
             return np.clip(variance, low, high)
         return np.clip(np.sqrt(np.maximum(variance, 0.0)), low, high)
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        """Return the weighted variance v, by the residual sum of w (x - m)^2 - v N at the estimated mean m.
+
+        (x - m)^2 lies within [0, B^2], with B the larger distance of m from an end, and its mean is v: so its variance
+        is at most v (B^2 - v), and sampling moves the residual by at most C N v (B^2 - v). The estimated mean makes the
+        sum too small by N (m - its truth)^2: twice its expected value is allowed for.
+        """
+        import numpy as np
+
+        total, square, count = sampled.sums
+        step, half = float(self.argument.centred().step), float(self.argument.high - self.argument.low) / 2
+        one, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 1.0)
+        mean = np.clip(total * step / rows, -half, half)
+        squared = squares_in(self.argument, square, count)
+        offset = squares(self.argument.centred()).offset * step**2
+        terms = (
+            NoiseTerm(sampled.laws[1].times(step**2), one, none),
+            NoiseTerm(sampled.laws[0].times(step), -2 * mean, none),
+            NoiseTerm(sampled.laws[2], mean**2 + offset, -one),
+        )
+        top = np.asarray(squared) - 2 * mean * total * step + mean**2 * count
+        widest = (half + np.abs(mean)) ** 2
+        spread = (none, sampled.most * rows * widest, -sampled.most * rows)
+        own = np.clip(top / rows, 0.0, half**2)
+        doubt = (sampled.laws[0].deviation * step) ** 2 + (mean * sampled.laws[2].deviation) ** 2
+        slack = 2 * (doubt / rows + sampled.most * own)
+        return Equation(top, count, terms, spread, 0.0, half**2, slack)
+
+    @property
+    def curved(self) -> bool:
+        return self.form.startswith("stddev")
+
+    def from_equation(self, values: Floats) -> Floats:
+        import numpy as np
+
+        return np.sqrt(np.maximum(values, 0.0)) if self.curved else values
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
         """Return a rough bound for a variance over n rows, to first order; for its root, at a quarter of the range.

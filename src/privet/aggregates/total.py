@@ -8,10 +8,12 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from privet.core.errors import Unsupported
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law, half_width
+from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument
+from .aggregate import Aggregate, Argument, SampleSums, squares, squares_in
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -24,9 +26,22 @@ class Total(Aggregate):
     argument: Argument
     names = MappingProxyType({"sum": ("SUM",)})
     additive = True
+    unsampled = None
+    estimand = "expected sum"
 
     def sums(self) -> tuple[Sum, ...]:
         return (self.argument.plain(),)
+
+    def beside(self) -> tuple[Sum, ...]:
+        return beside_total(self.argument)
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        import numpy as np
+
+        total, step = sampled.sums[0], float(self.linear)
+        one, none = np.ones_like(total), np.zeros_like(total)
+        terms = (NoiseTerm(sampled.laws[0].times(step), one, none),)
+        return Equation(total * step, one, terms, spread_of_total(self.argument, sampled, none), *self.ends)
 
     def read(self, *released: Floats) -> Floats:
         return released[0] * float(self.linear)
@@ -47,6 +62,7 @@ class SumValues(Total):
     names = MappingProxyType({"sum_distinct": ()})
     additive = False
     own_pass = True
+    unsampled = "the different values of a population cannot be told from those of a sample"
 
     def sums(self) -> tuple[Sum, ...]:
         return (replace(self.argument.plain(), null_as=None),)
@@ -73,9 +89,26 @@ class CentredTotal(Aggregate):
     additive = True
     steady = True
     exactly = True
+    unsampled = None
+    estimand = "expected sum"
 
     def sums(self) -> tuple[Sum, ...]:
         return self.argument.centred(), self.argument.present()
+
+    def beside(self) -> tuple[Sum, ...]:
+        return beside_total(self.argument)
+
+    def equation(self, sampled: SampleSums) -> Equation:
+        import numpy as np
+
+        total = self.read(*sampled.sums)
+        one, none, middle = np.ones_like(total), np.zeros_like(total), float(self.argument.middle)
+        terms = (
+            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), one, none),
+            NoiseTerm(sampled.laws[1], np.full_like(total, middle), none),
+        )
+        known = replace(sampled, beside=(sampled.sums[1], sampled.sums[0], *sampled.beside[2:]))
+        return Equation(total, one, terms, spread_of_total(self.argument, known, none), *self.ends)
 
     def read(self, *released: Floats) -> Floats:
         return released[0] * float(self.argument.centred().step) + released[1] * float(self.argument.middle)
@@ -113,3 +146,40 @@ class CentredTotal(Aggregate):
     @property
     def ends(self) -> tuple[float, float]:
         return Total(self.argument).ends
+
+
+def beside_total(argument: Argument) -> tuple[Sum, ...]:
+    """Return what narrows the interval of a sum for a population: the count, the centred sum, and that of squares."""
+    return argument.present(), argument.centred(), squares(argument.centred())
+
+
+def spread_of_total(argument: Argument, sampled: SampleSums, none: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the variance by which sampling moves a sum T of x within [low, high], as a polynomial in T, at most.
+
+    People who come by themselves move it by at most C times the sum Q of w x^2. Q is known where the squares, the
+    centred sum and the count N were released. Else Q <= (low + high) T - low high N, as (x - low)(x - high) <= 0; and
+    without a count Q <= high T for x >= 0, and Q <= low T for x <= 0.
+
+    Raises:
+        Unsupported: x has both signs, and no count was released beside the sum.
+    """
+    import numpy as np
+
+    low, high, middle = float(argument.low), float(argument.high), float(argument.middle)
+    most = sampled.most
+    count, centred, square = sampled.beside if sampled.beside else (None, None, None)
+    rows = None if count is None else np.maximum(count, 0.0)
+    if rows is not None and centred is not None:
+        squared = squares_in(argument, square, rows)
+        if squared is not None:
+            total = centred * float(argument.centred().step)
+            known = np.clip(squared, 0.0, ((high - low) / 2) ** 2 * rows) + 2 * middle * total + middle**2 * rows
+            return most * np.maximum(known, 0.0), none, none
+    if low >= 0 or high <= 0:
+        return none, none + most * (high if low >= 0 else low), none
+    if rows is None:
+        raise Unsupported(
+            "covers='population' of a SUM whose values may have both signs needs a number of rows, which this answer "
+            "did not release: ask for COUNT of the same column beside it"
+        )
+    return -most * low * high * rows, none + most * (low + high), none

@@ -29,6 +29,7 @@ from privet.query.nodes import Key, Output, OverRows, Query, Step
 from privet.query.resolve import in_days, meanings
 from privet.release import Released
 
+from .population import PopulationReader
 from .origins import UNKNOWN, Cell, Formula, Intervals, Leaf, Origin
 from .released_tables import ROW, ReleasedTable, after_steps, run
 from .row_intervals import RowBars, as_moments, in_days_since, value_of
@@ -126,7 +127,9 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     series = tuple(bars.series(name, values, meaning[name], kinds[name]) for name, values in rows.items())
     found = (*outside_notes(series), *plan.released_notes(base))
     notes = (*legend_in(plan.notes(confidence), series), *found)
-    return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), (whole,), summed)
+    shown = {one.name: one for one in series}
+    sampled = PopulationReader(plan, sums, chosen, meaning, shown, confidence)
+    return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), (whole,), summed, sampled)
 
 
 def _leaf(released: Released, plan: Plan, place: int) -> tuple[Leaf, ReleasedTable]:

@@ -1,0 +1,337 @@
+"""Intervals that cover a population: sampling error beside the noise, from what an answer released. Sees no data.
+
+People are drawn independently of each other; rows of one person are not. What one person weighs in a group is bounded
+by C, and the factor C on the variance of rows covers whatever their rows have in common: it needs nothing more to be
+released, and is conservative where people have fewer rows, or rows that differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from privet.aggregates import Aggregate, Ranked
+from privet.aggregates.aggregate import SampleSums
+from privet.answer import Series
+from privet.core.errors import InvariantError, Unsupported
+from privet.core.estimate import Estimate
+from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.inference.bars import Bars
+from privet.inference.equation import Equation
+from privet.planner.plan import Known, Place, Plan, Reading
+from privet.query.functions import mentions
+from privet.query.resolve import linear_in
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+
+_NOT_A_NUMBER = "it is a date, a timestamp or a label; intervals for a population are of numbers"
+_WINDOWS = (
+    "covers='population' needs people who are independent of each other, and rows of one person in different windows of "
+    "time, or of people who are protected as a group, are not; protect whole people, each by itself"
+)
+
+
+def weight_in(scan: Scan, cells: int = 1) -> float:
+    """Return the design effect C: what one unit weighs in this many cells of a scan together, at most, in rows.
+
+    Guarantee: with w its weight and n(g) its rows in a cell, the sum of w n(g) over the cells is at most the limit of
+    an L1 norm, and at most sqrt(cells) times that of an L2 norm; a unit that counts once in a cell weighs at most 1.
+    """
+    match scan.bounding:
+        case Once():
+            return 1.0
+        case Norm(order=1, limit=limit):
+            most = float(limit)
+        case Norm(limit=squared):
+            most = math.sqrt(squared * cells)
+        case Truncate(groups=groups, rows=rows):
+            return float(rows * min(cells, groups))
+        case Largest() | Pairs():
+            raise InvariantError("chosen and different values have no sampling error of their own")
+    return min(most, float(cells)) if scan.distinct else most
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationReader:
+    """What an answer released, for the intervals of its columns that cover a population."""
+
+    plan: Plan
+    sums: Mapping[Place, Floats]
+    chosen: Sequence[int]
+    meanings: Mapping[str, Expression]
+    series: Mapping[str, Series]
+    confidence: float
+
+    def estimates(self, column: str) -> tuple[Estimate, ...]:
+        """Return each number of a column with an interval that covers the population, and its estimand in words."""
+        import numpy as np
+
+        shown = self.series[column]
+        values = [math.nan if value is None else float(value) for value in _numbers(shown, column)]
+        bars, words = self._bars(column, 1 - self.confidence)
+        low, high = np.minimum(bars.low, values), np.maximum(bars.high, values)  # the number itself is not ruled out
+        return tuple(
+            Estimate(value=value, low=a, high=b, confidence=self.confidence, standard_error=error, covers=words)
+            for value, a, b, error in zip(values, low.tolist(), high.tolist(), bars.error.tolist(), strict=True)
+        )
+
+    def _bars(self, column: str, tail: float) -> tuple[Bars, str]:
+        meaning = self.meanings[column]
+        used = self._used(meaning, column)
+        if self.plan.covers == "population":
+            return _drawn(self.series[column]), self.words("quantile", used)
+        parts = _linear_parts(meaning)
+        if parts is None or len(parts[0]) == 1:
+            equation, noun, own = self.equation(column)
+            found = equation.bars(tail)
+            if own is not None:
+                noun = "standard deviation"
+                ends = (own.from_equation(found.low), own.from_equation(found.high))
+                slope = own.from_equation(equation.value + found.error) - own.from_equation(equation.value)
+                found = Bars(*ends, slope)
+            return found, self.words(noun, used)
+        return self._added(parts, tail), self.words("difference" if len(used) > 1 else "number", used)
+
+    def _added(self, parts: tuple[dict[str, float], float], tail: float) -> Bars:
+        """Return intervals of a weighted sum of several aggregates of a row, each at its part of the tail.
+
+        Guarantee: all of them hold together but for the sum of their tails, and with them the sum.
+        """
+        import numpy as np
+
+        terms, offset = parts
+        low = high = np.full(len(self.chosen), offset)
+        error = np.zeros(len(self.chosen))
+        for name, factor in terms.items():
+            own = self._readings[name].aggregate
+            bars = self._of_reading(self._readings[name]).bars(tail / len(terms))
+            ends = [factor * own.from_equation(end) for end in (bars.low, bars.high)]
+            low, high = low + np.minimum(*ends), high + np.maximum(*ends)
+            error = error + abs(factor) * bars.error
+        return Bars(low, high, error)
+
+    def equation(self, column: str, cells: int = 1) -> tuple[Equation, str, Aggregate | None]:
+        """Return a column as an estimating equation, what it is called, and the aggregate that it is a function of.
+
+        The last is None where the equation is about the column itself. `cells` is how many groups are looked at
+        together.
+
+        Raises:
+            Unsupported: no such equation is known; the message states what to ask instead.
+        """
+        if column not in self.meanings:
+            raise Unsupported(f"{column!r} has no noise, and so no interval")
+        _numbers(self.series[column], column)
+        meaning = self.meanings[column]
+        self._used(meaning, column)
+        line = linear_in(meaning)
+        if line is not None:
+            reading = self._readings[line.column]
+            own, found = reading.aggregate, self._of_reading(reading, cells)
+            factor, offset = float(line.factor), float(line.offset)
+            if (factor, offset) == (1.0, 0.0):
+                return found, own.estimand, own if own.curved else None
+            if not own.curved:
+                return found.moved(factor, offset), own.estimand, None
+        elif isinstance(meaning, Call) and (ratio := _ratio(meaning)) is not None:
+            return (*self._ratio(*ratio, cells), None)
+        raise Unsupported(
+            f"covers='population' is for aggregates, weighted sums and ratios of them, and {column!r} is something else; "
+            f"ask for what it is made of"
+        )
+
+    def words(self, noun: str, used: Sequence[Reading]) -> str:
+        """Return what an interval covers, with its estimand."""
+        return f"the noise, and sampling from a population, {self.estimand(noun, used)}"
+
+    def estimand(self, noun: str, used: Sequence[Reading]) -> str:
+        """Return what is estimated: over people, a weighted number, with the limit on what each of them counts."""
+        scans = [self.plan.passes[place[0]].scan for reading in used for place in reading.noisy]
+        scans = scans or [self.plan.passes[0].scan]
+        if all(scan.schema.unit.rowwise for scan in scans):
+            return f"of the {noun}, rows being drawn independently"
+        most = max(weight_in(scan) for scan in scans)
+        counted = "counting once" if most == 1 and all(scan.distinct for scan in scans) else _rows(most)
+        expected = "expected " if noun.startswith("expected ") else ""
+        return f"of the {expected}weighted {noun.removeprefix(expected)}, each person {counted}"
+
+    def used(self, column: str) -> list[Reading]:
+        """Return the aggregates that a column is made of."""
+        return self._used(self.meanings[column], column)
+
+    def _used(self, meaning: Expression, column: str) -> list[Reading]:
+        used = [self._readings[name] for name in sorted(mentions(meaning) & self._readings.keys())]
+        if not used or mentions(meaning) - self._readings.keys():
+            raise Unsupported(
+                f"covers='population' is for what is computed from aggregates alone, and {column!r} is not"
+            )
+        for reading in used:
+            own = reading.aggregate
+            if isinstance(own, Ranked) and own.extreme:
+                raise Unsupported(
+                    f"covers='population' is not for {column!r}: the ends of a sample say little about those of a "
+                    f"population; ask for a quantile near the end, such as QUANTILE(x, 0.99)"
+                )
+            if own.unsampled is not None and not (isinstance(own, Ranked) and self.plan.covers == "population"):
+                raise Unsupported(f"covers='population' is not for {column!r}: {own.unsampled}")
+        if any(one.scan.schema.unit.touches > 1 for one in self.plan.passes):
+            raise Unsupported(_WINDOWS)
+        if self.plan.covers == "bounding":
+            raise Unsupported(
+                "these intervals cover what bounding removes; ask again with covers='noise', which costs nothing, for "
+                "intervals that cover a population"
+            )
+        return used
+
+    @property
+    def _readings(self) -> dict[str, Reading]:
+        return {reading.name: reading for reading in self.plan.readings}
+
+    def _of_reading(self, reading: Reading, cells: int = 1) -> Equation:
+        own, places = reading.aggregate, reading.places
+        first = next((place[0] for place in reading.noisy), 0)
+        laws = tuple(self.plan.law(place) for place in places)
+        sums = tuple(self.sums[place][self.chosen] for place in places)
+        beside = tuple(self._beside(first, total) for total in own.beside())
+        most = weight_in(self.plan.passes[first].scan, cells)
+        return own.equation(SampleSums(sums, laws, most, beside))
+
+    def _beside(self, place: int, total: Sum) -> Floats | None:
+        """Return another sum of the same pass, if it was released and is read."""
+        for reading in self.plan.readings:
+            for wanted, at in zip(reading.aggregate.sums(), reading.places, strict=False):
+                if wanted == total and (isinstance(at, Known) or at[0] == place):
+                    return self.sums[at][self.chosen]
+        return None
+
+    def _ratio(self, top: tuple[str, float], bottom: tuple[str, float], cells: int) -> tuple[Equation, str]:
+        """Return the ratio of two sums or counts of one row, by Fieller's residual.
+
+        A number of rows N below, of which each row above is one: sum w (a - theta)^2 = Q - theta^2 N there at the true
+        theta, with Q the sum of w a^2: for counts Q = theta N. Of any two others, sum w (a - theta b)^2 is at most
+        2 sum w a^2 + 2 theta^2 sum w b^2.
+        """
+        import numpy as np
+
+        one, other = (self._readings[name] for name, _ in (top, bottom))
+        for reading in (one, other):
+            if reading.aggregate.linear is None and not reading.aggregate.steady:
+                raise Unsupported(
+                    "covers='population' is for ratios of counts and sums; ask for the two numbers of this one by "
+                    "themselves"
+                )
+        a, b = self._of_reading(one, cells), self._of_reading(other, cells)
+        noise = (*a.noise, *(replace(term, constant=term.slope, slope=-term.constant) for term in b.noise))
+        factor = top[1] / bottom[1]
+        if _part_of(one, other):
+            most = max(weight_in(one.scan, cells) for one in self.plan.passes if one.plain)
+            rows, counts = np.maximum(b.top, 0.0), one.aggregate.counts
+            spread = (a.spread[0], a.spread[1] * rows, a.spread[2] * rows**2 - most * rows)
+            ends = (0.0, 1.0) if counts else (a.low, a.high)
+            share = Equation(a.top, b.top, noise, spread, *ends)
+            return share.moved(factor, 0.0), "share" if counts else "ratio"
+        variances = [np.maximum(side.variance(side.value), 0.0) for side in (a, b)]
+        none = np.zeros_like(a.top)
+        low = 0.0 if a.low >= 0 and b.low >= 0 else -math.inf
+        found = Equation(a.top, b.top, noise, (2 * variances[0], none, 2 * variances[1]), low, math.inf)
+        return found.moved(factor, 0.0), "ratio"
+
+
+def _numbers(series: Series, column: str) -> tuple[Any, ...]:
+    if series.low is None or not all(value is None or isinstance(value, int | float) for value in series.values):
+        raise Unsupported(f"covers='population' is not for {column!r}: {_NOT_A_NUMBER}")
+    return series.values
+
+
+def _drawn(series: Series) -> Bars:
+    import numpy as np
+
+    none = np.full(len(series.values), np.nan)
+    return Bars(np.asarray(series.low, dtype=np.float64), np.asarray(series.high, dtype=np.float64), none)
+
+
+def _rows(most: float) -> str:
+    return "counting at most 1 row" if most == 1 else f"counting at most {most:.4g} rows"
+
+
+def _part_of(one: Reading, other: Reading) -> bool:
+    """Whether the second counts rows of one pass, and the first counts some of them, or sums over them."""
+    whole, *more = other.aggregate.sums()
+    plain = other.aggregate.counts and whole.expression is None and not more
+    part = one.aggregate.sums()[0]
+    passes = {place[0] for reading in (one, other) for place in reading.noisy}
+    return plain and len(passes) == 1 and _conditions(whole.where) <= _conditions(part.where)
+
+
+def _conditions(where: Expression | None) -> set[Expression]:
+    match where:
+        case None:
+            return set()
+        case Call(function="and", arguments=several):
+            return set().union(*map(_conditions, several))
+    return {where}
+
+
+def _linear_parts(expression: Expression) -> tuple[dict[str, float], float] | None:
+    """Return a weighted sum of columns, and a constant, where an expression is one."""
+    match expression:
+        case ColumnRef(name=name):
+            return {name: 1.0}, 0.0
+        case Literal(value=bool()):
+            return None
+        case Literal(value=value) if hasattr(value, "numerator"):
+            return {}, float(value)
+        case Call(function="to_number", arguments=(one,)):
+            return _linear_parts(one)
+        case Call(function="negate", arguments=(one,)):
+            return _times(_linear_parts(one), -1.0)
+        case Call(function="add" | "subtract" as function, arguments=(first, second)):
+            left, right = _linear_parts(first), _times(_linear_parts(second), 1.0 if function == "add" else -1.0)
+            if left is None or right is None:
+                return None
+            terms = {name: left[0].get(name, 0.0) + right[0].get(name, 0.0) for name in {**left[0], **right[0]}}
+            return terms, left[1] + right[1]
+        case Call(function="multiply", arguments=(first, second)):
+            left, right = _linear_parts(first), _linear_parts(second)
+            if left is None or right is None or (left[0] and right[0]):
+                return None
+            return _times(left, right[1]) if left[0] else _times(right, left[1])
+        case Call(function="divide", arguments=(first, second)):
+            left, right = _linear_parts(first), _linear_parts(second)
+            return None if left is None or right is None or right[0] or not right[1] else _times(left, 1 / right[1])
+    return None
+
+
+def _times(parts: tuple[dict[str, float], float] | None, factor: float) -> tuple[dict[str, float], float] | None:
+    return None if parts is None else ({name: factor * one for name, one in parts[0].items()}, factor * parts[1])
+
+
+def _ratio(expression: Call) -> tuple[tuple[str, float], tuple[str, float]] | None:
+    """Return the two columns of a ratio, each with its factor, where an expression is one."""
+    match expression:
+        case Call(function="to_number", arguments=(Call() as one,)):
+            return _ratio(one)
+        case Call(function="multiply", arguments=(Call() as one, other)) if not mentions(other):
+            found, factor = _ratio(one), _linear_parts(other)
+            return None if found is None or factor is None else ((found[0][0], found[0][1] * factor[1]), found[1])
+        case Call(function="multiply", arguments=(other, Call() as one)) if not mentions(other):
+            return _ratio(Call("multiply", (one, other)))
+        case Call(function="divide", arguments=(first, second)):
+            sides = [_linear_parts(_within_null(one)) for one in (first, second)]
+            single = [side for side in sides if side is not None and len(side[0]) == 1 and not side[1]]
+            if len(single) == 2:
+                (top,), (bottom,) = (tuple(side[0].items()) for side in single)
+                return top, bottom
+    return None
+
+
+def _within_null(expression: Expression) -> Expression:
+    """Return x of NULLIF(x, 0), which is NULL only where there is nothing to divide by."""
+    match expression:
+        case Call(function="nullif", arguments=(one, Literal(value=0))):
+            return one
+    return expression
