@@ -95,10 +95,23 @@ def squares(centred: Sum) -> Sum:
     return replace(centred, power=2, offset=most // 2)
 
 
-def squares_in(argument: Argument, released: Floats | None, rows: Floats) -> Floats | None:
+def squares_in(argument: Argument, released: Floats, rows: Floats) -> Floats:
     """Return the sum of (x - middle)^2 over this many rows, in the units of x, from the released sum of squares."""
     centred = argument.centred()
-    return None if released is None else (released + squares(centred).offset * rows) * float(centred.step) ** 2
+    return (released + squares(centred).offset * rows) * float(centred.step) ** 2
+
+
+_DOUBTED = 1.21
+"""(z^2 + 1) / 4 at 95%: an estimated variance, of a relative error r, must be 1 + this times r^2 as large to cover."""
+
+
+def allowed_for(variance: Floats, deviation: Floats) -> Floats:
+    """Return a variance that was estimated with noise of this deviation, made as large as its doubt makes necessary."""
+    import numpy as np
+
+    held = np.maximum(variance, 0.0)
+    doubt = np.divide(deviation**2, np.maximum(held, deviation), out=np.zeros_like(held), where=deviation > 0)
+    return np.asarray(held + _DOUBTED * doubt)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +136,8 @@ class SampleSums:
     laws: tuple[Law, ...]
     most: float
     """The design effect: what one person weighs in a group at most, in rows; 1 where each row is a person."""
-    beside: tuple[Floats | None, ...] = ()
-    """The sums of `Aggregate.beside`, those that were released."""
+    beside: tuple[tuple[Floats, Law] | None, ...] = ()
+    """The sums of `Aggregate.beside`, those that were released, with the laws of their noise."""
 
 
 class Aggregate(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from privet.core.expression import Expression
 from privet.core.scan import Sum
@@ -23,7 +23,7 @@ class Counting(Aggregate):
     bounded = False
     counts = True
     additive = True
-    unsampled = None
+    unsampled: ClassVar[str | None] = None
     estimand = "expected number of rows"
 
     def read(self, *released: Floats) -> Floats:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law, half_width, ratio_bars
 from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument, SampleSums, squares, squares_in
+from .aggregate import Aggregate, Argument, SampleSums, allowed_for, squares, squares_in
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -26,7 +26,7 @@ class Mean(Aggregate):
     typical = "means"
     additive = True
     exactly = True
-    unsampled = None
+    unsampled: ClassVar[str | None] = None
     estimand = "mean"
 
     def sums(self) -> tuple[Sum, ...]:
@@ -73,9 +73,17 @@ class Mean(Aggregate):
             NoiseTerm(sampled.laws[1], np.full_like(count, middle), -one),
         )
         spread = (rows * (half**2 - middle**2), 2 * middle * rows, -rows)
-        squared = squares_in(self.argument, sampled.beside[0] if sampled.beside else None, rows)
-        if squared is not None:
-            known = np.clip(squared, 0.0, half**2 * rows)
+        if sampled.beside and sampled.beside[0] is not None:
+            square, law = sampled.beside[0]
+            mean = np.clip(total / np.maximum(rows, 1.0), -half, half)
+            squared = np.clip(squares_in(self.argument, square, rows), 0.0, half**2 * rows)
+            about = squared - 2 * mean * total + mean**2 * rows
+            doubt = np.sqrt(
+                (law.deviation * float(self.argument.centred().step) ** 2) ** 2
+                + (2 * mean * terms[0].law.deviation) ** 2
+                + ((half**2 / 2 + mean**2) * terms[1].law.deviation) ** 2
+            )
+            known = squared + np.minimum(allowed_for(about, doubt), (half**2 - mean**2) * rows) - about
             spread = (known + 2 * middle * total + middle**2 * rows, -2 * total - 2 * middle * rows, rows)
         most = sampled.most
         scaled = (most * spread[0], most * spread[1], most * spread[2])

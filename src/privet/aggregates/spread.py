@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from privet.core.scan import Sum
 from privet.inference.bars import Law
@@ -34,7 +34,7 @@ class Spread(Aggregate):
         }
     )
     typical = "variances and deviations"
-    unsampled = None
+    unsampled: ClassVar[str | None] = None
     estimand = "variance"
 
     def sums(self) -> tuple[Sum, ...]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privet.core.errors import Unsupported
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law, half_width
 from privet.inference.equation import Equation, NoiseTerm
 
-from .aggregate import Aggregate, Argument, SampleSums, squares, squares_in
+from .aggregate import Aggregate, Argument, SampleSums, allowed_for, squares, squares_in
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -26,7 +27,7 @@ class Total(Aggregate):
     argument: Argument
     names = MappingProxyType({"sum": ("SUM",)})
     additive = True
-    unsampled = None
+    unsampled: ClassVar[str | None] = None
     estimand = "expected sum"
 
     def sums(self) -> tuple[Sum, ...]:
@@ -89,7 +90,7 @@ class CentredTotal(Aggregate):
     additive = True
     steady = True
     exactly = True
-    unsampled = None
+    unsampled: ClassVar[str | None] = None
     estimand = "expected sum"
 
     def sums(self) -> tuple[Sum, ...]:
@@ -107,7 +108,8 @@ class CentredTotal(Aggregate):
             NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), one, none),
             NoiseTerm(sampled.laws[1], np.full_like(total, middle), none),
         )
-        known = replace(sampled, beside=(sampled.sums[1], sampled.sums[0], *sampled.beside[2:]))
+        own = ((sampled.sums[1], sampled.laws[1]), (sampled.sums[0], sampled.laws[0]))
+        known = replace(sampled, beside=(*own, *sampled.beside[2:]))
         return Equation(total, one, terms, spread_of_total(self.argument, known, none), *self.ends)
 
     def read(self, *released: Floats) -> Floats:
@@ -168,13 +170,17 @@ def spread_of_total(argument: Argument, sampled: SampleSums, none: Floats) -> tu
     low, high, middle = float(argument.low), float(argument.high), float(argument.middle)
     most = sampled.most
     count, centred, square = sampled.beside if sampled.beside else (None, None, None)
-    rows = None if count is None else np.maximum(count, 0.0)
-    if rows is not None and centred is not None:
-        squared = squares_in(argument, square, rows)
-        if squared is not None:
-            total = centred * float(argument.centred().step)
-            known = np.clip(squared, 0.0, ((high - low) / 2) ** 2 * rows) + 2 * middle * total + middle**2 * rows
-            return most * np.maximum(known, 0.0), none, none
+    rows = None if count is None else np.maximum(count[0], 0.0)
+    if rows is not None and count is not None and centred is not None and square is not None:
+        step, half = float(argument.centred().step), (high - low) / 2
+        squared = np.clip(squares_in(argument, square[0], rows), 0.0, half**2 * rows)
+        known = squared + 2 * middle * centred[0] * step + middle**2 * rows
+        parts = (
+            square[1].deviation * step**2,
+            2 * middle * centred[1].deviation * step,
+            (half**2 / 2 + middle**2) * count[1].deviation,
+        )
+        return most * allowed_for(known, none + math.hypot(*parts)), none, none
     if low >= 0 or high <= 0:
         return none, none + most * (high if low >= 0 else low), none
     if rows is None:

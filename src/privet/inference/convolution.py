@@ -30,7 +30,6 @@ def beyond(away: Floats, scales: Sequence[Floats], deviation: Floats) -> Floats:
 
     Guarantee: exact up to 1e-7 for at most four noises of scales that differ by a thousandth or more; those that differ
     less are made larger by as much.
-    Cites: the convolution of Laplace and normal laws, in closed form.
     """
     import numpy as np
 

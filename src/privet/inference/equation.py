@@ -72,17 +72,19 @@ class Equation:
             top=self.top[places],
             bottom=self.bottom[places],
             noise=tuple(NoiseTerm(one.law, one.constant[places], one.slope[places]) for one in self.noise),
-            spread=tuple(part[places] for part in self.spread),
+            spread=(self.spread[0][places], self.spread[1][places], self.spread[2][places]),
             slack=self.slack if isinstance(self.slack, float) else self.slack[places],
         )
 
     def scaled(self, factor: float) -> Equation:
         """Return the same with this many times the variance by sampling."""
-        return replace(self, spread=tuple(factor * part for part in self.spread))
+        constant, linear, square = self.spread
+        return replace(self, spread=(factor * constant, factor * linear, factor * square))
 
     def moved(self, factor: float, offset: float) -> Equation:
         """Return the equations of factor * theta + offset."""
         constant, linear, square = self.spread
+        low, high = sorted((factor * self.low + offset, factor * self.high + offset))
         return Equation(
             factor * self.top + offset * self.bottom,
             self.bottom,
@@ -92,8 +94,9 @@ class Equation:
                 factor * linear - 2 * offset * square,
                 square,
             ),
-            *sorted((factor * self.low + offset, factor * self.high + offset)),
-            slack=self.slack * abs(factor),
+            low,
+            high,
+            self.slack * abs(factor),
         )
 
     def variance(self, theta: Floats) -> Floats:

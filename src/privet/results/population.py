@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate, Ranked
@@ -19,7 +20,7 @@ from privet.core.errors import InvariantError, Unsupported
 from privet.core.estimate import Estimate
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
-from privet.inference.bars import Bars
+from privet.inference.bars import Bars, Law
 from privet.inference.equation import Equation
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.query.functions import mentions
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 _NOT_A_NUMBER = "it is a date, a timestamp or a label; intervals for a population are of numbers"
 _WINDOWS = (
-    "covers='population' needs people who are independent of each other, and rows of one person in different windows of "
-    "time, or of people who are protected as a group, are not; protect whole people, each by itself"
+    "covers='population' needs people who are independent of each other, and rows of one person in different windows "
+    "of time, or of people who are protected as a group, are not; protect whole people, each by itself"
 )
 
 
@@ -140,8 +141,8 @@ class PopulationReader:
         elif isinstance(meaning, Call) and (ratio := _ratio(meaning)) is not None:
             return (*self._ratio(*ratio, cells), None)
         raise Unsupported(
-            f"covers='population' is for aggregates, weighted sums and ratios of them, and {column!r} is something else; "
-            f"ask for what it is made of"
+            f"covers='population' is for aggregates, weighted sums and ratios of them, and {column!r} is something "
+            f"else; ask for what it is made of"
         )
 
     def words(self, noun: str, used: Sequence[Reading]) -> str:
@@ -200,12 +201,12 @@ class PopulationReader:
         most = weight_in(self.plan.passes[first].scan, cells)
         return own.equation(SampleSums(sums, laws, most, beside))
 
-    def _beside(self, place: int, total: Sum) -> Floats | None:
+    def _beside(self, place: int, total: Sum) -> tuple[Floats, Law] | None:
         """Return another sum of the same pass, if it was released and is read."""
         for reading in self.plan.readings:
             for wanted, at in zip(reading.aggregate.sums(), reading.places, strict=False):
                 if wanted == total and (isinstance(at, Known) or at[0] == place):
-                    return self.sums[at][self.chosen]
+                    return self.sums[at][self.chosen], self.plan.law(at)
         return None
 
     def _ratio(self, top: tuple[str, float], bottom: tuple[str, float], cells: int) -> tuple[Equation, str]:
@@ -283,7 +284,7 @@ def _linear_parts(expression: Expression) -> tuple[dict[str, float], float] | No
             return {name: 1.0}, 0.0
         case Literal(value=bool()):
             return None
-        case Literal(value=value) if hasattr(value, "numerator"):
+        case Literal(value=int() | Fraction() as value):
             return {}, float(value)
         case Call(function="to_number", arguments=(one,)):
             return _linear_parts(one)

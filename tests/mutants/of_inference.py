@@ -1,0 +1,39 @@
+"""Breakages of intervals and tests that cover a population."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+COVERAGE = "statistical/test_population_coverage.py"
+ANSWERS = "unit/test_population.py"
+EQUATION = "unit/inference/test_equation.py"
+LAW = "unit/inference/test_convolution.py"
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "inference.convolution:beyond",
+        LAW,
+        ("1 - (other / one) ** 2", "1 + (other / one) ** 2"),
+        ("np.sqrt(sigma**2 + 2 * (rest**2).sum(axis=0))", "sigma"),
+    ),
+    *of("inference.convolution:_one_sided", LAW, ("(first - second) / 2", "first / 2")),
+    *of(
+        "inference.equation:Equation.errors",
+        EQUATION,
+        ("one.constant + one.slope * theta", "one.constant"),
+        ("self.variance(theta)", "0.0 * self.variance(theta)"),
+    ),
+    *of("inference.equation:Equation.moved", ANSWERS, ("factor * self.top + offset * self.bottom", "self.top")),
+    *of("aggregates.count:Counting.equation", COVERAGE, ("np.full_like(count, sampled.most)", "one")),
+    *of("aggregates.mean:Mean.equation", COVERAGE, ("most = sampled.most", "most = 1.0")),
+    *of("aggregates.aggregate:allowed_for", EQUATION, ("held + _DOUBTED * doubt", "held")),
+    *of("results.population:weight_in", ANSWERS, ("math.sqrt(squared * cells)", "math.sqrt(squared)")),
+    *of("results.population:weight_in", ANSWERS, ("float(rows * min(cells, groups))", "float(rows)")),
+    *of(
+        "results.population:PopulationReader.estimand",
+        ANSWERS,
+        ("max(weight_in(scan) for scan in scans)", "1.0"),
+        ("all(scan.schema.unit.rowwise for scan in scans)", "True"),
+    ),
+    *of("results.population:PopulationReader._used", ANSWERS, ("one.scan.schema.unit.touches > 1", "False")),
+]
