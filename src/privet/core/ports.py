@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -204,7 +204,21 @@ class KeepsSecrets(KeepsSteps, Protocol):
         last: bool = False,
         kept: str | None = None,
     ) -> StepProgress:
-        """Close steps as `KeepsSteps` does, and keep a text in place of the one before."""
+        """Close steps as `KeepsSteps` does, and keep a text in place of the one before; an empty one removes it."""
+
+    def draw_steps(
+        self,
+        receipt: Receipt,
+        *,
+        after: int,
+        upto: int,
+        state: str,
+        draw: Callable[[StepProgress, str | None], str],
+    ) -> tuple[int, str]:
+        """Open steps, and keep what `draw` returns from how far they have come and from the text that is kept so far.
+
+        It is called in the transaction that opens the steps, and only where they may be opened.
+        """
 
     def kept_text(self, receipt: Receipt) -> str | None:
         """Return the text that was kept last for a charge."""

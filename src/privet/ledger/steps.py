@@ -6,6 +6,7 @@ ledger keeps the number of its last step and the hash of the state after it. Eac
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 
@@ -21,7 +22,15 @@ from .progress import Progress
 
 _HASH = re.compile("[0-9a-f]{64}")
 _MOST_STEPS = 2**60
-_LONGEST = 2**24
+_LONGEST = 2**25
+
+Draw = Callable[[Progress, str | None], str]
+"""Returns the text to keep with an opening, from how far the steps have come and the text that is kept."""
+
+
+def hash_of_text(text: str) -> str:
+    """Return the hash by which an entry knows a text that is kept beside it."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class StepKeeping:
@@ -39,7 +48,8 @@ class StepKeeping:
         """Tie a first state to a charge, once, and return step 0; the same state again returns what is there.
 
         A charge that repeats another's answer was not paid for in full, and is refused. `kept` is a secret text that
-        the ledger's store keeps beside the entry, as in `open_steps` and `close_steps`: in place of the one before.
+        the ledger's store keeps beside the entry, as in `open_steps` and `close_steps`: in place of the one before. An
+        empty text removes it.
         """
         hashed = _read_hash(state)
         with self._history.writing() as history:
@@ -77,18 +87,36 @@ class StepKeeping:
         hashed = _read_hash(state)
         if about is not None:
             read_name(about, "about")
-        last = whole(after, "after", most=_MOST_STEPS)
-        if whole(upto, "upto", least=1, most=_MOST_STEPS) <= last:
-            raise BadParameter("upto", upto, f"a later step than after, which is {last}")
+        last = _read_steps(after, upto)
         with self._history.writing() as history:
-            self._check_receipt(history, receipt)
-            found = _begun(history, receipt)
-            if found.over:
-                raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
-            if (found.step, found.state) != (last, hashed):
-                raise found.differs(last)
+            self._admitted(history, receipt, last, hashed)
             _keep(history, receipt, kept)
             return history.append(Stepped(receipt.account, receipt.entry, "open", upto, hashed, about))
+
+    def draw_steps(self, receipt: Receipt, *, after: int, upto: int, state: str, draw: Draw) -> tuple[int, str]:
+        """Open steps as `open_steps` does, with a secret text; return the number of the opening and the text.
+
+        `draw` is called once the steps are admitted, with how far they have come and the text that is kept so far. What
+        it returns is kept in the same transaction, and the entry is about the hash of it. So what is drawn there is
+        drawn for steps that are open, and whoever opens them again finds it.
+        """
+        hashed, last = _read_hash(state), _read_steps(after, upto)
+        with self._history.writing() as history:
+            found = self._admitted(history, receipt, last, hashed)
+            text = draw(found, _kept(history, receipt))
+            _keep(history, receipt, text)
+            opened = Stepped(receipt.account, receipt.entry, "open", upto, hashed, hash_of_text(text))
+            return history.append(opened), text
+
+    def _admitted(self, history: History, receipt: Receipt, after: int, state: str) -> Progress:
+        """Return how far steps have come, or raise unless they may go on from a state."""
+        self._check_receipt(history, receipt)
+        found = _begun(history, receipt)
+        if found.over:
+            raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
+        if (found.step, found.state) != (after, state):
+            raise found.differs(after)
+        return found
 
     def close_steps(
         self,
@@ -133,20 +161,31 @@ class StepKeeping:
         """Return the secret text that was kept last for a charge; None where there is none, as in a restored export."""
         with self._history.reading() as history:
             self._check_receipt(history, receipt)
-            text = history.transaction.kept(receipt.entry) if isinstance(history.transaction, KeepsText) else None
-            if text is not None and type(text) is not str:
-                raise LedgerError("what the ledger keeps for a charge is not text: the file was damaged or changed")
-            return text
+            return _kept(history, receipt)
+
+
+def _kept(history: History, receipt: Receipt) -> str | None:
+    text = history.transaction.kept(receipt.entry) if isinstance(history.transaction, KeepsText) else None
+    if text is not None and type(text) is not str:
+        raise LedgerError("what the ledger keeps for a charge is not text: the file was damaged or changed")
+    return text or None
 
 
 def _keep(history: History, receipt: Receipt, text: str | None) -> None:
     if text is None:
         return
     if type(text) is not str or not text.isascii() or len(text) > _LONGEST:
-        raise BadParameter("kept", type(text).__name__, "a text of ASCII characters, 16 MiB at most")
+        raise BadParameter("kept", type(text).__name__, "a text of ASCII characters, 32 MiB at most")
     if not isinstance(history.transaction, KeepsText):
         raise LedgerError("the store of this ledger keeps no secret texts; use a SqliteLedger")
     history.transaction.keep(receipt.entry, text)
+
+
+def _read_steps(after: int, upto: int) -> int:
+    last = whole(after, "after", most=_MOST_STEPS)
+    if whole(upto, "upto", least=1, most=_MOST_STEPS) <= last:
+        raise BadParameter("upto", upto, f"a later step than after, which is {last}")
+    return last
 
 
 def _begun(history: History, receipt: Receipt) -> Progress:

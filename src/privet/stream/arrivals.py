@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -118,16 +118,18 @@ class Layout:
 class Bounding:
     """Keeps the first rows of each person, by arrival, and counts them: a function of that person's rows alone.
 
-    The counts are private and exact. Persons are kept under a keyed hash.
+    The counts are private and exact. Persons are kept under a keyed hash. `before` returns how many rows of a person
+    were kept so far; `known` is what it returned, and `changed` the counts that are other ones now.
 
     Guarantee: over the whole stream, no person has more than `rows` rows in the sums, and whether a row is kept depends
     on that person's own earlier rows alone: adding or removing a person moves no other's.
     """
 
-    def __init__(self, layout: Layout, secret: bytes, seen: Mapping[str, int]) -> None:
-        self._layout, self._secret = layout, secret
+    def __init__(self, layout: Layout, secret: bytes, before: Callable[[bytes], int]) -> None:
+        self._layout, self._secret, self._before = layout, secret, before
         self._places = {name: place for place, name in enumerate(layout.groups or ())}
-        self.seen = dict(seen)
+        self.known: dict[bytes, int] = {}
+        self.changed: dict[bytes, int] = {}
 
     def totals(self, arrivals: Iterable[Arrival]) -> list[int]:
         """Return the totals of one step, and count its rows."""
@@ -151,11 +153,13 @@ class Bounding:
         if type(person) not in (str, int):
             return False
         name = f"{type(person).__name__}:{person}".encode(errors="surrogatepass")
-        hashed = hashlib.blake2b(name, key=self._secret, digest_size=16).hexdigest()
-        before = self.seen.get(hashed, 0)
+        hashed = hashlib.blake2b(name, key=self._secret, digest_size=16).digest()
+        if hashed not in self.known:
+            self.known[hashed] = self._before(hashed)
+        before = self.changed.get(hashed, self.known[hashed])
         if before >= most:
             return False
-        self.seen[hashed] = before + 1
+        self.changed[hashed] = before + 1
         return True
 
 
@@ -233,6 +237,44 @@ class StepClock:
         if number < 1:
             raise BadParameter("moment", moment, f"not before the stream's start, {self.start.isoformat()}")
         return number
+
+    def empty_before(self, moment: datetime.datetime, closed: int) -> int:
+        """Return how many empty steps lie between the last closed one and the step that a moment is in.
+
+        Raises:
+            RequestError: if that step is closed: the clock went back, or the rows are late.
+        """
+        now = self.step_at(moment)
+        if now <= closed:
+            raise RequestError(
+                f"the moment is in step {now}, and step {closed} is closed: a clock went back, or the rows are late; "
+                "pass late rows with the current step"
+            )
+        return now - closed - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the clock as plain data."""
+        return {"start": self.start.isoformat(), "microseconds": self.every // datetime.timedelta(microseconds=1)}
+
+
+def read_clock(data: Any) -> StepClock | None:
+    """Return the clock that was written; None where there is none."""
+    if data is None:
+        return None
+    length = datetime.timedelta(microseconds=data["microseconds"])
+    return StepClock(datetime.datetime.fromisoformat(data["start"]), length)
+
+
+def given_clock(clock: Any) -> StepClock | None:
+    """Return a clock that was passed, or raise where it is none."""
+    if clock is not None and not is_a(clock, StepClock):
+        raise BadParameter("clock", type(clock).__name__, "a StepClock(start, every), or left out")
+    found: StepClock | None = clock
+    return found
+
+
+FOLLOWS = "this stream follows a clock: pass a moment within each step, with step_at(moment)"
+NO_CLOCK = "this stream has no clock: use step, or open a stream with clock=StepClock(start, every)"
 
 
 Value = Number | Mapping[str, int]

@@ -19,7 +19,7 @@ from privet.core.errors import BadParameter, InvariantError, LedgerError
 from privet.core.given import listed, set_fields
 from privet.core.numbers import sqrt_up
 
-from .sums import Floats, Integers, NoiseRows, RunningSums, normal_width, read_rho
+from .sums import Floats, Integers, RunningSums, normal_width, read_rho
 
 FACTOR_BITS = 44
 """The binary digits of the factors by which buffers decay."""
@@ -144,16 +144,23 @@ class BufferedSums(RunningSums[BufferedState]):
         """Return how many steps a state has behind it."""
         return state.step
 
-    def advance(self, state: BufferedState, values: Integers) -> tuple[BufferedState, Floats]:
+    def drawn_before(self, step: int) -> int:
+        """Return how many rows of noise all steps up to one use: one each."""
+        return step
+
+    def draw(self, rows: int) -> Any:
+        """Return this many rows of fresh noise."""
+        return noise.discrete_gaussian(self._variance, (rows, self.width))
+
+    def advance(self, state: BufferedState, values: Integers, drawn: Any = None) -> tuple[BufferedState, Floats]:
         """Return the state after more steps, and the estimated sums after each."""
         given = self.checked(state, values)
         measured, buffers = self.measure(state.buffers, given)
-        drawn = NoiseRows(lambda shape: noise.discrete_gaussian(self._variance, shape), self.width, len(given))
+        fresh = self.noise_of(state, given, drawn).tolist()
         noisy = np.empty(given.shape)
         unit = 2.0**-self.shift
-        for index, row in enumerate(measured):
-            (fresh,) = drawn.take(1).tolist()
-            noisy[index] = [(value + added) * unit for value, added in zip(row, fresh, strict=True)]
+        for index, (row, added) in enumerate(zip(measured, fresh, strict=True)):
+            noisy[index] = [(value + one) * unit for value, one in zip(row, added, strict=True)]
         return self._estimated(state, noisy, buffers)
 
     def measure(

@@ -1,8 +1,9 @@
 """A durable stream of running sums: charged once, opened and closed step by step in the ledger, safe across restarts.
 
-A step goes this way: the ledger opens it; noise is drawn; the next state, with what is released, becomes durable under
-another name; the ledger closes it; the next state takes the place of the last; the estimate is shown. Whenever the
-process dies in between, what the ledger has closed is there, and what it has not closed was never shown.
+A step goes this way: the ledger opens it and keeps its noise, which is drawn in the same transaction; the next state,
+with what is released, becomes durable under another name; the ledger closes the step and forgets the noise; the next
+state takes the place of the last; the estimate is shown. Whenever the process dies in between, what the ledger has
+closed is there, what it has not closed was never shown, and the noise of an open step is used when the stream goes on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
@@ -30,13 +32,28 @@ from privet.core.estimate import Estimate
 from privet.core.given import choice, given_name, is_a, truth
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, float_near, open_probability, positive, whole
-from privet.core.ports import KeepsSteps, Ledger, StepProgress
+from privet.core.ports import KeepsSecrets, Ledger, StepProgress
 from privet.core.records import Receipt
 from privet.core.sensitivity import Neighbors
+from privet.ledger.steps import hash_of_text
 
-from .arrivals import Arrival, Bounding, Layout, StepClock, Value, read_arrivals, read_value, read_values
+from .arrivals import (
+    FOLLOWS,
+    NO_CLOCK,
+    Arrival,
+    Bounding,
+    Layout,
+    StepClock,
+    Value,
+    given_clock,
+    read_arrivals,
+    read_value,
+    read_values,
+)
 from .buffered import BufferedSums
 from .files import NEXT, RECEIPT, STATE, StreamFiles, hash_of
+from .noise_ahead import NoiseAhead, draw_ahead, kept_noise, read_ahead
+from .people import PEOPLE, PeopleFile, moved_total
 from .roots import LONGEST_ROOT, MOST_CELLS, RootSums
 from .stream_state import BEGINNING, StreamPlan, StreamState, begin, read_kept, write_kept
 from .sums import LONGEST, Floats, Integers, RunningSums, Spend
@@ -48,7 +65,7 @@ if TYPE_CHECKING:
 Method = Literal["tree", "square-root", "buffered"]
 METHODS = ("tree", "square-root", "buffered")
 CHUNK = 2**16
-"""How many steps are opened, drawn and closed at once by `extend`."""
+"""How many steps are opened, drawn and closed at once by `extend`; with groups, that many numbers."""
 
 COVERS = "noise"
 _POINTS = 400
@@ -62,11 +79,18 @@ class RunningStream:
 
     Made by `open_stream`, and come back to with `resume_stream`. One process at a time steps through a stream. Its
     folder is private: keep it where the ledger is.
+
+    Guarantee: of each step one noise is drawn, and one release shown, across processes, restarts, copies and crashes;
+    `NoiseAhead` has the argument for rows that are passed again after a crash. Each person's rows count once for each
+    step that is closed: the table of people and the state are of the same step, or nothing is drawn.
     """
 
     def __init__(self, files: StreamFiles, ledger: Ledger, receipt: Receipt, kept: StreamState, digest: str) -> None:
         self._files, self._ledger, self._receipt = files, ledger, receipt
-        self._kept, self._hash = kept, digest
+        self._kept, self._hash, self._unsure = kept, digest, False
+        self._people = None if kept.plan.layout.rows is None else PeopleFile(files.folder / PEOPLE)
+        if self._people is not None:
+            self._people.settle(kept.people)
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = False
@@ -131,10 +155,10 @@ class RunningStream:
         """
         tail = 1 - open_probability(confidence, "confidence")
         with self._lock:
-            self._check()
+            self._settle()
             following = self._following()
             if self._kept.plan.clock is not None:
-                raise RequestError("this stream follows a clock: pass a moment within the step, with step_at(moment)")
+                raise RequestError(FOLLOWS)
             if number is not None and (type(number) is not int or number != following):
                 raise BadParameter("number", number, f"the next step, {following}: a step is out of order")
             return self._step(0, value, rows, tail)
@@ -160,21 +184,14 @@ class RunningStream:
         """
         tail = 1 - open_probability(confidence, "confidence")
         with self._lock:
-            self._check()
+            self._settle()
             clock, following = self._kept.plan.clock, self._following()
             if clock is None:
-                raise RequestError(
-                    "this stream has no clock: use step, or open a stream with clock=StepClock(start, every)"
-                )
-            now = clock.step_at(moment)
-            if now < following:
-                raise RequestError(
-                    f"the moment is in step {now}, and step {self.steps} is closed: a clock went back, or the rows are "
-                    "late; pass late rows with the current step"
-                )
-            if now > self.horizon:
+                raise RequestError(NO_CLOCK)
+            empty = clock.empty_before(moment, self.steps)
+            if (now := following + empty) > self.horizon:
                 raise RequestError(f"the moment is in step {now}, past the stream's horizon of {self.horizon} steps")
-            return self._step(now - following, value, rows, tail)
+            return self._step(empty, value, rows, tail)
 
     def _following(self) -> int:
         """Return the number of the next step, or raise where there is none."""
@@ -187,9 +204,13 @@ class RunningStream:
         with self._lock:
             bounding = self._bounding()
             totals = self._totals(value, rows, bounding)
-            vectors = np.zeros((empty + 1, self._kept.plan.layout.width), dtype=np.int64)
+            width = self._kept.plan.layout.width
+            most = max(1, CHUNK // width)
+            for _ in range(empty // most):
+                self._advance(np.zeros((most, width), dtype=np.int64), Bounding(self._kept.plan.layout, b"", _nobody))
+            vectors = np.zeros((empty % most + 1, width), dtype=np.int64)
             vectors[-1] = totals
-            released = self._advance(vectors, bounding.seen)
+            released = self._advance(vectors, bounding)
             return self._answers(self.steps, released[-1], tail)
 
     def extend(
@@ -210,12 +231,12 @@ class RunningStream:
         """
         tail = 1 - open_probability(confidence, "confidence")
         with self._lock:
-            self._check()
+            self._settle()
             if self._kept.plan.clock is not None:
-                raise RequestError("this stream follows a clock: pass a moment within each step, with step_at(moment)")
+                raise RequestError(FOLLOWS)
             released: Floats | None = None
-            for vectors, seen in self._chunks(values, rows):
-                released = self._advance(vectors, seen)
+            for vectors, bounding in self._chunks(values, rows):
+                released = self._advance(vectors, bounding)
             if released is None:
                 raise RequestError("there is nothing to extend the stream by: pass the values of at least one step")
             return self._answers(self.steps, released[-1], tail)
@@ -268,10 +289,18 @@ class RunningStream:
                 chain = _chained(chain, self._read(start, min(kept.step, start + CHUNK - 1)))
             if chain.hex() != kept.shown:
                 raise LedgerError("what the stream has released was changed; put back the latest copy of its folder")
+            if self._people is not None:
+                self._people.settle(kept.people)
+                if self._people.total(bytes.fromhex(kept.secret)) != kept.counted:
+                    raise LedgerError(
+                        "the stream's table of people was changed; put back the latest copy of its folder"
+                    )
 
     def close(self) -> None:
         """Let another process step through the stream; closing it again does nothing."""
         self._closed = True
+        if self._people is not None:
+            self._people.close()
         self._files.unlock()
 
     def __enter__(self) -> Self:
@@ -286,24 +315,47 @@ class RunningStream:
         if os.getpid() != self._process:
             raise LedgerError("the stream was opened by another process, from which this one was forked; resume it")
 
+    def _settle(self) -> None:
+        """Finish a step that failed halfway, before another one: what it had made durable is released as it was."""
+        self._check()
+        if not self._unsure:
+            return
+        book, before = _stepping(self._ledger), self.steps
+        found, body = book.progress(self._receipt), self._files.read(STATE)
+        if found is None or body is None:
+            raise LedgerError("a file of the stream is gone; put back the latest copy of its folder")
+        body = _recovered(self._files, book, self._receipt, body, found)
+        self._kept, self._hash = read_kept(body), hash_of(body)
+        self._files.write_released(self._kept.batch_start, self._kept.batch)
+        if self._people is not None:
+            self._people.settle(self._kept.people)
+        self._unsure = False
+        if self.steps != before:
+            raise LedgerError(
+                f"step {self.steps} was interrupted, and is released now with what was passed then: read it with "
+                f"estimate(), and go on with step {self.steps + 1}"
+            )
+
     def _bounding(self) -> Bounding:
-        return Bounding(self._kept.plan.layout, bytes.fromhex(self._kept.secret), self._kept.seen)
+        before = self._people.rows_of if self._people is not None else _nobody
+        return Bounding(self._kept.plan.layout, bytes.fromhex(self._kept.secret), before)
 
     def _totals(self, value: Any, rows: Any, bounding: Bounding) -> list[int]:
         if (value is None) == (rows is None):
             raise RequestError("a step takes its total, or its rows: pass value or rows=")
         return read_value(value, self._kept.plan.layout) if rows is None else bounding.totals(read_arrivals(rows))
 
-    def _chunks(self, values: Any, rows: Any) -> Iterator[tuple[Integers, Mapping[str, int]]]:
-        """Return the vectors of some steps at a time, and who was seen by then; all of them fit or none is drawn."""
+    def _chunks(self, values: Any, rows: Any) -> Iterator[tuple[Integers, Bounding]]:
+        """Return the vectors of some steps at a time, and who was seen in them; all of them fit or none is drawn."""
         if (values is None) == (rows is None):
             raise RequestError("steps take their totals, or their rows: pass values or rows=")
         layout, left = self._kept.plan.layout, self.horizon - self.steps
+        most = max(1, CHUNK // layout.width)
         plain = None if rows is not None else read_values(values, layout)
         if plain is not None:
             self._fits(len(plain), left)
-            for start in range(0, len(plain), CHUNK):
-                yield plain[start : start + CHUNK], self._kept.seen
+            for start in range(0, len(plain), most):
+                yield plain[start : start + most], self._bounding()
             return
         given = rows if values is None else values
         if not is_a(given, Iterable) or isinstance(given, str | bytes | Mapping):
@@ -312,14 +364,14 @@ class RunningStream:
         if hasattr(given, "__len__"):
             self._fits(len(given), left)
         steps = iter(given)
-        while chunk := list(islice(steps, CHUNK)):
+        while chunk := list(islice(steps, most)):
             self._fits(len(chunk), self.horizon - self.steps)
             bounding = self._bounding()
             if values is None:
                 vectors = [bounding.totals(read_arrivals(one)) for one in chunk]
             else:
                 vectors = [read_value(one, layout) for one in chunk]
-            yield np.array(vectors, dtype=np.int64), bounding.seen
+            yield np.array(vectors, dtype=np.int64), bounding
 
     def _fits(self, count: int, left: int) -> None:
         if count > left:
@@ -328,13 +380,26 @@ class RunningStream:
                 "which is charged anew"
             )
 
-    def _advance(self, vectors: Integers, seen: Mapping[str, int]) -> Floats:
-        """Open steps, draw them, make them durable, close them, and return what they release."""
-        kept, book = self._kept, _stepping(self._ledger)
-        upto = kept.step + len(vectors)
-        opening = book.open_steps(self._receipt, after=kept.step, upto=upto, state=self._hash)
-        state, estimates = kept.plan.sums.advance(kept.state, vectors)
+    def _advance(self, vectors: Integers, bounding: Bounding) -> Floats:
+        """Open steps and draw their noise, make them durable, close them, and return what they release."""
+        kept, book, sums = self._kept, _stepping(self._ledger), self.sums
+        upto, rows = kept.step + len(vectors), sums.noise_rows(kept.step, len(vectors))
+        self._unsure = True
+        opening, text = book.draw_steps(
+            self._receipt,
+            after=kept.step,
+            upto=upto,
+            state=self._hash,
+            draw=draw_ahead(
+                kept.step, rows * sums.width, lambda count: sums.draw(count // sums.width), left=kept.noise
+            ),
+        )
+        ahead = read_ahead(text)
+        drawn = ahead.numbers[: rows * sums.width].reshape(rows, sums.width)
+        state, estimates = sums.advance(kept.state, vectors, drawn)
+        left = _left(ahead.after(upto, rows * sums.width))
         released = estimates * float_near(kept.plan.layout.grid)
+        people, counted = self._count(bounding)
         following = replace(
             kept,
             state=state,
@@ -342,15 +407,37 @@ class RunningStream:
             batch=_records(released),
             before=self._hash,
             opening=opening,
-            seen=seen,
+            noise=hash_of_text(left) if left else None,
+            people=people,
+            counted=counted,
         )
         body = write_kept(following)
         self._files.write_next(body)
-        book.close_steps(self._receipt, opening=opening, state=hash_of(body))
+        try:
+            book.close_steps(self._receipt, opening=opening, state=hash_of(body), kept=left)
+        except LedgerError:
+            self._leave_to_others(book)
+            raise
         self._files.adopt_next()
         self._files.write_released(following.batch_start, following.batch)
-        self._kept, self._hash = following, hash_of(body)
+        self._kept, self._hash, self._unsure = following, hash_of(body), False
         return released
+
+    def _leave_to_others(self, book: KeepsSecrets) -> None:
+        """Remove the next state where another copy of the stream closed its step, from the same noise."""
+        with suppress(LedgerError):
+            found = book.progress(self._receipt)
+            if found is not None and found.step > self.steps and found.state != hash_of(self._files.read(NEXT) or b""):
+                self._files.drop_next()
+
+    def _count(self, bounding: Bounding) -> tuple[str, int]:
+        """Make the counts of people durable that a batch changes, and return the mark and the hash of the table."""
+        kept = self._kept
+        if self._people is None or not bounding.changed:
+            return kept.people, kept.counted
+        mark, secret = secrets.token_hex(16), bytes.fromhex(kept.secret)
+        self._people.write(bounding.changed, before=kept.people, mark=mark)
+        return mark, moved_total(kept.counted, secret, bounding.known, bounding.changed)
 
     def _read(self, first: int, last: int) -> Floats:
         width = self._kept.plan.layout.width
@@ -434,10 +521,13 @@ def open_stream(
     spend = read_spend(epsilon, delta, rho)
     length = whole(horizon, "horizon", least=1, most=LONGEST)
     sums = choose_sums(length, spend, layout, neighbors, method, refine=truth(refine, "refine"))
-    if clock is not None and not is_a(clock, StepClock):
-        raise BadParameter("clock", type(clock).__name__, "a StepClock(start, every), or left out")
-    identity = secrets.token_hex(16)
-    plan = StreamPlan(identity=identity, account=given_name(account, "account"), sums=sums, layout=layout, clock=clock)
+    plan = StreamPlan(
+        identity=secrets.token_hex(16),
+        account=given_name(account, "account"),
+        sums=sums,
+        layout=layout,
+        clock=given_clock(clock),
+    )
     return start_stream(path, ledger, plan)
 
 
@@ -446,7 +536,7 @@ def start_stream(path: str | os.PathLike[str], ledger: Ledger, plan: StreamPlan)
     book = _stepping(ledger)
     folder = Path(given_path(path, "path", "the folder of the stream")).absolute()
     body = write_kept(kept := begin(plan))
-    files = StreamFiles.create(folder, body)
+    files = StreamFiles.create(folder, body, people=plan.layout.rows is not None)
     try:
         files.lock()
         receipt = _charge(ledger, plan)
@@ -461,8 +551,8 @@ def start_stream(path: str | os.PathLike[str], ledger: Ledger, plan: StreamPlan)
 def resume_stream(path: str | os.PathLike[str], ledger: Ledger) -> RunningStream:
     """Return a stream that was opened before, at its last closed step.
 
-    Steps that were drawn and not closed when a process died are closed now, if their state was durable; otherwise
-    they were never shown, and are drawn when they are asked for again.
+    Steps that were open when a process died are closed now, if their state was durable, with the rows that they had.
+    Otherwise they were never shown, and are released when they are asked for again, from the noise that was drawn.
 
     Args:
         path: the folder that the stream was opened in.
@@ -553,10 +643,20 @@ def choose_sums(
 # The ledger's side
 
 
-def _stepping(ledger: Any) -> KeepsSteps:
-    if not is_a(ledger, Ledger) or not is_a(ledger, KeepsSteps):
+def _stepping(ledger: Any) -> KeepsSecrets:
+    if not is_a(ledger, Ledger) or not is_a(ledger, KeepsSecrets):
         raise BadParameter("ledger", type(ledger).__name__, "a ledger that counts steps, such as SqliteLedger(path)")
-    return cast(KeepsSteps, ledger)
+    return cast(KeepsSecrets, ledger)
+
+
+def _left(ahead: NoiseAhead | None) -> str:
+    """Return the text of the noise that is left; empty where none is, so that nothing is kept."""
+    return "" if ahead is None else ahead.text()
+
+
+def _nobody(person: bytes) -> int:
+    """Return that a person was not seen: where rows are protected, people are not counted."""
+    return 0
 
 
 def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
@@ -579,11 +679,12 @@ def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
     return ledger.charge(plan.event, digest, account=plan.account, text=text, facts=facts)
 
 
-def _recovered(files: StreamFiles, book: KeepsSteps, receipt: Receipt, body: bytes, found: StepProgress) -> bytes:
+def _recovered(files: StreamFiles, book: KeepsSecrets, receipt: Receipt, body: bytes, found: StepProgress) -> bytes:
     """Return the latest state by the ledger, after finishing what a process that died had made durable.
 
     A next state is closed where the ledger has it open from this very state, and adopted where the ledger has closed
-    it; any other was never shown, and is removed. A state that the ledger does not know as the latest is refused.
+    it; any other was never shown, and is removed. A state that the ledger does not know as the latest is refused; where
+    another copy of the stream went on, the next state here is removed, as the other may have used the same noise.
     """
     files.finish_next()
     kept, following = read_kept(body), files.read(NEXT)
@@ -591,12 +692,20 @@ def _recovered(files: StreamFiles, book: KeepsSteps, receipt: Receipt, body: byt
         files.adopt_next()
         return following
     if (found.step, found.state) != (kept.step, hash_of(body)):
+        if kept.step < found.step:
+            files.drop_next()
         raise _differs(kept.step, found)
     if following is not None and found.opening is not None:
         later = _readable(following)
-        drawn = None if later is None else (later.before, later.opening, later.step)
-        if drawn == (found.state, found.opening, found.opened):
-            book.close_steps(receipt, opening=found.opening, state=hash_of(following))
+        if later is not None and (later.before, later.opening, later.step) == (
+            found.state,
+            found.opening,
+            found.opened,
+        ):
+            ahead = read_ahead(kept_noise(book.kept_text(receipt), found.about or ""))
+            used = later.plan.sums.noise_rows(kept.step, later.step - kept.step) * later.plan.layout.width
+            left = _left(ahead.after(later.step, used))
+            book.close_steps(receipt, opening=found.opening, state=hash_of(following), kept=left)
             files.adopt_next()
             return following
     files.drop_next()

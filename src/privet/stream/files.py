@@ -14,6 +14,8 @@ from pathlib import Path
 
 from privet.core.errors import LedgerError, raise_alone
 
+from .people import PEOPLE, PeopleFile
+
 if os.name == "posix":
     import fcntl
 
@@ -33,7 +35,7 @@ class StreamFiles:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, folder: Path, state: bytes) -> StreamFiles:
+    def create(cls, folder: Path, state: bytes, *, people: bool = False) -> StreamFiles:
         """Make the folder of a new stream, with its first state: under another name first, so that it is whole."""
         making = cls(folder.with_name(f".{folder.name}.{secrets.token_hex(8)}"))
         try:
@@ -41,6 +43,8 @@ class StreamFiles:
             os.chmod(making.folder, 0o700)  # whatever the process masks
             making._write(RELEASED, b"")
             making._write(STATE, state)
+            if people:
+                PeopleFile.create(making.folder / PEOPLE)
             if os.path.lexists(folder):  # an empty folder would make room
                 raise FileExistsError
             os.rename(making.folder, folder)
@@ -56,8 +60,8 @@ class StreamFiles:
     def remove(self) -> None:
         """Remove a stream that was never charged."""
         self.unlock()
-        for name in (STATE, NEXT, RELEASED, RECEIPT, LOCK):
-            for one in (name, f".{name}"):
+        for name in (STATE, NEXT, RELEASED, RECEIPT, LOCK, PEOPLE):
+            for one in (name, f".{name}", f"{name}-journal"):
                 with suppress(OSError):
                     os.unlink(self.folder / one)
         with suppress(OSError):
@@ -104,7 +108,7 @@ class StreamFiles:
 
     def _modes(self) -> list[tuple[Path, int]]:
         found = []
-        for name in (STATE, NEXT, RELEASED, RECEIPT):
+        for name in (STATE, NEXT, RELEASED, RECEIPT, PEOPLE, f"{PEOPLE}-journal"):
             with suppress(FileNotFoundError):
                 mode = os.lstat(self.folder / name).st_mode
                 if not stat.S_ISREG(mode):

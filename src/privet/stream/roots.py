@@ -99,11 +99,19 @@ class RootSums(RunningSums[RootState]):
         """Return how many steps a state has behind it."""
         return state.step
 
-    def advance(self, state: RootState, values: Integers) -> tuple[RootState, Floats]:
+    def drawn_before(self, step: int) -> int:
+        """Return how many rows of noise all steps up to one use: the first one uses those of all steps."""
+        return self.horizon if step else 0
+
+    def draw(self, rows: int) -> Any:
+        """Return this many rows of fresh noise."""
+        return noise.discrete_gaussian(self._variance, (rows, self.width))
+
+    def advance(self, state: RootState, values: Integers, drawn: Any = None) -> tuple[RootState, Floats]:
         """Return the state after more steps, and the estimated sums after each."""
         given = self.checked(state, values)
         column, rates = self._column[:, None], self._column[:, None].astype(np.float64)
-        pending, explained = self._pending(state)
+        pending, explained = self._pending(state, self.noise_of(state, given, drawn))
         totals, released = state.totals.copy(), np.empty(given.shape)
         for index, value in enumerate(given):
             left = len(pending)
@@ -115,11 +123,10 @@ class RootSums(RunningSums[RootState]):
             pending, explained = pending[1:], explained[1:]
         return RootState(state.step + len(given), pending, explained, totals), released
 
-    def _pending(self, state: RootState) -> tuple[Integers, Floats]:
+    def _pending(self, state: RootState, fresh: Any) -> tuple[Integers, Floats]:
         """Return what is pending, to be changed in place; before the first step, noise alone."""
         if state.pending is None or state.explained is None:
-            shape = self.horizon, self.width
-            return np.asarray(noise.discrete_gaussian(self._variance, shape)), np.zeros(shape)
+            return np.array(fresh), np.zeros((self.horizon, self.width))
         return state.pending.copy(), state.explained.copy()
 
     @cached_property

@@ -6,11 +6,9 @@ Each text has a fresh salt, so that the hash of it, which the ledger shows, says
 from __future__ import annotations
 
 import base64
-import datetime
 import json
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +16,9 @@ from privet.core.budget import Pure, Zcdp
 from privet.core.errors import LedgerError, PrivetError
 from privet.core.event import Event
 
-from .arrivals import Layout, StepClock
+from .arrivals import Layout, StepClock, read_clock
 from .buffered import BufferedSums
+from .people import BEGINNING_MARK
 from .roots import RootSums
 from .sums import RunningSums
 from .tree import TreeSums
@@ -63,17 +62,17 @@ class StreamPlan:
                 "groups": None if self.layout.groups is None else list(self.layout.groups),
                 "rows": self.layout.rows,
             },
-            "clock": None
-            if clock is None
-            else {"start": clock.start.isoformat(), "microseconds": clock.every // datetime.timedelta(microseconds=1)},
+            "clock": None if clock is None else clock.to_dict(),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamState:
-    """The state of a stream after a step: private, exact where people are counted, and never shown.
+    """The state of a stream after a step: private, and never shown.
 
-    `batch` is what the last steps released, so that they become durable with the state or not at all.
+    `batch` is what the last steps released, so that they become durable with the state or not at all. `noise` is the
+    hash of noise that was drawn for later steps, and `people` and `counted` the mark and the hash of the table of
+    people.
     """
 
     plan: StreamPlan
@@ -83,7 +82,9 @@ class StreamState:
     batch: bytes = b""
     before: str | None = None
     opening: int | None = None
-    seen: Mapping[str, int] = field(default_factory=dict)
+    noise: str | None = None
+    people: str = BEGINNING_MARK
+    counted: int = 0
 
     @property
     def step(self) -> int:
@@ -113,7 +114,9 @@ def write_kept(kept: StreamState) -> bytes:
         "batch": base64.b64encode(kept.batch).decode("ascii"),
         "before": kept.before,
         "opening": kept.opening,
-        "seen": dict(kept.seen),
+        "noise": kept.noise,
+        "people": kept.people,
+        "counted": f"{kept.counted:064x}",
     }
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
@@ -125,9 +128,8 @@ def read_kept(body: bytes) -> StreamState:
         if data["privet stream"] != FORMAT:
             raise LedgerError("the stream was written by a newer version of Privet; open it with that version")
         plan = read_plan(data["plan"])
-        seen = {str(name): int(count) for name, count in data["seen"].items()}
         opening = None if data["opening"] is None else int(data["opening"])
-        before = None if data["before"] is None else str(data["before"])
+        before, ahead = (None if data[name] is None else str(data[name]) for name in ("before", "noise"))
         return StreamState(
             plan=plan,
             state=plan.sums.read_state(data["state"]),
@@ -136,7 +138,9 @@ def read_kept(body: bytes) -> StreamState:
             batch=_batch(data["batch"], plan),
             before=before,
             opening=opening,
-            seen=seen,
+            noise=ahead,
+            people=str(data["people"]),
+            counted=int(data["counted"], 16),
         )
     except LedgerError:
         raise
@@ -154,7 +158,7 @@ def _batch(text: str, plan: StreamPlan) -> bytes:
 
 def read_plan(data: Any) -> StreamPlan:
     """Return the plan that was written."""
-    layout, clock = data["layout"], data["clock"]
+    layout = data["layout"]
     return StreamPlan(
         identity=str(data["identity"]),
         account=str(data["account"]),
@@ -166,11 +170,7 @@ def read_plan(data: Any) -> StreamPlan:
             groups=None if layout["groups"] is None else tuple(layout["groups"]),
             rows=layout["rows"],
         ),
-        clock=None
-        if clock is None
-        else StepClock(
-            datetime.datetime.fromisoformat(clock["start"]), datetime.timedelta(microseconds=clock["microseconds"])
-        ),
+        clock=read_clock(data["clock"]),
     )
 
 

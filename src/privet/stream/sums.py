@@ -7,7 +7,6 @@ are a vector of whole numbers, one for each group or each entry of a gradient. N
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
@@ -39,7 +38,6 @@ WIDEST = 2**20
 """The most groups, or entries of a vector."""
 
 _LARGEST_BOUND = 2**32
-_BLOCK = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +95,34 @@ class RunningSums(ABC, Generic[State]):
         """Return the state before the first step. Nothing is drawn."""
 
     @abstractmethod
-    def advance(self, state: State, values: Integers) -> tuple[State, Floats]:
+    def advance(self, state: State, values: Integers, drawn: Any = None) -> tuple[State, Floats]:
         """Return the state after more steps, one for each row of values, and the estimated sums after each.
 
-        The state that was passed stays as it is.
+        The state that was passed stays as it is. `drawn` is the noise of these steps where it was drawn before, by
+        `draw`: whoever passes it must not have used it, nor have shown anything that depends on it.
         """
+
+    @abstractmethod
+    def drawn_before(self, step: int) -> int:
+        """Return how many rows of noise all steps up to one use."""
+
+    @abstractmethod
+    def draw(self, rows: int) -> Any:
+        """Return this many rows of fresh noise, each with a number for each sum."""
+
+    def noise_rows(self, step: int, count: int) -> int:
+        """Return how many rows of noise this many steps after one use."""
+        return self.drawn_before(step + count) - self.drawn_before(step)
+
+    def noise_of(self, state: State, values: Integers, drawn: Any) -> Any:
+        """Return the noise of some steps: as it was drawn before, or drawn now."""
+        needed = self.noise_rows(self.step_of(state), len(values))
+        if drawn is None:
+            return self.draw(needed) if needed else np.zeros((0, self.width), dtype=np.int64)
+        found = np.asarray(drawn)
+        if found.shape != (needed, self.width):
+            raise BadParameter("drawn", type(drawn).__name__, f"{needed} rows of {self.width} numbers, from draw")
+        return found
 
     @abstractmethod
     def step_of(self, state: State) -> int:
@@ -176,26 +197,6 @@ class RunningSums(ABC, Generic[State]):
                 f"{len(given)} more do not fit: open a new stream, which is charged anew"
             )
         return np.clip(given, -LARGEST_TOTAL, LARGEST_TOTAL)
-
-
-class NoiseRows:
-    """Rows of fresh noise, drawn many at a time; what is left over is never used."""
-
-    def __init__(self, draw: Callable[[tuple[int, int]], Any], width: int, most: int) -> None:
-        self._draw, self._width = draw, width
-        self._block = max(1, min(most, _BLOCK // width))
-        self._rows: Any = ()
-        self._next = 0
-
-    def take(self, count: int) -> Any:
-        """Return this many rows, each once."""
-        if count > self._block:
-            return self._draw((count, self._width))
-        if self._next + count > len(self._rows):
-            self._rows, self._next = self._draw((self._block, self._width)), 0
-        taken = self._rows[self._next : self._next + count]
-        self._next += count
-        return taken
 
 
 def read_rho(spend: Spend, method: str) -> Fraction:

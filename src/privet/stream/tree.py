@@ -20,7 +20,7 @@ from privet.core.given import set_fields, truth
 from privet.core.numbers import float_near
 
 from .bands import laplace_width
-from .sums import LARGEST_TOTAL, Floats, Integers, NoiseRows, RunningSums, check_size, normal_width
+from .sums import LARGEST_TOTAL, Floats, Integers, RunningSums, check_size, normal_width
 
 
 class TreeState(NamedTuple):
@@ -99,15 +99,27 @@ class TreeSums(RunningSums[TreeState]):
         """Return how many steps a state has behind it."""
         return state.step
 
-    def advance(self, state: TreeState, values: Integers) -> tuple[TreeState, Floats]:
+    def drawn_before(self, step: int) -> int:
+        """Return how many rows of noise all steps up to one use: one for each node that is opened.
+
+        The first step opens a node of each level, and the step after step s as many as s has zeros at its end, and one.
+        """
+        return 0 if step == 0 else self.levels + 2 * (step - 1) - (step - 1).bit_count()
+
+    def draw(self, rows: int) -> Any:
+        """Return this many rows of fresh noise."""
+        return self._draw((rows, self.width))
+
+    def advance(self, state: TreeState, values: Integers, drawn: Any = None) -> tuple[TreeState, Floats]:
         """Return the state after more steps, and the estimated sums after each."""
         given = self.checked(state, values)
         step, nodes, full = state.step, state.nodes.copy(), state.full.copy()
-        drawn = NoiseRows(self._draw, self.width, 2 * len(given) + self.levels)
+        fresh, used = self.noise_of(state, given, drawn), 0
         released = np.empty(given.shape)
         for index, value in enumerate(given):
             opened = self.levels if step == 0 else (step & -step).bit_length()
-            nodes[:opened] = drawn.take(opened)
+            nodes[:opened] = fresh[used : used + opened]
+            used += opened
             nodes += value
             step += 1
             self._fill(nodes, full, (step & -step).bit_length())

@@ -235,8 +235,26 @@ class WEventRelease:
         return f"step {self.step:,}: {shown} ({when})"
 
 
-def advance(plan: WEventPlan, state: WEventState, counts: Sequence[int]) -> tuple[WEventState, WEventRelease]:
+def numbers_drawn(plan: WEventPlan, state: WEventState) -> int:
+    """Return how many numbers of noise the next step has: for its comparison, and for each count it may release."""
+    return plan.compares + (len(plan.cells) if OFFERS[plan.algorithm](plan, state) else 0)
+
+
+def draw_noise(plan: WEventPlan, state: WEventState) -> list[int]:
+    """Return fresh noise for the next step. How wide it is follows from what was released before."""
+    offered = OFFERS[plan.algorithm](plan, state)
+    drawn = [int(plan.comparison.release(0))] if plan.compares else []
+    if offered:
+        drawn += [int(one) for one in noise_of(plan, offered).release([0] * len(plan.cells))]
+    return drawn
+
+
+def advance(
+    plan: WEventPlan, state: WEventState, counts: Sequence[int], drawn: Sequence[int] | None = None
+) -> tuple[WEventState, WEventRelease]:
     """Return the state after one more step, and what the step releases.
+
+    `drawn` is the noise of the step where `draw_noise` drew it before; nothing that depends on it may have been shown.
 
     Guarantee: what the steps of any window spend is together at most epsilon, whatever the counts: a step spends no
     more than epsilon less what the window - 1 steps before it spent, which is checked here whatever the algorithm
@@ -244,28 +262,38 @@ def advance(plan: WEventPlan, state: WEventState, counts: Sequence[int]) -> tupl
     costs are chosen adaptively. Steps that repeat the last release have paid for their comparison all the same.
     Cites: [KPXP14, budget distribution and budget absorption].
     """
-    step, held = state.step + 1, _held(counts)
+    before, step, held = state, state.step + 1, _held(counts)
     offered = OFFERS[plan.algorithm](plan, state)
+    noises = list(draw_noise(plan, state) if drawn is None else drawn)
+    if len(noises) != numbers_drawn(plan, state):
+        raise InvariantError("a step of a stream has noise that was drawn for another one")
     # where nothing is offered, the comparison is made and paid for all the same
-    far = not plan.compares or _far(plan, state.values, held, offered)
+    far = not plan.compares or _far(plan, state.values, held, offered, noises.pop(0))
     publishes = offered > 0 and far
     spent = (PARTS if plan.compares else 0) + (offered if publishes else 0)
     kept = state.spent[max(0, len(state.spent) - plan.promise.window + 1) :]
     if sum(kept) + spent > plan.most_parts:
         raise InvariantError("a step of a stream would spend more than its window has")
     if publishes:
-        noisy = tuple(int(one) for one in noise_of(plan, offered).release(held))
+        noisy = tuple(count + added for count, added in zip(held, noises, strict=True))
         state = replace(state, values=noisy, measured=step, parts=offered)
     later = (*kept, spent)[-(plan.promise.window - 1) :] if plan.promise.window > 1 else ()
     after = replace(state, step=step, spent=later)
+    return after, released_again(plan, before, after)
+
+
+def released_again(plan: WEventPlan, before: WEventState, after: WEventState) -> WEventRelease:
+    """Return what a step released, from the states before and after it, which hold all of it."""
+    offered = OFFERS[plan.algorithm](plan, before)
+    spent = (PARTS if plan.compares else 0) + (offered if after.measured == after.step else 0)
     cost = cost_of(plan, spent)
-    return after, WEventRelease(plan, step, after.values, after.measured, after.parts, cost, plan.compares, offered)
+    return WEventRelease(plan, after.step, after.values, after.measured, after.parts, cost, plan.compares, offered)
 
 
-def _far(plan: WEventPlan, values: Sequence[int], counts: Sequence[int], offered: int) -> bool:
+def _far(plan: WEventPlan, values: Sequence[int], counts: Sequence[int], offered: int, added: int) -> bool:
     """Return whether the counts are further from the last release than the mean noise of a new one, with noise."""
     differences = sum(abs(count - value) for count, value in zip(counts, values, strict=True))
-    noisy: int = plan.comparison.release(differences)
+    noisy = differences + added
     return noisy * cost_of(plan, offered) > len(values) * plan.sensitivity
 
 

@@ -1,13 +1,14 @@
 """A stream of histograms in an account of its own: each step is opened in the ledger, drawn, closed there, and shown.
 
-All that such a stream remembers was released, so the ledger itself keeps it. There is no second file that could be
-lost, copied or put back.
+All that such a stream remembers was released, so the ledger itself keeps it, and beside it, never exported, the noise
+of a step that is open. There is no second file that could be lost, copied or put back.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, groupby, repeat
 from typing import Any, Literal, Protocol, cast
@@ -15,34 +16,54 @@ from typing import Any, Literal, Protocol, cast
 from privet.core.errors import BadParameter, LedgerError, RequestError, UnknownName
 from privet.core.given import given_name, is_a
 from privet.core.numbers import Number
-from privet.core.ports import KeepsSteps, LedgerAdmin, OpensPromises
+from privet.core.ports import KeepsSecrets, LedgerAdmin, OpensPromises
 from privet.core.promise import WEvent
 from privet.core.records import Plain, Receipt
 from privet.core.sensitivity import Neighbors
 from privet.ledger import codec
 from privet.ledger.entries import Stepped
 
-from .w_event import WEventPlan, WEventRelease, WEventState, WEventStream, advance, first_state
+from .arrivals import FOLLOWS, NO_CLOCK, StepClock, given_clock, read_clock
+from .noise_ahead import draw_ahead, read_ahead, whole_numbers
+from .w_event import (
+    WEventPlan,
+    WEventRelease,
+    WEventState,
+    WEventStream,
+    advance,
+    count_rows,
+    draw_noise,
+    first_state,
+    numbers_drawn,
+    read_counts,
+    released_again,
+)
 from .w_event_rule import Algorithm
 
 FORMAT = 1
+_MOST_EMPTY = 10**5
+_PAGE = 256
 _LEDGER = "a ledger that keeps steps, such as SqliteLedger(path)"
 
 
-class StreamLedger(LedgerAdmin, KeepsSteps, OpensPromises, Protocol):
+class StreamLedger(LedgerAdmin, KeepsSecrets, OpensPromises, Protocol):
     """A ledger that keeps steps, and in which accounts can be opened for streams."""
 
 
 class KeptWEventStream(WEventStream):
     """A stream of histograms whose every window of steps is protected, kept in a ledger; `open_w_event` makes one.
 
-    Guarantee: of each step at most one release is ever shown, across processes, restarts and crashes. A step is opened
-    in the ledger before it is drawn, from the state that the step before was closed with, and closed with what it
-    released before that is shown; a process that was overtaken can close nothing.
+    Guarantee: of each step one noise is drawn, and at most one release shown, across processes, restarts and crashes. A
+    step is opened in the ledger from the state that the step before was closed with; its noise is drawn in that
+    transaction and kept until the step is closed with what it released, before that is shown. A process that was
+    overtaken can close nothing. `NoiseAhead` has the argument for counts that are passed again after a crash: of those
+    that were passed first nothing was kept.
     """
 
-    def __init__(self, ledger: StreamLedger, plan: WEventPlan, receipt: Receipt) -> None:
-        self._plan, self._ledger, self._receipt = plan, ledger, receipt
+    def __init__(
+        self, ledger: StreamLedger, plan: WEventPlan, receipt: Receipt, clock: StepClock | None = None
+    ) -> None:
+        self._plan, self._ledger, self._receipt, self._clock = plan, ledger, receipt, clock
         self._state = _last_state(ledger, plan, receipt)
 
     @property
@@ -50,21 +71,92 @@ class KeptWEventStream(WEventStream):
         """The account that was opened for the stream."""
         return self._receipt.account
 
+    @property
+    def clock(self) -> StepClock | None:
+        """The public clock that steps follow; None where they are counted."""
+        return self._clock
+
+    def step_at(
+        self,
+        moment: datetime.datetime,
+        counts: Any = None,
+        *,
+        rows: Iterable[tuple[str | int, str | int]] | None = None,
+    ) -> WEventRelease:
+        """Return the release of the step that a moment is in, for a stream with a clock.
+
+        Args:
+            moment: a time within the step. Steps before it that were not released yet are released as well, empty.
+            counts: the counts of the step, as for `step`.
+            rows: the step's rows instead, as for `step_rows`. Rows that come late are passed with the current step.
+
+        Raises:
+            RequestError: if the moment is in a step that is closed. Nothing is drawn.
+        """
+        if self._clock is None:
+            raise RequestError(NO_CLOCK)
+        if (counts is None) == (rows is None):
+            raise RequestError("a step takes its counts, or its rows: pass counts or rows=")
+        found = read_counts(self._plan, counts) if rows is None else count_rows(self._plan, rows)
+        empty = self._clock.empty_before(moment, self._state.step)
+        if empty > _MOST_EMPTY:
+            raise RequestError(
+                f"the moment is {empty:,} empty steps ahead, and at most {_MOST_EMPTY:,} are released at once: pass an "
+                "earlier moment first, or open a stream whose steps are longer"
+            )
+        return self._ticked([*([0] * len(self._plan.cells) for _ in range(empty)), found])[-1]
+
+    def release(self, at: int | None = None) -> WEventRelease:
+        """Return what a step released, at no cost; the last one if left out."""
+        last = self._state.step
+        if not last:
+            raise RequestError("the stream has no steps yet")
+        step = last if at is None else at
+        if type(step) is not int or not 1 <= step <= last:
+            raise BadParameter("at", at, f"a step that was released, from 1 to {last}")
+        found = _closed_states(self._ledger, self._plan, self._receipt, max(step - 1, 1), step)
+        return released_again(self._plan, found.get(step - 1, first_state(self._plan)), found[step])
+
+    def verify(self) -> None:
+        """Raise `LedgerError` unless the ledger is intact and no window of steps has spent more than was promised."""
+        self._ledger.verify()
+        state = _last_state(self._ledger, self._plan, self._receipt)
+        if state.step != self._state.step:
+            raise LedgerError("the stream went on in another process; open it again")
+        found = _closed_states(self._ledger, self._plan, self._receipt, 1, state.step)
+        before, spent = first_state(self._plan), list[Fraction]()
+        for step in range(1, state.step + 1):
+            if step not in found:
+                raise LedgerError(f"the ledger has no entry with step {step} of the stream: the file was changed")
+            spent.append(released_again(self._plan, before, found[step]).epsilon)
+            before = found[step]
+            if sum(spent[-self._plan.promise.window :]) > self._plan.promise.epsilon:
+                raise LedgerError(f"the steps up to step {step} have spent more than the stream promised")
+
     def _advance(self, steps: Sequence[Sequence[int]]) -> tuple[WEventRelease, ...]:
-        if not steps:
-            return ()
-        state, releases, states = self._state, list[WEventRelease](), list[WEventState]()
-        opening = self._ledger.open_steps(
-            self._receipt, after=state.step, upto=state.step + len(steps), state=_hash(self._plan, state)
+        if self._clock is not None:
+            raise RequestError(FOLLOWS)
+        return self._ticked(steps)
+
+    def _ticked(self, steps: Sequence[Sequence[int]]) -> tuple[WEventRelease, ...]:
+        return tuple(self._stepped(counts) for counts in steps)
+
+    def _stepped(self, counts: Sequence[int]) -> WEventRelease:
+        """Open a step and draw its noise, close it with what it releases, and return that."""
+        plan, state, ledger = self._plan, self._state, self._ledger
+        opening, text = ledger.draw_steps(
+            self._receipt,
+            after=state.step,
+            upto=state.step + 1,
+            state=_hash(plan, state),
+            draw=draw_ahead(state.step, numbers_drawn(plan, state), lambda _: whole_numbers(draw_noise(plan, state))),
         )
-        for counts in steps:
-            state, release = advance(self._plan, state, counts)
-            releases.append(release)
-            states.append(state)
-        shown = tuple(_write_state(one) for one in states)
-        self._ledger.close_steps(self._receipt, opening=opening, state=_hash(self._plan, state), released=shown)
-        self._state = state
-        return tuple(releases)
+        after, release = advance(plan, state, counts, read_ahead(text).numbers.tolist())
+        ledger.close_steps(
+            self._receipt, opening=opening, state=_hash(plan, after), released=(_write_state(after),), kept=""
+        )
+        self._state = after
+        return release
 
     def __repr__(self) -> str:
         promise, step = self._plan.promise.describe(), self._state.step
@@ -83,6 +175,7 @@ def open_w_event(
     algorithm: Algorithm | Literal["auto"] = "auto",
     change: Number | None = None,
     every: int = 1,
+    clock: StepClock | None = None,
 ) -> KeptWEventStream:
     """Return a stream of histograms that a ledger keeps, in an account opened for it: a new one, or as it was left.
 
@@ -100,6 +193,7 @@ def open_w_event(
         algorithm: "uniform", "sample", "distribution", "absorption", or "auto" for the least predicted error.
         change: how far a count typically moves when it moves, as publicly known; it decides only which algorithm runs.
         every: the counts move at the first step and then every this many steps.
+        clock: a `StepClock`, if moments are to say which step they are in; otherwise steps are counted.
 
     Raises:
         RequestError: if an argument is out of range, or the account was opened for another stream.
@@ -110,7 +204,7 @@ def open_w_event(
         >>> hours.step(1200).step
         1
     """
-    if not all(is_a(ledger, port) for port in (LedgerAdmin, KeepsSteps, OpensPromises)):
+    if not all(is_a(ledger, port) for port in (LedgerAdmin, KeepsSecrets, OpensPromises)):
         raise BadParameter("ledger", type(ledger).__name__, _LEDGER)
     given_name(account, "account")
     if epsilon is None and window is None:
@@ -118,7 +212,7 @@ def open_w_event(
         if account not in found:
             raise UnknownName("account", account, tuple(found), advice="pass epsilon= and window= to open it")
         promise, receipt, facts = found[account]
-        return KeptWEventStream(ledger, _read_plan(promise, facts), receipt)
+        return KeptWEventStream(ledger, *_read_plan(promise, facts, receipt))
     if epsilon is None or window is None:
         raise RequestError("a new stream needs epsilon= and window=; to go on with one that is there, leave out both")
     plan = WEventPlan(
@@ -130,15 +224,17 @@ def open_w_event(
         change=change,
         every=every,
     )
-    facts = _facts(plan)
+    timed = given_clock(clock)
+    facts = _facts(plan, timed)
     digest = hashlib.sha256(codec.canonical([account, str(plan.promise.epsilon), facts]).encode()).hexdigest()
     receipt = ledger.open_promise(account, plan.promise, digest=digest, facts=facts)
-    return KeptWEventStream(ledger, plan, receipt)
+    return KeptWEventStream(ledger, plan, receipt, timed)
 
 
-def _facts(plan: WEventPlan) -> dict[str, Any]:
+def _facts(plan: WEventPlan, clock: StepClock | None = None) -> dict[str, Any]:
     """Return what is public about a stream and needed to go on with it."""
     return {
+        **({} if clock is None else {"clock": clock.to_dict()}),
         "w-event stream": FORMAT,
         "window": plan.promise.window,
         "cells": list(plan.cells),
@@ -148,11 +244,13 @@ def _facts(plan: WEventPlan) -> dict[str, Any]:
     }
 
 
-def _read_plan(promise: WEvent, facts: Mapping[str, Any]) -> WEventPlan:
+def _read_plan(
+    promise: WEvent, facts: Mapping[str, Any], receipt: Receipt
+) -> tuple[WEventPlan, Receipt, StepClock | None]:
     try:
         if facts["w-event stream"] == FORMAT:
             given = {name: facts[name] for name in ("cells", "contribution", "neighbors", "algorithm")}
-            return WEventPlan(promise, **given)
+            return WEventPlan(promise, **given), receipt, read_clock(facts.get("clock"))
     except (KeyError, TypeError, RequestError):
         pass
     raise LedgerError("the account was opened for a stream that this version of Privet does not know")
@@ -185,17 +283,25 @@ def _last_state(ledger: StreamLedger, plan: WEventPlan, receipt: Receipt) -> WEv
     """Return the state after the last step that was closed, checked against the hash that it was closed with."""
     first = first_state(plan)
     progress = ledger.progress(receipt) or ledger.begin_steps(receipt, state=_hash(plan, first))
-    state = first if not progress.step else _closed_state(ledger, plan, receipt)
+    state = first
+    if progress.step:
+        state = _closed_states(ledger, plan, receipt, progress.step, progress.step).get(progress.step, first)
     if (state.step, _hash(plan, state)) != (progress.step, progress.state):
         raise LedgerError("what the ledger keeps of the stream is not what its last step was closed with")
     return state
 
 
-def _closed_state(ledger: StreamLedger, plan: WEventPlan, receipt: Receipt) -> WEventState:
-    number = int(ledger.head().partition(":")[0])
-    while number > receipt.entry:
-        record = ledger.entry(number).record
-        if isinstance(record, Stepped) and (record.charge, record.phase) == (receipt.entry, "close"):
-            return _read_state(plan, cast(tuple[Any, ...], record.released)[-1])
-        number -= 1
-    raise LedgerError("the ledger has no entry with the last step of the stream: the file was changed")
+def _closed_states(
+    ledger: StreamLedger, plan: WEventPlan, receipt: Receipt, first: int, last: int
+) -> dict[int, WEventState]:
+    """Return the states after some steps as their entries tell them, read from the last entry back."""
+    found, end = dict[int, WEventState](), int(ledger.head().partition(":")[0])
+    while end > receipt.entry and first not in found:
+        begin = max(receipt.entry, end - _PAGE)
+        for entry in ledger.entries(after=begin, limit=end - begin):
+            record = entry.record
+            if isinstance(record, Stepped) and (record.charge, record.phase) == (receipt.entry, "close"):
+                states = (_read_state(plan, one) for one in cast(tuple[Any, ...], record.released))
+                found |= {state.step: state for state in states if first <= state.step <= last}
+        end = begin
+    return found

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -20,12 +21,15 @@ import pytest
 from privet import noise
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
+from privet.ledger.entries import Stepped
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.stream import Arrival, StepClock, open_stream, resume_stream
 from privet.stream.arrivals import Bounding, Layout
 from privet.stream.durable import RunningStream
-from privet.stream.files import NEXT, RELEASED, STATE
+from privet.stream.files import NEXT, RELEASED, STATE, StreamFiles
+from privet.stream.noise_ahead import NoiseAhead
+from privet.stream.people import PEOPLE
 
 BUDGET = Approximate(epsilon=10**6, delta=Fraction(1, 1000))
 SURE: dict[str, Any] = {"epsilon": 10**5}
@@ -153,16 +157,16 @@ def test_what_others_do_never_changes_which_rows_of_a_person_are_kept() -> None:
     for _ in range(50):
         steps = [[(int(random.integers(4)), int(random.integers(100))) for _ in range(4)] for _ in range(5)]
         for gone in range(4):
-            kept = Bounding(layout, bytes(32), {})
-            without = Bounding(layout, bytes(32), {})
+            kept = Bounding(layout, bytes(32), lambda person: 0)
+            without = Bounding(layout, bytes(32), lambda person: 0)
             moved = 0
             for step in steps:
                 rows = [Arrival(value, person=f"p{who}") for who, value in step]
                 less = [Arrival(value, person=f"p{who}") for who, value in step if who != gone]
                 moved += abs(kept.totals(rows)[0] - without.totals(less)[0])
             assert moved <= 2 * 100
-            others = {name: count for name, count in kept.seen.items() if name in without.seen}
-            assert others == without.seen
+            others = {name: count for name, count in kept.changed.items() if name in without.changed}
+            assert others == without.changed
 
 
 def test_no_row_raises_and_rows_without_a_person_or_a_group_are_dropped(ledger: MemoryLedger, folder: Path) -> None:
@@ -531,16 +535,255 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         assert stream.steps == 1
 
 
-def test_a_disk_that_fails_shows_nothing_and_draws_again_only_what_was_not_kept(
+def test_a_disk_that_fails_shows_nothing_and_what_it_had_written_counts(
     ledger: MemoryLedger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = open_stream(folder, ledger, horizon=8, epsilon=1)
+    stream = open_stream(folder, ledger, horizon=8, **SURE)
     stream.step(1)
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", lambda opened: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         with pytest.raises(LedgerError, match="make room"):
-            stream.step(1)
+            stream.step(4)
     assert stream.steps == 1
     assert not (folder / NEXT).exists()
-    stream.step(1)
+    refuse_draws(monkeypatch)
+    with pytest.raises(LedgerError, match="step 2 was interrupted, and is released now"):
+        stream.step(7)
+    assert stream.estimate(2).value == 5  # type: ignore[union-attr]
     stream.verify()
+    monkeypatch.undo()
+    assert stream.step(2).value == 7  # type: ignore[union-attr]
+    stream.verify()
+
+
+# No step is drawn twice
+
+
+class Death(BaseException):
+    """The process dies."""
+
+
+def die(*_: object, **__: object) -> None:
+    raise Death
+
+
+def openings(ledger: MemoryLedger) -> list[str | None]:
+    """Return the hashes of the noise of all openings, oldest first."""
+    records = [entry.record for entry in ledger.entries()]
+    return [one.about for one in records if isinstance(one, Stepped) and one.phase == "open"]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many numbers each draw had; every number that is drawn is another one."""
+    sizes: list[int] = []
+
+    def draw(parameter: object, shape: tuple[int, int]) -> Any:
+        start = 1000 * (1 + sum(sizes))
+        sizes.append(shape[0] * shape[1])
+        return (start + 1000 * np.arange(sizes[-1], dtype=np.int64)).reshape(shape)
+
+    monkeypatch.setattr(noise, "discrete_laplace", draw)
+    monkeypatch.setattr(noise, "discrete_gaussian", draw)
+    return sizes
+
+
+PER_STEP: dict[str, list[int]] = {"tree": [4, 1, 2, 1, 3], "square-root": [8, 0, 0, 0, 0], "buffered": [1, 1, 1, 1, 1]}
+"""How many numbers each of the first steps draws, over a horizon of 8 steps and for one sum."""
+
+
+@pytest.mark.parametrize("method", ["tree", "square-root", "buffered"])
+def test_a_step_that_was_open_when_the_process_died_is_not_drawn_again(
+    ledger: MemoryLedger, folder: Path, method: Any, monkeypatch: pytest.MonkeyPatch, counted: list[int]
+) -> None:
+    with open_stream(folder, ledger, horizon=8, rho=1, method=method) as stream:
+        stream.step(5)
+        with monkeypatch.context() as patch:
+            patch.setattr(StreamFiles, "write_next", die)
+            with pytest.raises(Death):
+                stream.extend([1, 2, 3])
+    assert sum(counted) == sum(PER_STEP[method][:4])
+    with resume_stream(folder, ledger) as again:  # fewer steps than were open, then the others, then one more
+        assert again.steps == 1
+        again.step(100)
+        again.extend([1, 2])
+        assert sum(counted) == sum(PER_STEP[method][:4])
+        again.step(1)
+        again.verify()
+    assert sum(counted) == sum(PER_STEP[method])
+    assert ledger.kept_text(again.receipt) is None
+
+
+@pytest.mark.parametrize("method", ["tree", "square-root", "buffered"])
+def test_the_noise_of_a_step_is_the_one_that_was_kept(
+    ledger: MemoryLedger, folder: Path, method: Any, monkeypatch: pytest.MonkeyPatch, counted: list[int]
+) -> None:
+    """Steps whose process died release just what they would have released, and other steps as many and no more."""
+    with open_stream(folder.with_name("calm"), ledger, horizon=8, rho=1, method=method) as calm:
+        expected = calm.extend([3, 1, 4, 1, 5]) and calm.values().ravel().tolist()
+    counted.clear()
+    stream = open_stream(folder, ledger, horizon=8, rho=1, method=method)
+    for value in (3, 1, 4, 1, 5):
+        for name in ("write_next", "adopt_next", "write_released"):
+            step = stream.steps
+            with monkeypatch.context() as patch:
+                patch.setattr(StreamFiles, name, die)
+                with pytest.raises(Death):
+                    stream.step(value, number=step + 1)
+            stream.close()
+            stream = resume_stream(folder, ledger)
+            if name != "write_next":  # what was durable is closed, and not asked for again
+                assert stream.steps == step + 1
+                break
+    assert stream.values().ravel().tolist() == expected
+    stream.verify()
+    abouts = openings(ledger)[1:]
+    assert len(set(abouts)) == 5
+    assert len(abouts) == 10
+
+
+def test_noise_that_is_not_the_one_kept_is_refused_and_not_drawn_anew(
+    ledger: MemoryLedger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_stream(folder, ledger, horizon=8, epsilon=1) as stream, monkeypatch.context() as patch:
+        patch.setattr(StreamFiles, "write_next", die)
+        with pytest.raises(Death):
+            stream.step(1)
+    entry = stream.receipt.entry
+    store: Any = ledger._history.store
+    text = store._texts[entry]
+    refuse_draws(monkeypatch)
+    for wrong, told in (
+        ("", "an export leaves it out"),
+        (text.replace('"step":0', '"step":1'), "old copy was put back"),
+    ):
+        store._texts[entry] = wrong
+        with resume_stream(folder, ledger) as again, pytest.raises(LedgerError, match=told):
+            again.step(1)
+    store._texts[entry] = text
+    with resume_stream(folder, ledger) as again:
+        again.step(1)
+
+
+def test_two_copies_use_one_noise_and_keep_one_result(
+    ledger: MemoryLedger, folder: Path, tmp_path: Path, counted: list[int]
+) -> None:
+    """The copy that is overtaken keeps nothing of what it computed from the noise that the other one used."""
+    with open_stream(folder, ledger, horizon=8, rho=1) as stream:
+        stream.step(1)
+        other = resume_stream(copied(folder, tmp_path / "copy"), ledger)
+        real, drawn = stream._files.write_next, sum(counted)
+
+        def overtaken(state: bytes) -> None:
+            real(state)
+            other.step(2)
+
+        stream._files.write_next = overtaken  # type: ignore[method-assign]
+        with pytest.raises(LedgerError, match="by another process meanwhile"):
+            stream.step(3)
+        assert not (folder / NEXT).exists()
+        assert sum(counted) == drawn
+        other.close()
+
+
+def test_the_ledger_forgets_noise_once_a_step_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file of the ledger or of the stream holds it then, free pages and the log of SQLite included."""
+    folder, place, texts = tmp_path / "stream", tmp_path / "ledger", list[str]()
+    real = NoiseAhead.text
+
+    def text(ahead: NoiseAhead) -> str:
+        texts.append(real(ahead))
+        return texts[-1]
+
+    monkeypatch.setattr(NoiseAhead, "text", text)
+
+    def held() -> bool:
+        files = [one for one in tmp_path.rglob("*") if one.is_file()]
+        return any(json.loads(texts[-1])["salt"].encode() in one.read_bytes() for one in files)
+
+    with SqliteLedger(place, BUDGET) as ledger, open_stream(folder, ledger, horizon=2000, epsilon=1) as stream:
+        for size in (1, 900, 1):
+            with monkeypatch.context() as patch:
+                patch.setattr(StreamFiles, "write_next", die)
+                with pytest.raises(Death):
+                    stream.extend([1] * size)
+            assert held()
+            stream.extend([1] * size)
+            assert not held()
+        assert not any("salt" in line for line in ledger.export())
+
+
+# The table of people
+
+
+def test_the_table_of_people_takes_back_what_was_not_closed(
+    ledger: MemoryLedger, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [Arrival(1, person="p"), Arrival(1, person="q")]
+    with open_stream(folder, ledger, horizon=9, rows_per_person=2, **SURE) as stream:
+        stream.step(rows=rows[:1])
+        for _ in range(3):
+            with monkeypatch.context() as patch:
+                patch.setattr(StreamFiles, "write_next", die)
+                with pytest.raises(Death):
+                    stream.step(rows=rows)
+        assert stream.step(rows=rows).value == pytest.approx(3)  # type: ignore[union-attr]
+        with monkeypatch.context() as patch:
+            patch.setattr(StreamFiles, "write_next", die)
+            with pytest.raises(Death):
+                stream.step(rows=rows)
+    with resume_stream(folder, ledger) as again:
+        again.verify()
+        assert again.step(rows=rows).value == pytest.approx(4)  # type: ignore[union-attr]
+        assert again.step(rows=rows).value == pytest.approx(4)  # type: ignore[union-attr]
+        again.verify()
+
+
+def test_a_table_of_people_that_was_put_back_is_refused(ledger: MemoryLedger, folder: Path) -> None:
+    row = [Arrival(1, person="p")]
+    with open_stream(folder, ledger, horizon=9, rows_per_person=1, **SURE) as stream:
+        old = (folder / PEOPLE).read_bytes()
+        stream.step(rows=row)
+        stream.step(rows=[Arrival(1, person="q")])
+    before, latest = ledger.head(), (folder / PEOPLE).read_bytes()
+    (folder / PEOPLE).write_bytes(old)
+    with pytest.raises(LedgerError, match="table of people is not the one"):
+        resume_stream(folder, ledger)
+    (folder / PEOPLE).write_bytes(latest[:4096])
+    with pytest.raises(LedgerError, match="table of people cannot be read"):
+        resume_stream(folder, ledger)
+    (folder / PEOPLE).unlink()
+    with pytest.raises(LedgerError, match="table of people cannot be read"):
+        resume_stream(folder, ledger)
+    assert ledger.head() == before
+    (folder / PEOPLE).write_bytes(latest)
+    (folder / PEOPLE).chmod(0o600)
+    table = sqlite3.connect(folder / PEOPLE)
+    table.execute("UPDATE people SET rows = 0")
+    table.commit()
+    table.close()
+    with resume_stream(folder, ledger) as again, pytest.raises(LedgerError, match="table of people was changed"):
+        again.verify()
+    (folder / PEOPLE).write_bytes(latest)
+    with resume_stream(folder, ledger) as again:
+        again.verify()
+
+
+def test_a_step_writes_only_the_people_that_it_has(ledger: MemoryLedger, folder: Path) -> None:
+    """However many people were counted, the state is as small, and a step changes few pages of their table."""
+    with open_stream(folder, ledger, horizon=9, rows_per_person=1, **SURE) as stream:
+        stream.step(rows=[Arrival(1, person="first")])
+        small = (folder / STATE).stat().st_size
+        stream.step(rows=[Arrival(1, person=who) for who in range(5000)])
+        before = (folder / PEOPLE).read_bytes()
+        stream.step(rows=[Arrival(1, person="last")])
+        after = (folder / PEOPLE).read_bytes()
+        assert abs((folder / STATE).stat().st_size - small) < 100
+        pages = [before[at : at + 4096] != after[at : at + 4096] for at in range(0, len(after), 4096)]
+        assert len(pages) > 50
+        stream.step(rows=[Arrival(1, person="very last")])
+        final = (folder / PEOPLE).read_bytes()
+        changed = sum(after[at : at + 4096] != final[at : at + 4096] for at in range(0, len(final), 4096))
+        assert changed <= 6
+        assert stream.values()[-1, 0] == pytest.approx(5003)
+        stream.verify()

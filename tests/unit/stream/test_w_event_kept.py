@@ -47,13 +47,13 @@ def test_a_stream_goes_on_where_it_was_left(path: Path, algorithm: Any) -> None:
         ledger.verify()
 
 
-def test_several_steps_are_opened_and_closed_at_once(path: Path) -> None:
+def test_several_steps_are_opened_and_closed_one_by_one(path: Path) -> None:
     with SqliteLedger(path) as ledger:
         stream = open_w_event(ledger, "hourly", **SETTINGS)
         before = len(ledger.entries())
         releases = stream.extend([[1, 2], [3, 4], [5, 6]])
         assert [one.step for one in releases] == [1, 2, 3]
-        assert len(ledger.entries()) == before + 2
+        assert len(ledger.entries()) == before + 6
         assert stream.extend([]) == ()
         assert open_w_event(ledger, "hourly").state == stream.state
 
@@ -68,7 +68,7 @@ def test_what_died_between_opening_and_closing_was_never_shown(path: Path, monke
     with SqliteLedger(path) as ledger:
         stream = open_w_event(ledger, "hourly", **SETTINGS)
         stream.step([1, 1])
-        for name in ("close_steps", "open_steps"):
+        for name in ("close_steps", "draw_steps"):
             with monkeypatch.context() as patch:
                 patch.setattr(ledger, name, die)
                 with pytest.raises(Death):
@@ -83,7 +83,7 @@ def test_of_two_processes_one_is_refused_and_draws_nothing(path: Path, monkeypat
     with SqliteLedger(path) as one, SqliteLedger(path) as two:
         first, second = open_w_event(one, "hourly", **SETTINGS), open_w_event(two, "hourly")
         first.step([1, 2])
-        monkeypatch.setattr("privet.stream.w_event_kept.advance", lambda *_: pytest.fail("drew for a refused step"))
+        monkeypatch.setattr("privet.stream.w_event_kept.draw_noise", lambda *_: pytest.fail("drew for a refused step"))
         with pytest.raises(LedgerError, match="step"):
             second.step([1, 2])
 

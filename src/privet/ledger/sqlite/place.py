@@ -373,6 +373,7 @@ def connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection],
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA recursive_triggers = ON")
         connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # secret texts that are replaced leave nothing in the file
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
@@ -386,15 +387,16 @@ def connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection],
     return connection
 
 
-def write_back(connection: sqlite3.Connection, timeout: float) -> None:
+def write_back(connection: sqlite3.Connection, timeout: float, *, emptied: bool = False) -> None:
     """Write what the log holds into the file itself, so that a log that is lost later loses nothing.
 
-    Readers are waited for a moment, not longer; what stays in the log then is written the next time.
+    Readers are waited for a moment, not longer; what stays in the log then is written the next time. The log is
+    `emptied` where it held a secret text that was removed since.
     """
     with suppress(sqlite3.Error):  # it is durable in the log already
         connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
         try:
-            connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+            connection.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if emptied else 'FULL'})").fetchone()
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
 

@@ -133,7 +133,7 @@ class SqliteStore:
                 yield transaction
             with told_as_ledger_errors():
                 connection = self._connected()  # which checks the files before they are written to
-                write_back(connection, self._timeout)
+                write_back(connection, self._timeout, emptied=transaction.replaced)
                 check_same(self.path, self._identity)
 
     @contextmanager

@@ -145,6 +145,8 @@ class SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection, identity: Identity = (0, 0)) -> None:
         self._connection = connection
         self.identity = identity
+        self.replaced = False
+        """Whether a secret text was replaced: the log, which still holds the one before, is to be emptied."""
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """Return every row after one, oldest first."""
@@ -197,6 +199,7 @@ class SqliteTransaction:
 
     def keep(self, charge: int, text: str) -> None:
         """Keep a text for a charge, in place of the one before."""
+        self.replaced = self.replaced or bool(self.kept(charge))
         self._connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (charge, text))
 
     def kept(self, charge: int) -> str | None:
