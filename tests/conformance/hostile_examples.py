@@ -361,6 +361,12 @@ def _stepping(make: Make, *, opened: bool) -> Any:
     return made
 
 
+def _windows() -> Any:
+    made = stream.open_w_event(MemoryLedger(BUDGET), "hourly", epsilon=1, window=3, cells=3)
+    made.extend([[1, 2, 3]] * 3)
+    return made
+
+
 def _memory_ledger() -> MemoryLedger:
     return MemoryLedger(BUDGET, analysts={"ana": BUDGET})
 
@@ -371,12 +377,18 @@ def _file_ledger() -> SqliteLedger:
 
 OWNERS: dict[str, Make] = {
     "privet.SqliteLedger.open_steps": lambda: _stepping(_file_ledger, opened=False),
+    "privet.SqliteLedger.draw_steps": lambda: _stepping(_file_ledger, opened=False),
+    "privet.ledger.memory.MemoryLedger.draw_steps": lambda: _stepping(_memory_ledger, opened=False),
     "privet.SqliteLedger.close_steps": lambda: _stepping(_file_ledger, opened=True),
     "privet.ledger.memory.MemoryLedger.open_steps": lambda: _stepping(_memory_ledger, opened=False),
     "privet.ledger.memory.MemoryLedger.close_steps": lambda: _stepping(_memory_ledger, opened=True),
     "privet.stream.durable.RunningStream.step_at": lambda: stream.open_stream(
         fresh(".stream"), MemoryLedger(BUDGET), horizon=8, epsilon=1, clock=_STEP_CLOCK
     ),
+    "privet.stream.w_event_kept.KeptWEventStream.step_at": lambda: stream.open_w_event(
+        MemoryLedger(BUDGET), "hourly", epsilon=1, window=3, cells=3, clock=_STEP_CLOCK
+    ),
+    "privet.stream.w_event_kept.KeptWEventStream.release": _windows,
     "privet.query.terms.Term.bounded": lambda: privet.sum("age"),
     "privet.answer.Answer.pivot": lambda: session().ask(CROSSED, epsilon=1),
 }
@@ -631,7 +643,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "limit": (lambda: "auto",),
     "what": (lambda: "bounding",),
     "counts": (lambda: [1] * 11, lambda: np.ones(11, dtype=np.int64)),
-    "draw": (lambda: lambda count: list(range(count)),),
+    "draw": (lambda: lambda count: list(range(count)), lambda: lambda progress, text: "secret"),
     "events": (lambda: (EVENT, EVENT), lambda: EVENT),
     "gaps": (lambda: np.array([1, 2]), lambda: np.array([1, 2, 3, 4, 5])),
     "head": (lambda: sqlite().head(), lambda: ledger().head()),

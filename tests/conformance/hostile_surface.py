@@ -83,6 +83,10 @@ FOR_AUTHORS = {"extending.md"}
 """Pages for authors of engines, ledgers, mechanisms and the rest; `privet.testing` checks what they add."""
 
 
+_OF_SUMS = {
+    "advance", "checked", "draw", "drawn_before", "noise_of", "noise_rows", "read_state", "step_of", "write_state",
+}  # fmt: skip
+
 INSIDE = {
     "Plan": {
         "across", "at_limits", "bias", "law", "limits", "measure_at", "noise_within", "notes", "released_notes",
@@ -91,10 +95,9 @@ INSIDE = {
     "TableDescription": {"draw"},
     "Progress": {"differs"},
     **{name: {"question", "check", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
-    "RunningSums": {"advance", "checked", "read_state", "step_of", "write_state"},
-    "TreeSums": {"advance", "checked", "read_state", "step_of", "write_state"},
-    "RootSums": {"advance", "checked", "read_state", "step_of", "write_state"},
-    "BufferedSums": {"advance", "checked", "measure", "read_state", "step_of", "write_state"},
+    "StepClock": {"empty_before"},
+    **{name: _OF_SUMS for name in ("RunningSums", "TreeSums", "RootSums")},
+    "BufferedSums": {*_OF_SUMS, "measure"},
 }  # fmt: skip
 """Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
 goes on from its state; what a session asks a hypothesis: no caller has such parts to pass."""

@@ -429,7 +429,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.sqlite.store:SqliteStore.writing",
         IDENTITY,
-        ("write_back(connection, self._timeout)", ""),
+        ("write_back(connection, self._timeout, emptied=transaction.replaced)", ""),
     ),
     *of(
         "ledger.sqlite.store:SqliteStore._let_go",
@@ -625,10 +625,22 @@ MUTANTS: list[Mutant] = [
         ("verify(plan, executor.schemas)", "pass"),
     ),
     *of(
-        "ledger.steps:StepKeeping.open_steps",
+        "ledger.steps:StepKeeping._admitted",
         f"{STEPS} {RULES}",
-        ("(found.step, found.state) != (last, hashed)", "found.state != hashed"),
+        ("(found.step, found.state) != (after, state)", "found.state != state"),
         ("found.over", "False"),
+    ),
+    *of(
+        "ledger.steps:StepKeeping.draw_steps",
+        "conformance/test_ledgers.py unit/stream/test_running_stream.py",
+        ("_keep(history, receipt, text)", "pass"),
+        ("called(draw, 'draw', found, _kept(history, receipt))", "called(draw, 'draw', found, None)"),
+    ),
+    *of("ledger.steps:_kept", "conformance/test_ledgers.py", ("text or None", "text")),
+    *of(
+        "ledger.sqlite.transaction:SqliteTransaction.keep",
+        "unit/stream/test_running_stream.py",
+        ("self.replaced or bool(self.kept(charge))", "False"),
     ),
     *of(
         "ledger.steps:StepKeeping.close_steps",

@@ -24,9 +24,53 @@ MUTANTS: list[Mutant] = [
     *of(
         "stream.tree:TreeSums.advance",
         SUMS,
-        ("nodes[:opened] = drawn.take(opened)", "nodes[:opened] = 0"),
+        ("nodes[:opened] = fresh[used:used + opened]", "nodes[:opened] = 0"),
+        ("used += opened", "used += opened - 1"),
         ("state.nodes.copy()", "state.nodes"),
     ),
+    *of(
+        "stream.tree:TreeSums.drawn_before",
+        STREAMS,
+        ("self.levels + 2 * (step - 1) - (step - 1).bit_count()", "self.levels + 2 * (step - 1)"),
+    ),
+    *of("stream.roots:RootSums.drawn_before", STREAMS, ("self.horizon if step else 0", "self.horizon")),
+    *of(
+        "stream.sums:RunningSums.noise_of",
+        STREAMS,
+        ("drawn is None", "True"),
+    ),
+    *of(
+        "stream.noise_ahead:draw_ahead.found",
+        STREAMS,
+        ("known is not None", "False"),
+        ("needed - len(ahead.numbers)", "needed"),
+        ("left if progress.opened is None else progress.about", "progress.about"),
+    ),
+    *of(
+        "stream.noise_ahead:kept_noise", STREAMS, ("hash_of_text(text) != known", "False"), ("not text", "text is None")
+    ),
+    *of("stream.noise_ahead:NoiseAhead.after", STREAMS, ("self.numbers[used:]", "self.numbers")),
+    *of(
+        "stream.people:PeopleFile.settle",
+        STREAMS,
+        ("before != mark", "False"),
+        ("last == mark", "True"),
+        ("connection.execute('INSERT INTO people SELECT person, rows FROM undo WHERE rows > 0')", "pass"),
+    ),
+    *of(
+        "stream.people:PeopleFile.write",
+        STREAMS,
+        ("connection.executemany('INSERT OR REPLACE INTO people VALUES (?, ?)', changed.items())", "pass"),
+        ("connection.executemany('INSERT INTO undo VALUES (?, ?)', known)", "pass"),
+    ),
+    *of("stream.people:moved_total", STREAMS, ("(total + sum(moves)) % _MODULUS", "total")),
+    *of(
+        "stream.durable:RunningStream._settle",
+        STREAMS,
+        ("not self._unsure", "True"),
+        ("self._people.settle(self._kept.people)", "pass"),
+    ),
+    *of("stream.durable:RunningStream._leave_to_others", STREAMS, ("self._files.drop_next()", "pass")),
     *of(
         "stream.roots:RootSums.sensitivity_squared",
         SUMS,
@@ -50,7 +94,7 @@ MUTANTS: list[Mutant] = [
         "stream.arrivals:Bounding._takes",
         STREAMS,
         ("before >= most", "before > most"),
-        ("self.seen[hashed] = before + 1", "pass"),
+        ("self.changed[hashed] = before + 1", "pass"),
     ),
     *of(
         "stream.arrivals:Layout.on_grid",
@@ -61,7 +105,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "stream.durable:RunningStream._advance",
         STREAMS,
-        ("book.close_steps(self._receipt, opening=opening, state=hash_of(body))", "pass"),
+        ("book.close_steps(self._receipt, opening=opening, state=hash_of(body), kept=left)", "pass"),
+        ("_left(ahead.after(upto, rows * sums.width))", "text"),
         ("self._files.write_next(body)", "pass"),
     ),
     *of(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from privet.core.errors import BadParameter, LedgerError
+from privet.core.given import called, function
 from privet.core.numbers import whole
 from privet.core.records import Plain, Receipt
 
@@ -101,9 +102,12 @@ class StepKeeping:
         drawn for steps that are open, and whoever opens them again finds it.
         """
         hashed, last = _read_hash(state), _read_steps(after, upto)
+        function(draw, "draw", "a function of how far the steps have come and of the text that is kept")
         with self._history.writing() as history:
             found = self._admitted(history, receipt, last, hashed)
-            text = draw(found, _kept(history, receipt))
+            text = called(draw, "draw", found, _kept(history, receipt))
+            if type(text) is not str or not text:
+                raise BadParameter("draw", type(text).__name__, "a function that returns a text")
             _keep(history, receipt, text)
             opened = Stepped(receipt.account, receipt.entry, "open", upto, hashed, hash_of_text(text))
             return history.append(opened), text

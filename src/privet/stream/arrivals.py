@@ -121,6 +121,11 @@ class Bounding:
     The counts are private and exact. Persons are kept under a keyed hash. `before` returns how many rows of a person
     were kept so far; `known` is what it returned, and `changed` the counts that are other ones now.
 
+    No table with noise could stand for it. Whether the next row of a person is kept must be known for sure, or some
+    person would have more rows than the noise is made for. And whoever has a state that tells it for sure, for any
+    person, can ask it: go on from a copy with a row of that person, and see whether it counts. So the table is
+    protected as what it is: private, in files of mode 0600.
+
     Guarantee: over the whole stream, no person has more than `rows` rows in the sums, and whether a row is kept depends
     on that person's own earlier rows alone: adding or removing a person moves no other's.
     """

@@ -50,6 +50,14 @@ class BufferedSums(RunningSums[BufferedState]):
     Its state holds exact weighted sums of all values so far: a reader of it learns them. Where that matters more than
     memory, use `TreeSums` or `RootSums`, which keep no sum without its noise.
 
+    It cannot keep noisy ones instead. A state in which none of the noise of a later step is drawn yet holds the exact
+    (C x) of that step: go on from copies of it with empty steps, and the mean of what they measure is exact. So the
+    noise of every later step must be in the state, and independent from step to step. `RootSums` keeps as many numbers
+    as there are steps for that. A few could hold it if the noise were continuous: its part along the buffers can be
+    drawn first, and the rest, which is independent of that part, as steps come. Noise on whole numbers has no such
+    parts: given the one along the buffers, the rest is not independent, and no exact draw of it is known that keeps few
+    numbers. So the state is protected as what it is: private, in files of mode 0600.
+
     Args:
         factors: the decay of each buffer, in units of 2**-44; chosen for the horizon if left out.
         weights: the weight of each buffer, in units of 2**-40; chosen with the factors.

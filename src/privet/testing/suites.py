@@ -30,7 +30,7 @@ from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.given import optional_package
 from privet.core.numbers import float_up
-from privet.core.ports import Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin
+from privet.core.ports import Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
 from privet.core.records import Receipt
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
@@ -511,8 +511,26 @@ def _secrets(make: _Make) -> None:
     with _refused(LedgerError, "another opening closes steps"):
         ledger.close_steps(receipt, opening=opening + 1, state="a" * 64, kept="secret 3")
     _holds(ledger.kept_text(receipt) == "secret 2", "a step that is not closed keeps its text")
-    ledger.close_steps(receipt, opening=opening, state="a" * 64, kept="secret 4", last=True)
+    ledger.close_steps(receipt, opening=opening, state="a" * 64, kept="secret 4")
     _holds(ledger.kept_text(receipt) == "secret 4", "the text of a step that is closed is not kept")
+    asked: list[tuple[int | None, str | None]] = []
+
+    def draw(progress: StepProgress, text: str | None) -> str:
+        asked.append((progress.opened, text))
+        return f"secret {4 + len(asked)}"
+
+    with _refused(LedgerError, "steps open from another state"):
+        ledger.draw_steps(receipt, after=1, upto=2, state="f" * 64, draw=draw)
+    _holds(not asked, "what is drawn for a step is drawn before the step may be opened")
+    ledger.draw_steps(receipt, after=1, upto=3, state="a" * 64, draw=draw)
+    opening, text = ledger.draw_steps(receipt, after=1, upto=2, state="a" * 64, draw=draw)
+    _holds(asked == [(None, "secret 4"), (3, "secret 5")], "whoever opens a step again is not told what was drawn")
+    _holds(text == ledger.kept_text(receipt) == "secret 6", "what is drawn for a step is not kept")
+    found = ledger.progress(receipt)
+    hashed = hashlib.sha256(b"secret 6").hexdigest()
+    _holds(found is not None and found.about == hashed, "an opening does not know what was drawn for it")
+    ledger.close_steps(receipt, opening=opening, state="b" * 64, kept="", last=True)
+    _holds(ledger.kept_text(receipt) is None, "an empty text does not remove the one before")
     with _refused(LedgerError, "a text is shown for a forged receipt"):
         ledger.kept_text(replace(receipt, account="bob"))
     if isinstance(ledger, LedgerAdmin):
