@@ -96,7 +96,7 @@ INSIDE = {
     "Progress": {"differs"},
     **{name: {"question", "check", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
     "StepClock": {"empty_before"},
-    **{name: _OF_SUMS for name in ("RunningSums", "TreeSums", "RootSums")},
+    **dict.fromkeys(("RunningSums", "TreeSums", "RootSums"), _OF_SUMS),
     "BufferedSums": {*_OF_SUMS, "measure"},
 }  # fmt: skip
 """Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
