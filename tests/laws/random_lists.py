@@ -37,9 +37,12 @@ def some_list(draw: random.Random, setting: Setting) -> list[str]:
         own = f" AND {writer.value('boolean', scope, 1)}" if draw.random() < 0.15 else ""
         found.append(select(keys, asked, f"{inner.sql} AS {t} WHERE {one}{common}{own}"))
     if counts:
-        for _ in range(draw.choice([0, 0, 1, 2])):
-            own = draw.sample([item[0] for item in plain], min(len(plain), draw.choice([1, 1, 2])))
-            found.append(select(own, "COUNT(*)", f"{inner.sql} AS {t}" + (f" WHERE TRUE{common}" if common else "")))
+        for _ in range(draw.choice([0, 1, 1, 2])):
+            way = draw.choice([select, several_groupings])
+            few = [item for item in plain if item[1] in ("text", "boolean")] if way is several_groupings else []
+            own = draw.sample([item[0] for item in few or plain], min(len(few or plain), draw.choice([1, 1, 2])))
+            rest = f"{inner.sql} AS {t}" + (f" WHERE TRUE{common}" if common else "")
+            found.append(way(own, "COUNT(*)", rest))
     with_ctes = f"WITH {', '.join(writer.ctes)} " if writer.ctes else ""
     draw.shuffle(found)
     return [with_ctes + one for one in found]
@@ -49,6 +52,14 @@ def select(keys: Sequence[str], asked: str, rest: str) -> str:
     shown = "".join(f"{key} AS k{place}, " for place, key in enumerate(keys))
     grouped = f" GROUP BY {', '.join(f'k{place}' for place in range(len(keys)))}" if keys else ""
     return f"SELECT {shown}{asked} AS a FROM {rest}{grouped}"
+
+
+def several_groupings(keys: Sequence[str], asked: str, rest: str) -> str:
+    """Return a question that groups rows by some of the keys, and by fewer of them."""
+    names = [f"k{place}" for place in range(len(keys))]
+    grouped = f"CUBE ({', '.join(names)})" if len(keys) > 1 else f"ROLLUP ({names[0]})"
+    shown = "".join(f"{key} AS k{place}, " for place, key in enumerate(keys))
+    return f"SELECT {shown}{asked} AS a FROM {rest} GROUP BY {grouped}"
 
 
 def excluding(draw: random.Random, name: str, constants: Sequence[str], kind: str) -> list[str]:

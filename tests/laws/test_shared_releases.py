@@ -67,6 +67,7 @@ def try_lists(seed: int) -> Counter[str]:
             told["answered"] += 1
             told["shared"] += bool(batch.gains)
             told.update(gain.release.how for gain in batch.gains)
+            told["groupings"] += any(gain.release.grouped_several_times for gain in batch.gains)
             assert all(gain.ratio > 0 for gain in batch.gains)
             for plan in batch.releases:
                 verify(plan, setting.tables)
@@ -154,23 +155,33 @@ RANGES = [f"SELECT COUNT(*) AS n FROM t WHERE age < {age}" for age in (10, 20, 3
 RANGES += ["SELECT COUNT(*) AS n FROM t WHERE age BETWEEN 15 AND 60", "SELECT COUNT(*) AS n FROM t WHERE age >= 40"]
 
 
+GROUPINGS = [
+    "SELECT state, BIN(age, 25) AS a, COUNT(*) AS n FROM t GROUP BY CUBE (state, 2)",
+    "SELECT BIN(age, 25) AS a, COUNT(*) AS n FROM t GROUP BY 1",
+    "SELECT state, COUNT(*) AS n FROM t GROUP BY ROLLUP (state)",
+]
+
+
+@pytest.mark.parametrize("asked", [RANGES, GROUPINGS, GROUPINGS[:1]], ids=["ranges", "groupings", "one cube"])
 @pytest.mark.parametrize("rho", [False, True], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
 @pytest.mark.parametrize("unit", ["rows", "people"])
-def test_some_unit_attains_what_is_claimed_of_ranges_that_overlap(unit: str, neighbors: Any, rho: bool) -> None:
+def test_some_unit_attains_what_is_claimed_of_questions_that_overlap(
+    unit: str, neighbors: Any, rho: bool, asked: list[str]
+) -> None:
     """A unit with all of its rows in one cell of a strategy; and one in many cells, which moves no more."""
     limit = None if unit == "rows" else Contribution(groups=1, rows=4)
     table = Table(None, unit=UNITS[unit], columns=COLUMNS, neighbors=neighbors, contribution=limit)
     tables = {"t": table.schema}
     spend = Spend(None, ZERO, Fraction(1), ZERO) if rho else Spend(Fraction(1, 4), ZERO, None, ZERO)
-    batch = make_batch([parse(one, tables) for one in RANGES], tables, spend=spend, weights=[1] * len(RANGES))
+    batch = make_batch([parse(one, tables) for one in asked], tables, spend=spend, weights=[1] * len(asked))
     (gain,) = batch.gains
     assert gain.release.how == "cells"
-    assert gain.strategy is not None or not rho
+    assert gain.strategy is not None or (not rho and asked is RANGES)
     verify(batch.releases[0], tables)
     ages = (5, 12, 17, 25, 35, 45, 65, 80, 95)
     many = 1 if unit == "rows" else 4
-    worlds = [[(2, DAY, STATES[0], age)] * many for age in ages]
+    worlds = [[(2, DAY, STATES[place % 2], age)] * many for place, age in enumerate(ages)]
     if unit == "people":
         worlds.append([(2, DAY, STATES[0], age) for age in ages])  # far over the limit, in every cell
     seen = [measured(batch, rows, table) for rows in worlds]

@@ -17,13 +17,14 @@ from privet.core.errors import PrivetError
 from privet.core.scan import Bounding
 from privet.core.schema import Key, Schema
 from privet.core.wire import canonical
+from privet.inference.levels import noise_of
 from privet.mechanisms import Laplace
 from privet.query.nodes import Query
 
 from .blocks import SharedRelease, disjoint_blocks
 from .cells import shared_cells
-from .from_strategy import best_strategy, with_strategy
-from .groupings import parts_of
+from .from_strategy import best_strategy, key_values, with_strategy
+from .groupings import Levels, parts_of
 from .keys import Family
 from .plan import Known, Plan, Reading, Spend
 
@@ -58,8 +59,10 @@ class Gain:
         """Return in plain words which questions share a release, and what they gain by it."""
         person = "" if self.rowwise else ", and what one person gives is bounded over all of them together"
         measured = "" if self.strategy is None else f" What is measured is the strategy {self.strategy!r}."
+        places = self.release.places
+        asked = f"The groupings of question {places[0] + 1}" if len(places) == 1 else f"Questions {_listed(places)}"
         return (
-            f"Questions {_listed(self.release.places)} {self.release.words}, and are read from one release: each row "
+            f"{asked} {self.release.words}, and are read from one release: each row "
             f"counts in one of its cells{person}.{measured} At the same price, the variance of their noise is "
             f"{self.ratio:,.3g} times smaller than one by one."
         )
@@ -218,7 +221,10 @@ class _Price:
             best = best_strategy(release, plans[0], weights, bounded(release.queries[0]), self.power)
             if best is not None:
                 strategy, variances = best
-        apart = sum(self.variances[place] for place in release.places) / len(release.places)
+            elif release.grouped_several_times:
+                return None
+        parts = sum(len(parts_of(self.alone[place])) for place in release.places)
+        apart = sum(self.variances[place] for place in release.places) / parts
         if not apart or not sum(variances):
             return None
         share = (sum(variances) / apart) ** (1 / (self.power + 1))
@@ -249,7 +255,7 @@ def _made(
         if one.strategy is not None:
             if family_of([plans[one.release.places[0]]]) != price.family:
                 return None
-            found = with_strategy(one.release, one.strategy, plans, bounded(one.release.queries[0]))
+            found = with_strategy(one.release, one.strategy, plans, bounded(one.release.queries[0]), price.alone)
             for place, plan, variance in found:
                 plans[place], variances[place] = plan, variance
     apart = [variance_of(plan) for plan in price.alone]
@@ -275,12 +281,26 @@ def _shares(plan: Plan) -> int:
 
 def candidates(questions: Sequence[Query], alone: Sequence[Plan], tables: Mapping[str, Schema]) -> list[SharedRelease]:
     """Return every way of reading some of the questions from one release that is tried."""
-    known = {
-        place: frozenset(_cells(plan))
-        for place, plan in enumerate(alone)
-        if type(plan) is Plan and not plan.discovers and len(plan.passes) == 1 and plan.passes[0].plain
-    }
+    known: dict[int, frozenset[tuple[Key, ...]]] = {}
+    for place, plan in enumerate(alone):
+        if isinstance(plan, Levels):
+            if _noisy_at_each_level(plan):
+                known[place] = frozenset(product(*key_values(plan)))
+        elif type(plan) is Plan and _public_counts(plan):
+            known[place] = frozenset(_cells(plan))
     return [*disjoint_blocks(questions, tables), *shared_cells(questions, known, tables)]
+
+
+def _public_counts(plan: Plan) -> bool:
+    return not plan.discovers and len(plan.passes) == 1 and plan.passes[0].plain
+
+
+def _noisy_at_each_level(levels: Levels) -> bool:
+    """Return whether all groups of all levels are public, each has all of them, and none of their sums is known."""
+    whole = len(levels.reconciled) == len(levels.plans) and all(map(_public_counts, levels.plans))
+    return whole and not any(
+        isinstance(place, Known) for plan in levels.plans for one in plan.readings for place in one.places
+    )
 
 
 def rows_in(release: SharedRelease) -> str:
@@ -292,9 +312,20 @@ def rows_in(release: SharedRelease) -> str:
 def variance_of(plan: Plan, power: int = 0) -> float:
     """Return the variance of the noise in a question's sums, each relative to the most that one row can add to it.
 
-    It is that at a unit of the price for each sum, where a variance falls by a power of its share.
+    It is that at a unit of the price for each sum, where a variance falls by a power of its share. Counts at several
+    levels have the variance that they have once they are made to agree.
     """
+    if isinstance(plan, Levels) and _noisy_at_each_level(plan) and len(plan.plans[0].readings) == 1:
+        return _made_to_agree(plan, power)
     return sum(_of_reading(reading, part, power) for part in parts_of(plan) for reading in part.readings)
+
+
+def _made_to_agree(levels: Levels, power: int) -> float:
+    sizes = dict(enumerate(map(len, key_values(levels))))
+    several = zip(levels.query.levels, levels.plans, strict=True)
+    variances = {axes: _of_reading(plan.readings[0], plan, power) for axes, plan in several}
+    found = noise_of({axis: sizes[axis] for axes in variances for axis in axes}, variances)
+    return sum(found[axes].variance(variances) for axes in levels.query.levels)
 
 
 def _of_reading(reading: Reading, plan: Plan, power: int) -> float:

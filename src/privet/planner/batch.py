@@ -170,6 +170,7 @@ def make_batch(
     weights: Sequence[int],
     bound: Rule = "norm",
     contribution: Contribution | None = None,
+    shared: bool = True,
 ) -> Batch:
     """Return plans for several questions that together cost no more than the spend. Free, and reads nothing.
 
@@ -177,7 +178,8 @@ def make_batch(
     groups. All noise is of one family: the one that errs less over the whole batch.
 
     Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
-    of them one sum takes; what is found by thresholds shares the spend's part of delta.
+    of them one sum takes; what is found by thresholds shares the spend's part of delta. Without `shared`, each
+    question has releases of its own.
     """
     for query in questions:
         refuse_chosen(query.table, tables, contribution, "for several questions or groupings that share one price")
@@ -187,7 +189,7 @@ def make_batch(
         return _planned(asked, shares, tables, price or spend, how)
 
     alone = Batch(planned(questions, weights), spend)
-    if len(questions) == 1:
+    if not shared or (len(questions) == 1 and not questions[0].levels):
         return alone
 
     def bounded(query: Query) -> Bounding:

@@ -39,11 +39,31 @@ class SharedRelease:
     how: OneOf["disjoint", "cells"] = "disjoint"
     matrices: tuple[Floats, ...] = field(default=(), compare=False, repr=False)
     """Of sums of cells: of which each number of each question is the sum, the last key of the release fastest."""
+    levels: tuple[tuple[int, ...], ...] = ()
+    """Of sums of cells: how many rows of its matrix each grouping of each question has, one after the other."""
+
+    @property
+    def grouped_several_times(self) -> bool:
+        """Whether a question has several groupings, as ROLLUP, CUBE and GROUPING SETS have."""
+        return any(len(sizes) > 1 for sizes in self.levels)
+
+    def error(self, question: int, variances: Floats) -> float:
+        """Return the error of a question from the variances of its numbers: the mean of each grouping, all together."""
+        first, total = 0, 0.0
+        for size in self.levels[question]:
+            total += float(variances[first : first + size].mean())
+            first += size
+        return total
 
 
 def plain(query: Query) -> bool:
     """Return whether a question has one grouping of its own, by declared keys, and releases nothing but sums."""
-    ways = query.levels or query.others or query.find or query.each
+    return not query.levels and plain_at_each_level(query)
+
+
+def plain_at_each_level(query: Query) -> bool:
+    """Return whether a question is so at each of its groupings, if it has several."""
+    ways = query.others or query.find or query.each
     first = query.steps[0] if query.steps else None
     return bool(query.aggregates) and not ways and query.other is None and first is not None and not first.beside
 

@@ -23,7 +23,7 @@ from privet.query.normal import call, conjunction, text
 from privet.query.regions import Cut, ValueSet, elementary, points_of, possible, regions_of, within
 from privet.query.shape import schema_of
 
-from .blocks import SharedRelease, plain
+from .blocks import SharedRelease, plain_at_each_level
 from .keys import group_key
 
 if TYPE_CHECKING:
@@ -89,11 +89,16 @@ class Counted:
         """The expressions that it is about."""
         return frozenset((*self.keys, *self.regions))
 
+    @property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """The places of the keys that it groups by: at each of its levels, or all of them, once."""
+        return self.query.levels or (tuple(range(len(self.keys))),)
+
 
 def counted(place: int, query: Query, columns: Mapping[str, Facts]) -> Counted | None:
     """Return a question as one that counts rows, where it is one."""
-    alone = plain(query) and len(query.aggregates) == 1 and query.aggregates[0].function == "count_rows"
-    if not alone or query.aggregates[0].where is not None:
+    alone = len(query.aggregates) == 1 and query.aggregates[0].function == "count_rows"
+    if not alone or not plain_at_each_level(query) or query.aggregates[0].where is not None:
         return None
     regions, rest = regions_of(query.where, columns)
     keys = tuple(key.expression for key in query.keys)
@@ -136,7 +141,11 @@ def _together(family: Sequence[Counted]) -> list[list[Counted]]:
         inside = [one for one in family if one.about <= about]
         some, same = [one for one in inside if one.about], [one for one in inside if one.about == about]
         for members in (inside, some, same):
-            different = {canonical([one.query.where, one.keys]) for one in members}
+            different = {
+                canonical([one.query.where, [one.keys[place] for place in level]])
+                for one in members
+                for level in one.levels
+            }
             if 0 < len(about) <= _MOST_AXES and len(different) > 1:
                 found.setdefault(tuple(one.place for one in members), members)
     return list(found.values())
@@ -159,7 +168,8 @@ def _over_cells(
     fitting = [one for one in asked if one.groups == groups[one.counted.place]]
     if len(fitting) < len(asked):
         left = [one.counted for one in fitting]
-        return _over_cells(left, groups, columns) if len(left) > 1 else None
+        several = len(left) > 1 or any(one.query.levels for one in left)
+        return _over_cells(left, groups, columns) if several else None
     if any(not one.terms for one in asked):
         return None
     where = conjunction(*members[0].rest, *(axis.where for axis in axes))
@@ -172,6 +182,7 @@ def _over_cells(
         None,
         "cells",
         tuple(one.matrix() for one in asked),
+        tuple(one.sizes for one in asked),
     )
 
 
@@ -259,27 +270,47 @@ class _Asked:
         return frozenset(product(*several))
 
     @property
+    def _levels(self) -> list[list[int]]:
+        """The axes that are grouped by at each level, in the order in which the question names them."""
+        return [[self._grouped[place] for place in level] for level in self.counted.levels]
+
+    @property
     def terms(self) -> float:
-        """The number of cells in each of its groups."""
-        return float(math.prod(len(one) for place, one in enumerate(self.allowed) if place not in self._grouped))
+        """The number of cells in each of its groups; of several groupings, all together."""
+        each = (
+            math.prod(len(one) for place, one in enumerate(self.allowed) if place not in grouped)
+            for grouped in self._levels
+        )
+        return float(sum(each))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of groups at each level."""
+        return tuple(math.prod(len(self.allowed[axis]) for axis in grouped) for grouped in self._levels)
 
     def matrix(self) -> Floats:
-        """Return which cells each of its groups is the sum of, the last axis running fastest."""
+        """Return which cells each of its groups is the sum of, level by level, the last axis running fastest."""
         import numpy as np
 
         rows = []
-        for chosen in product(*(self.allowed[axis] for axis in self._grouped)):
-            fixed = dict(zip(self._grouped, chosen, strict=True))
-            row: Any = np.ones(1)
-            for place, axis in enumerate(self.axes):
-                mark = np.zeros(len(axis.atoms))
-                mark[[fixed[place]] if place in fixed else list(self.allowed[place])] = 1
-                row = np.kron(row, mark)
-            rows.append(row)
+        for grouped in self._levels:
+            for chosen in product(*(self.allowed[axis] for axis in grouped)):
+                fixed = dict(zip(grouped, chosen, strict=True))
+                row: Any = np.ones(1)
+                for place, axis in enumerate(self.axes):
+                    mark = np.zeros(len(axis.atoms))
+                    mark[[fixed[place]] if place in fixed else list(self.allowed[place])] = 1
+                    row = np.kron(row, mark)
+                rows.append(row)
         return np.array(rows)
 
     def rewritten(self, where: Expression | None) -> Query:
-        """Return the question as one over cells: it counts them all, and sums those of each of its groups."""
+        """Return the question as one over cells: it counts them all, and sums those of each of its groups.
+
+        Several groupings are not rows of one step: `FromStrategy` sums their cells.
+        """
+        if self.counted.query.levels:
+            return self._counting_cells(where)
         query, name = self.counted.query, self.counted.query.aggregates[0].name
         taken = {key.name.casefold() for key in query.keys} | {name.casefold()}
         names = [distinct_name("cell", taken) for _ in self.axes]
@@ -298,6 +329,14 @@ class _Asked:
         total = OverRows(name, "sum", (ColumnRef(name),))
         step = Step(outputs, where=conjunction(*chosen), keys=shown, aggregates=(total,))
         return replace(query, keys=keys, where=where, steps=(step, *query.steps))
+
+    def _counting_cells(self, where: Expression | None) -> Query:
+        """Return the question that counts all cells, and shows them."""
+        query, name = self.counted.query, self.counted.query.aggregates[0].name
+        taken = {key.name.casefold() for key in query.keys} | {name.casefold()}
+        keys = tuple(Key(distinct_name("cell", taken), axis.key) for axis in self.axes)
+        step = Step(tuple(Output(one, ColumnRef(one)) for one in (*(key.name for key in keys), name)))
+        return Query(query.table, keys, query.aggregates, where, (step,))
 
     def _value(self, place: int, cell: Expression) -> Expression:
         """Return the value that is grouped by, from the number of its atom."""

@@ -5,49 +5,62 @@ Which strategy is measured is decided by public facts: the questions, the kind o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Self
 
 from privet.core.errors import InvariantError, PrivetError, RequestError, raise_alone
 from privet.core.scan import Bounding, Scan
+from privet.core.schema import Key
 from privet.core.wire import canonical
 from privet.mechanisms import Laplace
 
 from .blocks import SharedRelease
-from .groupings import Several
+from .groupings import Levels, Several
 from .keys import Choice, group_key
-from .many_counts import strategy_measure
+from .many_counts import significant, strategy_measure
 from .matrix import MatrixMeasure
 from .plan import Pass, Plan
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
-    from privet.strategy import MatrixStrategy, StrategyMeasure
+    from privet.strategy import CellCovariance, MatrixStrategy, StrategyMeasure
     from privet.strategy.strategies import Noise
 
 _LESS = 1 - 1e-6
 _MOST_MEASURED, _MOST_CELLS = 512, 128
 """Strategies of more measurements, or over more cells, are not tried: each of them takes time to price."""
+_MOST_WEIGHTED, _MOST_GROUPINGS = 256, 32
+"""Over more cells, or with more groupings, weights are not optimised."""
+_ORDER = 32
+_UNMEASURED = 8
+"""Groupings of which one is measured a 500th as precisely as the most precise are not measured."""
 
 
 @dataclass(frozen=True, repr=False)
 class FromStrategy(Several):
     """A counting question that is read from what a strategy measures: the plan of the release is its only one.
 
-    The keys of its query are those of the cells, and its steps sum them. `counted` is the plan that would count each
-    cell by itself: what bounding does to an answer is the same, and so are the kinds of its columns.
+    The keys of its query are those of the cells, and its steps sum them; where it has several groupings, its query is
+    as it was asked, and `matrix` sums cells. `counted` is the plan that would count each cell by itself: what bounding
+    does to an answer is the same, and so are the kinds of its columns. `alone` is the plan of the question by itself.
     """
 
     counted: Plan | None = None
     matrix: Floats | None = field(default=None, compare=False, repr=False)
     """Of which cells each number of the answer is the sum."""
+    alone: Plan | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def over(cls, counted: Plan, measured: Plan, matrix: Floats) -> FromStrategy:
+    def over(cls, counted: Plan, measured: Plan, matrix: Floats, alone: Plan) -> FromStrategy:
         """Return the plan that reads a question from a strategy, instead of from each cell."""
-        return cls(counted.query, measured.passes, (), counted.spend, plans=(measured,), counted=counted, matrix=matrix)
+        query = alone.query if isinstance(alone, Levels) else counted.query
+        made = {"plans": (measured,), "counted": counted, "matrix": matrix, "alone": alone}
+        return cls(query, measured.passes, (), counted.spend, **made)  # type: ignore[arg-type]
 
     def again(self, plans: tuple[Plan, ...]) -> Self:
         """Return the plan of the same question from another plan of its release."""
@@ -58,9 +71,11 @@ class FromStrategy(Several):
         cells, measured = self.by_cell.passes[0].scan, self.plans[0].passes[0].scan
         same = (cells.table, cells.where) == (measured.table, measured.where) and len(self.plans) == 1
         keys = [key.expression for key in measured.keys]
-        asked = [key.expression for key in self.query.keys]
+        asked = [key.expression for key in self.by_cell.query.keys]
         if not same or sorted(keys, key=canonical) != sorted(asked, key=canonical) or self.matrix is None:
             raise InvariantError("a question is read from a strategy over other cells than its own")
+        if self.levels is not None and len(self.groups_of_levels) != len(self.matrix):
+            raise InvariantError("a question with several groupings has other rows than its matrix")
         try:
             self.noise.covariance.of_rows(self.matrix)
         except RequestError:
@@ -72,6 +87,23 @@ class FromStrategy(Several):
         if self.counted is None:
             raise InvariantError("a question that is read from a strategy has a plan for its cells")
         return self.counted
+
+    @property
+    def levels(self) -> Levels | None:
+        """The plan of the question by itself, where it has several groupings."""
+        return self.alone if isinstance(self.alone, Levels) else None
+
+    @cached_property
+    def groups_of_levels(self) -> list[tuple[int, tuple[Key, ...]]]:
+        """The rows of a question with several groupings, as `matrix` has them: the level, and the group at it."""
+        if self.levels is None:
+            return []
+        values = key_values(self.levels)
+        return [
+            (place, cell)
+            for place, axes in enumerate(self.levels.query.levels)
+            for cell in product(*(values[axis] for axis in axes))
+        ]
 
     @property
     def by_row(self) -> Plan:
@@ -93,12 +125,19 @@ class FromStrategy(Several):
         return self.noise.strategy.name
 
 
+def key_values(levels: Levels) -> list[tuple[Key, ...]]:
+    """Return the values of each key of a question with several public groupings, all of which are whole."""
+    known = {key.expression: key.values or () for plan in levels.plans for key in plan.groups}
+    return [known.get(key.expression, ()) for key in levels.query.keys]
+
+
 def best_strategy(
     release: SharedRelease, plan: Plan, weights: Sequence[int], bounding: Bounding, power: int
 ) -> tuple[MatrixStrategy, tuple[float, ...]] | None:
     """Return the strategy by which the questions of a release err least, and their variances at a unit of the price.
 
-    None where the cells themselves are best. `plan` counts each cell, at some price.
+    None where the cells themselves are best. `plan` counts each cell, at some price. Questions with several groupings
+    are read from some strategy always, be it that of single cells.
     """
     import numpy as np
 
@@ -109,24 +148,36 @@ def best_strategy(
     scale = float(choice.share) ** power
     shares = np.array(weights, dtype=np.float64)
     cell = plan.passes[0].measures[0].standard_deviation ** 2
-    best, least = None, cell * scale * float(shares @ np.array(release.terms)) * _LESS
-    for strategy in _strategies(release, "pure" if choice.family == "laplace" else "gaussian"):
+    best, least = None, cell * scale * float(shares @ np.array(release.terms))
+    if release.grouped_several_times:
+        least = math.inf
+    for strategy in _strategies(release, "pure" if choice.family == "laplace" else "gaussian", weights):
         try:
             measure = strategy_measure(scan, strategy, choice)
-            each = np.array([measure.covariance.of_rows(rows).mean() for rows in release.matrices]) * scale
+            each = np.array(errors_of(release, measure.covariance)) * scale
         except PrivetError:
             continue
-        if float(shares @ each) < least:
+        if float(shares @ each) < least * _LESS:
             best, least = (strategy, tuple(each.tolist())), float(shares @ each)
     return best
 
 
+def errors_of(release: SharedRelease, covariance: CellCovariance) -> list[float]:
+    """Return the error of each question of a release, from the covariance of its cells."""
+    several = enumerate(release.matrices)
+    return [release.error(question, covariance.of_rows(rows)) for question, rows in several]
+
+
 def with_strategy(
-    release: SharedRelease, strategy: MatrixStrategy, plans: Sequence[Plan], bounding: Bounding
+    release: SharedRelease,
+    strategy: MatrixStrategy,
+    plans: Sequence[Plan],
+    bounding: Bounding,
+    alone: Sequence[Plan],
 ) -> list[tuple[int, Plan, float]]:
     """Return plans that read the questions of a release from a strategy, and the variances of their noise.
 
-    `plans` are those that read the cells, at the same price.
+    `plans` are those that read the cells, at the same price; `alone` those of all questions by themselves.
 
     Guarantee: the noise is for what one unit adds to all cells together, in L1, which `MatrixMeasure.verify` computes
     anew; the price is that of the one sum which the strategy stands for.
@@ -139,9 +190,10 @@ def with_strategy(
     made = strategy_measure(scan, strategy, choice)
     asked = replace(first.query, keys=(), aggregates=(), steps=())
     measured = Plan(asked, (Pass(scan, MatrixMeasure(made)),), (), first.spend)
+    errors = errors_of(release, made.covariance)
     return [
-        (place, FromStrategy.over(plans[place], measured, rows), float(made.covariance.of_rows(rows).mean()))
-        for place, rows in zip(release.places, release.matrices, strict=True)
+        (place, FromStrategy.over(plans[place], measured, rows, alone[place]), error)
+        for place, rows, error in zip(release.places, release.matrices, errors, strict=True)
     ]
 
 
@@ -156,23 +208,95 @@ def _scanned(plan: Plan, bounding: Bounding) -> tuple[Scan, Choice] | None:
     return replace(one.scan, keys=keys, cells=None, bounding=bounding), Choice(noise.family, Fraction(price))
 
 
-def _strategies(release: SharedRelease, noise: Noise) -> Iterator[MatrixStrategy]:
+def _strategies(release: SharedRelease, noise: Noise, weights: Sequence[int]) -> Iterator[MatrixStrategy]:
     """Yield the strategies that are tried: whole numbers alone, which are the same on every machine."""
     import numpy as np
 
-    from privet.strategy import MatrixStrategy, haar, tree
+    from privet.strategy import MatrixStrategy, haar, identity_strategy, tree
 
     asked = np.unique(np.concatenate(release.matrices).astype(np.int64), axis=0)
     cells = asked.shape[1]
+    if release.grouped_several_times:
+        yield identity_strategy(cells, measure=noise)
+    weighted = _weighted_groupings(release, noise, weights)
+    if weighted is not None:
+        yield weighted
     if len(asked) + cells > _MOST_MEASURED or cells > _MOST_CELLS:
         return
     yield MatrixStrategy("the questions", noise, asked, [1] * len(asked))
     both = np.concatenate([np.eye(cells, dtype=np.int64), asked[asked.sum(axis=1) > 1]])
     for own, other in ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4)):
-        weights = [own] * cells + [other] * (len(both) - cells)
-        yield MatrixStrategy(f"cells and questions, {own} to {other}", noise, both, weights)
+        precision = [own] * cells + [other] * (len(both) - cells)
+        yield MatrixStrategy(f"cells and questions, {own} to {other}", noise, both, precision)
     if len(release.queries[0].keys) == 1:
         for branching in (2, 3, 4, 8):
             if branching < cells:
                 yield tree(cells, branching=branching, measure=noise)
         yield haar(cells, measure=noise)
+
+
+def _weighted_groupings(release: SharedRelease, noise: Noise, weights: Sequence[int]) -> MatrixStrategy | None:
+    """Return all groupings of all questions and the cells, each as precise as makes the questions err least.
+
+    With weights w of groupings whose rows are B, the precision is q = w for Gaussian noise and w^2 / 2 for Laplace's;
+    the total of the questions' variances is tr(G X^-1) with X the sum of q B'B, and its slope along q_b is
+    -tr(X^-1 G X^-1 B_b'B_b). The norm, which is the most that the weights of a cell add up to, is a smooth one here, of
+    order 32. Weights are rounded to four binary digits, so that they are the same on every machine.
+    """
+    import numpy as np
+    from scipy import linalg, optimize
+
+    from privet.strategy import MatrixStrategy
+
+    cells = release.matrices[0].shape[1]
+    tables, wanted = _groupings(release, weights)
+    if cells > _MOST_WEIGHTED or len(tables) > _MOST_GROUPINGS or sum(map(len, tables)) > _MOST_MEASURED + cells:
+        return None
+    grams = np.array([table.T @ table for table in tables])
+    covers = np.array([table.sum(axis=0) for table in tables])
+    power = 2 if noise == "pure" else 1
+
+    def loss(logs: Floats) -> tuple[float, Floats]:
+        share = np.exp(logs - logs.max())
+        precision = share**power
+        inverse = linalg.inv(np.tensordot(precision, grams, axes=1), overwrite_a=True, check_finite=False)
+        middle = inverse @ wanted @ inverse
+        total = float(np.vdot(inverse, wanted))
+        slopes = power * precision * np.tensordot(grams, middle, axes=2) / total
+        moved = share @ covers
+        top = float(moved.max())
+        parts = (moved / top) ** _ORDER
+        norm = math.log(top) + math.log(float(parts.sum())) / _ORDER
+        shares = (covers @ (parts / moved)) * share / float(parts.sum())
+        return math.log(total) + power * norm, power * shares - slopes
+
+    start = np.zeros(len(tables))
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=optimize.Bounds(-8, 8))
+    raw = np.exp(found.x - found.x.max())
+    least = [significant(max(1, round(float(one) * 2**12)), 4) for one in raw]
+    kept = [place for place, one in enumerate(least) if one > _UNMEASURED or place == 0]
+    common = math.gcd(*(least[place] for place in kept))
+    rows = np.concatenate([tables[place] for place in kept]).astype(np.int64)
+    precise = [least[place] // common for place in kept for _ in range(len(tables[place]))]
+    return MatrixStrategy("weighted groupings", noise, rows, precise)
+
+
+def _groupings(release: SharedRelease, weights: Sequence[int]) -> tuple[list[Floats], Floats]:
+    """Return the cells and each different grouping of the questions, and the weighted sum of W'W of all of them.
+
+    Each grouping counts as one question: by the mean of its variances.
+    """
+    import numpy as np
+
+    cells = release.matrices[0].shape[1]
+    wanted = np.zeros((cells, cells))
+    found: dict[bytes, Floats] = {}
+    for matrix, levels, weight in zip(release.matrices, release.levels, weights, strict=True):
+        first = 0
+        for size in levels:
+            rows = matrix[first : first + size]
+            first += size
+            wanted += weight / size * (rows.T @ rows)
+            if (rows.sum(axis=1) > 1).any():
+                found.setdefault(rows.tobytes(), rows)
+    return [np.eye(cells), *(found[key] for key in sorted(found))], wanted

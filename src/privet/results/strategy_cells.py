@@ -17,7 +17,7 @@ from privet.planner.from_strategy import FromStrategy
 from privet.planner.plan import Reading
 from privet.release import Released
 
-from .origins import Cell, Leaf, Origin, SeriesBars
+from .origins import Cell, Leaf, Origin, SeriesBars, added
 from .released_tables import ReleasedTable
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def read_cells(released: Released, plan: FromStrategy) -> tuple[Leaf, ReleasedTa
     one, noise = plan.plans[0].passes[0], plan.noise
     (noisy,) = one.measure.read(released.sums[0], one.scan)
     estimates, factors = _reconstructed(np.asarray(noisy), plan)
+    if plan.levels is not None:
+        return _read_levels(plan, estimates, factors)
     scan_keys = [key.expression for key in one.scan.keys]
     places = [scan_keys.index(key.expression) for key in plan.query.keys]
     cells = list(product(*(key.values or () for key in one.scan.keys)))
@@ -73,6 +75,38 @@ def read_cells(released: Released, plan: FromStrategy) -> tuple[Leaf, ReleasedTa
     kinds: dict[str, Kind] = {**plan.by_cell.kinds, reading.name: "number"}
     leaf = StrategyLeaf(plan, base, estimates[order], factors[order])
     origins: list[Origin | None] = [Cell(0, row, reading.name) for row in range(len(order))]
+    return leaf, ReleasedTable(base, kinds, {reading.name: origins}, found=False)
+
+
+def _read_levels(plan: FromStrategy, estimates: Floats, factors: Floats) -> tuple[Leaf, ReleasedTable]:
+    """Return the groups of all levels, one below the other: a key that a level does not group by is NULL.
+
+    Guarantee: each number is the sum of the cells that its row of the matrix says, with the noise of these.
+    """
+    import numpy as np
+
+    levels = plan.levels
+    if levels is None or plan.matrix is None:
+        raise InvariantError("groups of several levels are sums of cells")
+    rows, query = plan.groups_of_levels, levels.query
+    base: dict[str, Any] = {}
+    for place, key in enumerate(query.keys):
+        axes = query.levels
+        base[key.name] = [
+            cell[axes[level].index(place)] if place in axes[level] else None for level, cell in rows
+        ]
+    for grouping in query.groupings:
+        base[grouping.name] = [
+            sum((place not in query.levels[level]) << shift for shift, place in enumerate(reversed(grouping.keys)))
+            for level, _ in rows
+        ]
+    (reading,) = plan.by_cell.readings
+    sums = plan.matrix @ estimates
+    base[reading.name] = np.round(sums, _DIGITS).tolist()
+    kinds: dict[str, Kind] = {name: kind for one in levels.plans for name, kind in one.kinds.items()}
+    kinds |= {one.name: "integer" for one in query.groupings} | {reading.name: "number"}
+    leaf = StrategyLeaf(plan, base, sums, plan.matrix @ factors)
+    origins: list[Origin | None] = [added([(Cell(0, row, reading.name), 1.0)], 0.0) for row in range(len(rows))]
     return leaf, ReleasedTable(base, kinds, {reading.name: origins}, found=False)
 
 
