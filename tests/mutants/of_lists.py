@@ -41,7 +41,33 @@ MUTANTS: list[Mutant] = [
         ("found.setdefault(missing, [])", "found.pop(missing, None)"),
         ("expression not in one.about", "False"),
     ),
-    *of("planner.cells:_Asked.terms", CELLS, ("place not in self._grouped", "False")),
+    *of("planner.cells:_Asked.terms", CELLS, ("place not in grouped", "False")),
+    *of("planner.cells:_Asked.sizes", CELLS, ("self._levels", "self._levels[:1]")),
+    *of(
+        "planner.arrange:_noisy_at_each_level",
+        CELLS,
+        ("isinstance(place, Known)", "False"),
+    ),
+    *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
+    *of("planner.batch:make_batch", CELLS, ("not shared", "False")),
+    *of(
+        "planner.from_strategy:_weighted_groupings",
+        CELLS,
+        ("range(len(tables[place]))", "range(1)"),
+    ),
+    *of(
+        "results.strategy_cells:_read_levels",
+        CELLS,
+        ("plan.matrix @ estimates", "estimates[: len(rows)]"),
+        ("cell[axes[level].index(place)] if place in axes[level] else None", "cell[0] if cell else None"),
+    ),
+    *of(
+        "planner.cell_sums:SummedNoise.of",
+        CELLS,
+        ("factors**2 * own", "np.abs(factors) * own"),
+        ("parts.max(axis=1) / total", "np.ones(len(total))"),
+    ),
+    *of("planner.cell_sums:_terms", CELLS, ("kept(row)", "True")),
     *of(
         "planner.from_strategy:_scanned",
         LAWS,
@@ -52,7 +78,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of("planner.from_strategy:FromStrategy.verify", CELLS, ("self.matrix is None", "False")),
     *of(
-        "results.strategy_cells:_reconstructed",
+        "planner.from_strategy:FromStrategy.factors",
         CELLS,
         ("np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]", "np.linalg.pinv(weighted)"),
     ),

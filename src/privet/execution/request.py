@@ -190,8 +190,9 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
                 "within= is for a question with one grouping; say what all the levels, or releases, may cost "
                 "(epsilon=, rho=), or ask each by itself"
             )
-        how = {"bound": bound, "contribution": contribution, "shared": False}
-        batch = make_batch([query], tables, spend=spend, weights=[1], **how)  # type: ignore[arg-type]
+        batch = make_batch(
+            [query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution, shared=False
+        )
         return batch.plans[0], options
     if options.within is None:
         if options.at_most is not None:

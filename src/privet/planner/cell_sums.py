@@ -1,4 +1,4 @@
-"""How wide numbers are that sum released cells, from public facts alone: of which cells each is, and the noise of these.
+"""How wide numbers are that sum released cells, from public facts alone: which cells each sums, and their noise.
 
 What a question sums is known before a row is read where all its groups are public.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.schema import ColumnFacts as Facts
 from privet.inference.bars import Law
-from privet.query.functions import mentions, prepared, typed
+from privet.query.functions import mentions, prepared
 from privet.query.nodes import AggregateCall, OverRows, Query
 
 from .plan import Known, Plan
@@ -136,8 +136,8 @@ def _groups(plan: Plan) -> list[tuple[Any, ...]] | None:
 
 def _terms(plan: Plan, cells: Sequence[tuple[Any, ...]]) -> list[int]:
     """Return how many released groups each row of the first step adds up."""
-    first, columns = plan.query.steps[0], plan.passes[0].scan.schema.columns
-    facts: dict[str, Facts] = {key.name: typed(key.expression, columns) for key in plan.query.keys}
+    first = plan.query.steps[0]
+    facts = {key.name: Facts(kind=plan.kinds[key.name], nullable=True) for key in plan.query.keys}
     keys = [prepared(key.expression, facts) for key in first.keys or ()]
     kept = (lambda row: True) if first.where is None else prepared(first.where, facts)
     names = [key.name for key in plan.query.keys]

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from privet.core.errors import InvariantError, PrivetError, RequestError, raise_alone
 from privet.core.scan import Bounding, Scan
 from privet.core.schema import Key
 from privet.core.wire import canonical
+from privet.inference.bars import Law
 from privet.mechanisms import Laplace
 
 from .blocks import SharedRelease
+from .cell_sums import CellSums, SummedNoise, with_sums_as_aggregates
 from .groupings import Levels, Several
 from .keys import Choice, group_key
 from .many_counts import significant, strategy_measure
@@ -105,10 +107,52 @@ class FromStrategy(Several):
             for cell in product(*(values[axis] for axis in axes))
         ]
 
-    @property
-    def by_row(self) -> Plan:
-        """The plan by which the widths of its columns are predicted: none are, as for all sums of released rows."""
-        return self.by_cell
+    def by_level(self) -> list[tuple[str, Plan]]:
+        """Return the plan of each grouping, with the rows of the matrix that it has, and its name."""
+        if self.levels is None or self.matrix is None:
+            return [("", self)]
+        found: list[tuple[str, Plan]] = []
+        for level in range(len(self.levels.plans)):
+            rows = [row for row, (place, _) in enumerate(self.groups_of_levels) if place == level]
+            found.append((self.levels.named(level), replace(self, matrix=self.matrix[rows])))
+        return found
+
+    @cached_property
+    def sums(self) -> CellSums | None:
+        """The noise of its counts, by name, and the question in which these are aggregates."""
+        own = self.query.steps if self.levels is not None else self.query.steps[1:]
+        if self.matrix is None or not all(step.plain for step in own):
+            return None
+        (reading,) = self.by_cell.readings
+        noises = {reading.name: SummedNoise.of(self.laws, self.matrix @ self.factors)}
+        if self.levels is not None:
+            return CellSums(replace(self.query, levels=(), groupings=()), noises)
+        return CellSums(with_sums_as_aggregates(self.query), noises)
+
+    @cached_property
+    def factors(self) -> Floats:
+        """How many times each measurement counts in the estimate of each cell: least squares."""
+        import numpy as np
+
+        noise: Any = self.noise
+        held = noise.strategy.matrix
+        matrix = np.asarray(held.toarray() if hasattr(held, "toarray") else held, dtype=np.float64)
+        weighted = matrix / np.sqrt(noise.variances)[:, None]
+        found = np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]
+        found[np.abs(found) < 1e-12] = 0.0
+        return np.asarray(found)
+
+    @cached_property
+    def laws(self) -> list[Law]:
+        """The law of the noise of each measurement, in rows."""
+        noise = self.noise
+        step = 0.5**noise.exponent
+        found: list[Law] = []
+        for scale, many in noise.noises:
+            pure = noise.strategy.measure == "pure"
+            law = Law("laplace", float(scale), step) if pure else Law("gaussian", math.sqrt(float(scale)), step)
+            found += [law] * many
+        return found
 
     @property
     def noise(self) -> StrategyMeasure:

@@ -69,10 +69,9 @@ class Several(Plan):
         """Return the plan of the same question from other plans of its releases."""
         return type(self).of(self.query, plans, self.spend)
 
-    @property
-    def by_row(self) -> Plan:
-        """The plan by which the widths of its columns are predicted."""
-        return self
+    def by_level(self) -> list[tuple[str, Plan]]:
+        """Return the plans by which the widths of its columns are predicted, each with the name of its level."""
+        return [("", self)]
 
     def named(self, level: int) -> str:
         """Return what one of the releases is called."""
@@ -204,7 +203,7 @@ def levels_in(plan: Plan) -> list[tuple[str, Plan]]:
     if isinstance(plan, Combined):
         return [(plan.named(place), one) for place, one in enumerate(plan.plans)]
     if not isinstance(plan, Levels):
-        return [("", plan.by_row if isinstance(plan, Several) else plan)]
+        return plan.by_level() if isinstance(plan, Several) else [("", plan)]
     return [(plan.named(level), replace(one, query=plan.query)) for level, one in enumerate(plan.plans)]
 
 

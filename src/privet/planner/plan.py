@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
     from privet.inference.bars import Law
 
+    from .cell_sums import CellSums
+
 
 @dataclass(frozen=True)
 class Spend:
@@ -379,6 +381,13 @@ class Plan:
         from .explain import priced
 
         return priced(self)
+
+    @property
+    def sums(self) -> CellSums | None:
+        """The noise of what its first step sums, where that is known before: sums of public groups."""
+        from .cell_sums import sums_of_groups
+
+        return sums_of_groups(self)
 
     @property
     def discovers(self) -> bool:

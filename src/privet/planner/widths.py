@@ -12,8 +12,9 @@ from privet.core.expression import ColumnRef
 from privet.display import shown_error
 from privet.inference.bars import Law, averaged, half_width
 from privet.query.functions import mentions
-from privet.query.resolve import meanings
+from privet.query.resolve import linear_in, meanings
 
+from .cell_sums import CellSums
 from .contributions import largest_limit
 from .measures import Measure
 from .plan import Known, Place, Plan, Reading
@@ -61,7 +62,10 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         return _by_limit(plan)
     readings = {reading.name: reading for reading in plan.readings}
     found = []
-    if not all(step.plain for step in plan.query.steps):
+    if not readings or not all(step.plain for step in plan.query.steps):
+        summed = plan.sums if plan.query.steps and not plan.query.lists else None
+        if summed is not None:
+            return _of_sums(summed)
         return tuple(Width(name, note=_OVER_ROWS if noisy else "without noise") for name, noisy in _over_rows(plan))
     for name, told in meanings(plan.query).items():
         meaning = told.arguments[0] if told.function in ("as_date", "as_timestamp") else told  # in days
@@ -71,6 +75,23 @@ def widths(plan: Plan) -> tuple[Width, ...]:
             found.append(Width(name, note="without noise"))
         else:
             found.append(Width(name, note="derived; its interval comes with the answer"))
+    return tuple(found)
+
+
+def _of_sums(sums: CellSums) -> tuple[Width, ...]:
+    """Return the half-widths of columns that are sums of released cells: of several rows, the widest."""
+    halves = {name: noise.half_widths(1 - TAIL) for name, noise in sums.noises.items()}
+    found = []
+    for name, meaning in meanings(sums.query).items():
+        line = linear_in(meaning)
+        if line is not None and line.column in halves:
+            half = halves[line.column] * float(abs(line.factor))
+            alike = half.max() - half.min() <= 1e-6 * half.max()
+            found.append(Width(name, half_width=float(half.max()), note="" if alike else "at most"))
+        elif mentions(meaning) & set(halves):
+            found.append(Width(name, note="derived; its interval comes with the answer"))
+        else:
+            found.append(Width(name, note="without noise"))
     return tuple(found)
 
 

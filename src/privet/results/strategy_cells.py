@@ -5,7 +5,6 @@ Sees released numbers and public facts only, and may be repeated at will.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ class StrategyLeaf(Leaf):
     def __init__(self, plan: FromStrategy, base: dict[str, Any], estimates: Floats, factors: Floats) -> None:
         super().__init__(plan.by_cell, {}, base, _no_bars, [], independent=False)
         self._estimates, self._factors = estimates, factors
-        self._laws = _laws(plan)
+        self._laws = plan.laws
         self._digest = plan.plans[0].digest
 
     def terms(self, reading: Reading, row: int) -> tuple[float, list[tuple[Hashable, Law, float]]] | None:
@@ -58,7 +57,8 @@ def read_cells(released: Released, plan: FromStrategy) -> tuple[Leaf, ReleasedTa
 
     one, noise = plan.plans[0].passes[0], plan.noise
     (noisy,) = one.measure.read(released.sums[0], one.scan)
-    estimates, factors = _reconstructed(np.asarray(noisy), plan)
+    factors = plan.factors
+    estimates = factors @ np.asarray(noisy)
     if plan.levels is not None:
         return _read_levels(plan, estimates, factors)
     scan_keys = [key.expression for key in one.scan.keys]
@@ -92,9 +92,7 @@ def _read_levels(plan: FromStrategy, estimates: Floats, factors: Floats) -> tupl
     base: dict[str, Any] = {}
     for place, key in enumerate(query.keys):
         axes = query.levels
-        base[key.name] = [
-            cell[axes[level].index(place)] if place in axes[level] else None for level, cell in rows
-        ]
+        base[key.name] = [cell[axes[level].index(place)] if place in axes[level] else None for level, cell in rows]
     for grouping in query.groupings:
         base[grouping.name] = [
             sum((place not in query.levels[level]) << shift for shift, place in enumerate(reversed(grouping.keys)))
@@ -104,34 +102,11 @@ def _read_levels(plan: FromStrategy, estimates: Floats, factors: Floats) -> tupl
     sums = plan.matrix @ estimates
     base[reading.name] = np.round(sums, _DIGITS).tolist()
     kinds: dict[str, Kind] = {name: kind for one in levels.plans for name, kind in one.kinds.items()}
-    kinds |= {one.name: "integer" for one in query.groupings} | {reading.name: "number"}
+    kinds.update(dict.fromkeys((one.name for one in query.groupings), "integer"))
+    kinds[reading.name] = "number"
     leaf = StrategyLeaf(plan, base, sums, plan.matrix @ factors)
     origins: list[Origin | None] = [added([(Cell(0, row, reading.name), 1.0)], 0.0) for row in range(len(rows))]
     return leaf, ReleasedTable(base, kinds, {reading.name: origins}, found=False)
-
-
-def _reconstructed(noisy: Floats, plan: FromStrategy) -> tuple[Floats, Floats]:
-    """Return the estimate of each cell, and how many times each measurement counts in it."""
-    import numpy as np
-
-    noise: Any = plan.noise
-    held = noise.strategy.matrix
-    matrix = np.asarray(held.toarray() if hasattr(held, "toarray") else held, dtype=np.float64)
-    weighted = matrix / np.sqrt(noise.variances)[:, None]
-    factors = np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]
-    factors[np.abs(factors) < 1e-12] = 0.0
-    return factors @ noisy, factors
-
-
-def _laws(plan: FromStrategy) -> list[Law]:
-    noise = plan.noise
-    step = 0.5**noise.exponent
-    found: list[Law] = []
-    for scale, many in noise.noises:
-        pure = noise.strategy.measure == "pure"
-        law = Law("laplace", float(scale), step) if pure else Law("gaussian", math.sqrt(float(scale)), step)
-        found += [law] * many
-    return found
 
 
 def _no_bars(rows: list[int], tail: float) -> SeriesBars:

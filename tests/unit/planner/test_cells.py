@@ -241,10 +241,106 @@ def test_the_plan_names_the_strategy_and_what_it_gains() -> None:
         told = batch.facts()["shared"]
         assert [one["strategy"] for one in told] == [gain.strategy for gain in batch.gains]
         assert all(one["variance_ratio"] > 1 for one in told)
-        columns = [plan.to_dict()["columns"] for plan in batch.plans]
-        assert all("its interval comes with the answer" in one[-1]["note"] for one in columns)
         answers: Sequence[Any] = session.run_all(batch)
         assert "need not be whole" in " ".join(answers[0].notes)
+
+
+CUBE = "SELECT ward, sex, COUNT(*) AS n, GROUPING(ward) AS g FROM t GROUP BY CUBE (ward, sex)"
+ROLLUP = "SELECT sex, ward, COUNT(*) AS n FROM t WHERE age < 50 GROUP BY ROLLUP (sex, ward) ORDER BY ward DESC, sex"
+SETS = "SELECT ward, sex, COUNT(*) AS n FROM t GROUP BY GROUPING SETS ((ward), (sex)) HAVING COUNT(*) > 100"
+
+
+@pytest.mark.parametrize("asked", [[CUBE], [CUBE, *GROUPS[:2]], [SETS, CUBE], [ROLLUP, CUBE], [SETS, ROLLUP]])
+def test_several_groupings_are_counted_as_by_themselves(asked: list[str]) -> None:
+    """The same rows in the same order as each question by itself, whose noise is as small."""
+    with opened(RHO) as session:
+        batch = session.plan_all(asked, rho=10**5)
+        assert any(gain.release.grouped_several_times for gain in batch.gains)
+        for one, other in zip(session.run_all(batch), session.run_all(batch.before), strict=True):
+            assert [series.name for series in one.series] == [series.name for series in other.series]
+            for series, alone in zip(one.series, other.series, strict=True):
+                if series.error is None:
+                    assert series.values == alone.values
+                else:
+                    assert series.values == pytest.approx(list(alone.values), abs=0.5)
+        assert len(session.history()) == 2
+
+
+@pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
+def test_several_groupings_have_less_noise_than_one_by_one(budget: Budget) -> None:
+    """The ratio is that of the variances as they are once levels agree; the cost is the same."""
+    price = {"epsilon": 0.05} if budget is PURE else {"rho": 0.1}
+    with opened(budget) as session:
+        batch = session.plan_all([CUBE, *GROUPS], **price)
+        (gain,) = batch.gains
+        assert gain.release.places == (0, 1, 2, 3)
+        assert gain.strategy is not None
+        assert "Questions 1 to 4 count cells" in batch.explain()
+        assert all(batch.cost()[name] <= amount for name, amount in price.items())
+        together, alone = session.run_all(batch), session.run_all(batch.before)
+    levels = [
+        2 * (row[0] is None) + (row[1] is None) for row in zip(*(one.values for one in together[0].series), strict=True)
+    ]
+    total = []
+    for answers in (together, alone):
+        squares = [np.array(answer["n"].error) ** 2 for answer in answers]
+        cube = [squares[0][level == np.array(levels)].mean() for level in (0, 3)]
+        total.append(sum(float(one.mean()) for one in squares[1:]) + sum(cube))
+    assert gain.ratio > (2 if budget is PURE else 1.1)
+    assert total[0] < total[1]
+    plan = batch.plans[0]
+    assert isinstance(plan, FromStrategy)
+    expected = np.sqrt(plan.noise.covariance.of_rows(plan.matrix)).tolist()
+    assert list(together[0]["n"].error) == pytest.approx(expected, rel=1e-2 if budget is PURE else 1e-6)
+
+
+def test_the_gain_of_a_cube_is_that_of_its_errors() -> None:
+    """Each grouping counts by the mean of its variances, once all of them agree."""
+    asked = "SELECT ward, sex, COUNT(*) AS n FROM t GROUP BY ROLLUP (ward, sex)"
+    with opened(PURE) as session:
+        batch = session.plan_all([asked], epsilon=0.01)
+        (gain,) = batch.gains
+        (found,), (alone,) = session.run_all(batch), session.run_all(batch.before)
+    several = [0] * 12 + [1] * 4 + [2]
+    totals = []
+    for answer in (found, alone):
+        squares = np.array(answer["n"].error) ** 2
+        totals.append(sum(squares[np.array(several) == level].mean() for level in set(several)))
+    assert totals[1] / totals[0] == pytest.approx(gain.ratio, rel=1e-3)
+
+
+def test_one_cube_is_a_workload_and_asked_by_itself_it_is_as_before() -> None:
+    with opened(PURE) as session:
+        batch = session.plan_all([CUBE], epsilon=1)
+        (gain,) = batch.gains
+        assert gain.words().startswith("The groupings of question 1 count cells")
+        assert session.plan(CUBE, epsilon=1).digest == batch.before.digest != batch.digest
+        session.ask(CUBE, epsilon=1)
+        session.ask_all([CUBE], epsilon=1)  # what was released before is still free
+        assert len(session.history()) == 1
+
+
+def test_a_total_that_is_public_stays_exact() -> None:
+    """Where the number of rows is declared, a total is that number, and no cells are summed for it."""
+    with opened(PURE, neighbors="change-one", rows=2000, units=2000) as session:
+        batch = session.plan_all([CUBE, *GROUPS], epsilon=1)
+        assert not any(gain.release.grouped_several_times for gain in batch.gains)
+
+
+@pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
+def test_widths_of_sums_of_cells_are_those_of_the_answers(budget: Budget) -> None:
+    """Counts are far above 0, so that no interval is cut off."""
+    price = {"epsilon": 1} if budget is PURE else {"rho": 0.1}
+    scaled = "SELECT ward, sex, 2 * COUNT(*) + 1 AS n FROM t GROUP BY CUBE (ward, sex)"
+    with opened(budget) as session:
+        batch = session.plan_all([*RANGES, *GROUPS, scaled], **price)
+        assert len({type(plan) for plan in batch.plans}) == (2 if budget is PURE else 1)
+        for plan, answer in zip(batch.plans, session.run_all(batch), strict=True):
+            told = [one for one in plan.to_dict()["columns"] if one["column"] == "n"]
+            series = answer.series[-1]
+            ends = zip(series.values, series.low, series.high, strict=True)
+            widest = max(max(value - low, high - value) for value, low, high in ends)
+            assert max(one["half_width"] for one in told) == pytest.approx(widest, rel=2e-3)
 
 
 def test_questions_over_too_many_cells_are_asked_one_by_one() -> None:
