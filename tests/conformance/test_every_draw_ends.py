@@ -45,6 +45,7 @@ from privet.mechanisms import (
     Sparse,
     TopK,
     TopKWithGaps,
+    Tulap,
 )
 from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree
@@ -126,6 +127,8 @@ MAKERS: dict[str, tuple[type, Callable[[float], Any], Any]] = {
         lambda e: FiniteMechanism([[Fraction(1, 2)] * 2, [p := min(Fraction(1), Fraction(e)), 1 - p]]),
         0,
     ),
+    "Tulap": (Tulap, lambda e: Tulap(epsilon=e), 7),
+    "Tulap, truncated": (Tulap, lambda e: Tulap(epsilon=e, delta=1e-6), 7),
     "OptimalKeys": (OptimalKeys, lambda e: OptimalKeys(epsilon=e, delta=1e-6), [1, 20, 300]),
     "LaplaceThreshold": (LaplaceThreshold, lambda e: LaplaceThreshold(epsilon=e, delta=1e-6), [1, 20, 300]),
     "GaussianThreshold": (GaussianThreshold, lambda e: GaussianThreshold(epsilon=e, delta=1e-6), [1, 20, 300]),

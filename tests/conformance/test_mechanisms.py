@@ -46,6 +46,7 @@ from privet.mechanisms import (
     Sparse,
     TopK,
     TopKWithGaps,
+    Tulap,
 )
 from privet.testing import check_mechanism
 
@@ -74,6 +75,8 @@ PEOPLE = (7, 0, [1, 20, 300], np.array([[5], [6]]), {"flu": 12, "angina": 3}, {}
 NOT_PEOPLE = (*NOT_NUMBERS, SECRET, -1, [3, -4], {"flu": SECRET}, {"flu": -1})
 LISTS = ([1, 2, 3], [], [0.5], np.array([1.5, 2.5]), [Fraction(1, 3), 2], (1, 2), np.array([2, 9], dtype=np.int8))
 NOT_LISTS = (*NOT_NUMBERS, SECRET, [[1, 2]], [1.0, math.nan], np.array(["secret-77"]))
+COUNTS = (7, 0, -3, np.int8(3), 10**30)
+NOT_COUNTS = (*NOT_NUMBERS, SECRET, 7.0, [1, 2], np.array([4]))
 MEDIAN = Quantile(q=0.5, low=0, high=10, epsilon=1, neighbors="change-one")
 CASES: dict[str, Case] = {
     "Laplace by epsilon": Case(
@@ -203,6 +206,10 @@ CASES: dict[str, Case] = {
         lambda: FiniteMechanism([[0.5, 0.5], [0.125, 0.875]]),
         (0, [0, 1], np.array([[1], [0]])),
         (*NOT_NUMBERS, SECRET, 2, [0, 2]),
+    ),
+    "Tulap": Case(lambda: Tulap(epsilon=1), lambda: Tulap(epsilon=2), COUNTS, NOT_COUNTS),
+    "Tulap, truncated": Case(
+        lambda: Tulap(epsilon=1, delta=1e-6), lambda: Tulap(epsilon=1, delta=1e-7), COUNTS, NOT_COUNTS
     ),
     "OptimalKeys": Case(
         lambda: OptimalKeys(epsilon=1, delta=1e-6),

@@ -34,6 +34,7 @@ from privet.mechanisms import (
     Sparse,
     TopK,
     TopKWithGaps,
+    Tulap,
     sparse_run,
 )
 
@@ -99,6 +100,9 @@ CASES: dict[str, tuple[Mechanism, Any, Callable[[Any], Any], Callable[[Any], Any
         lambda found: (found.first, *found.values),
         lambda row: (None,) if row[0] < 0 else (int(row[0]), int(row[2])),
     ),
+    "Tulap": (Tulap(epsilon=1), 2, rounded, rounded),
+    "Tulap, truncated": (Tulap(epsilon=1, delta=0.05), 2, rounded, rounded),
+    "Tulap, mostly truncated": (Tulap(epsilon=0.01, delta=0.2), 2, rounded, rounded),
     "Optimal keys": (OptimalKeys(epsilon=1, delta=0.05), 2, plain, plain),
     "Laplace threshold": (LaplaceThreshold(epsilon=1, delta=0.05), 2, plain, plain),
     "Quantile": (Quantile(q=0.5, low=0, high=9, step=1, epsilon=2), [2, 2, 7], plain, plain),

@@ -1,5 +1,13 @@
 """Intervals and tests on released numbers. Nothing here sees data."""
 
 from .fit import Fit, fit_of_noisy_total, goodness_of_fit
+from .proportion_tests import needed, proportion_power, proportion_test
 
-__all__ = ["Fit", "fit_of_noisy_total", "goodness_of_fit"]
+__all__ = [
+    "Fit",
+    "fit_of_noisy_total",
+    "goodness_of_fit",
+    "needed",
+    "proportion_power",
+    "proportion_test",
+]

@@ -22,6 +22,7 @@ from .sensitivity_sampling import RandomlyPrivate, RandomPrivacy, SampledSensiti
 from .smooth import LaplaceTail, PowerTail, SmoothQuantile, SmoothSensitivity, StudentTail, smooth_bound
 from .sparse_vector import Above, AboveThreshold, Crossings, Sparse
 from .top_k import Ranking, TopK, TopKWithGaps
+from .tulap import Tulap
 from .worked import best_price, best_threshold, correct_counts, revenues
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
@@ -48,6 +49,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     Average,
     ProposeTestRelease,
     SampleAggregate,
+    Tulap,
 )
 """Every mechanism that is tested, audited and documented: the conformance tests run over this list."""
 
@@ -100,6 +102,7 @@ __all__ = [
     "StudentTail",
     "TopK",
     "TopKWithGaps",
+    "Tulap",
     "analytic_gaussian_sigma",
     "best_price",
     "best_threshold",

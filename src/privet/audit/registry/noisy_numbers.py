@@ -32,6 +32,7 @@ from privet.mechanisms import (
     RandomizedResponse,
     SmoothQuantile,
     SmoothSensitivity,
+    Tulap,
 )
 
 # Audits of noise on numbers, of reports of single people, and of any finite mechanism. Claims are the stated ones.
@@ -230,6 +231,32 @@ def _tested(epsilon: float, local: Local) -> dict[Any, float]:
     return found
 
 
+def _tulap(delta: Fraction) -> Callable[[float, Any], dict[Any, float]]:
+    """Return the law of which half of a unit a count with Tulap noise lies in, by its distribution function.
+
+    Cites: [AS18, Def. 4.1].
+    """
+
+    def law(epsilon: float, count: int) -> dict[Any, float]:
+        b = math.exp(-epsilon)
+        q = 2 * float(delta) * b / (1 - b + 2 * float(delta) * b)
+
+        def below(x: float) -> float:
+            nearest, side = round(abs(x)), b ** round(abs(x)) / (1 + b)
+            plain = side * (b + (nearest - abs(x) + 0.5) * (1 - b))
+            kept = min(max((plain - q / 2) / (1 - q), 0.0), 1.0)
+            return kept if x <= 0 else 1 - kept
+
+        halves = range(2 * count - 80, 2 * count + 80)
+        return {float(half): below(half / 2 + 0.5 - count) - below(half / 2 - count) for half in halves}
+
+    return law
+
+
+def _halves(released: Any) -> Any:
+    return np.array([2 * z.numerator // z.denominator for z in released], dtype=np.float64)
+
+
 def _answer(released: Any) -> Any:
     numbers = np.array([np.nan if answer is None else float(answer) for answer in released])
     return np.where(np.isnan(numbers), -99.0, np.clip(numbers, -_SHOWN, _SHOWN))
@@ -264,6 +291,24 @@ ADAPTIVE: tuple[AuditEntry, ...] = (
         ([1, 1], [0, 1, 1]),
         stated=2,
         look=_side,
+    ),
+    known(
+        "Tulap",
+        lambda leak: Tulap(epsilon=leak),
+        _tulap(Fraction(0)),
+        (10, 11),
+        stated=1,
+        look=_halves,
+        samples=300_000,
+    ),
+    known(
+        "Tulap, truncated",
+        lambda leak: Tulap(epsilon=leak, delta=_FEW),
+        _tulap(_FEW),
+        (10, 11),
+        stated=1,
+        look=_halves,
+        samples=300_000,
     ),
     known(
         "Propose, test, release",

@@ -1,0 +1,309 @@
+"""Tests of one proportion from a noisy count of people: exact p-values and intervals, power, and what is needed for it.
+
+Nothing here sees data, and nothing is drawn: the uniform number that makes the tests exact was drawn with the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, get_args
+
+from privet.core.errors import BadParameter, RequestError
+from privet.core.estimate import Estimate
+from privet.core.given import choice
+from privet.core.numbers import Number, float_near, open_probability, positive, probability, rational, whole
+from privet.mechanisms.tulap import Tulap
+
+from .finding import Finding
+from .noisy_binomial import MOST_PEOPLE, NoisyBinomial, Seen, SmoothNoise, crossing
+
+Alternative = Literal["two-sided", "greater", "less"]
+"""What would speak against a hypothesis: that the truth differs, that it is greater, or that it is less."""
+
+_SIDES: tuple[str, ...] = get_args(Alternative)
+_IS = {"two-sided": "is", "greater": "is at most", "less": "is at least"}
+SAMPLED = "each person is an independent draw from the population, and has it with the same probability"
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 64.0
+
+
+@dataclass(frozen=True)
+class ShareTest:
+    """A hypothesis about one proportion: that it equals something, or that it lies within two bounds."""
+
+    equals: float = 0.5
+    alternative: Alternative = "two-sided"
+    within: tuple[float, float] | None = None
+    """The bounds of a test of equivalence, whose hypothesis is that the share lies outside of them."""
+
+    def __post_init__(self) -> None:
+        choice(self.alternative, "alternative", _SIDES)
+
+    def p_value(self, upper: Callable[[float], float], lower: Callable[[float], float]) -> float:
+        """Return the p-value, from the chances of a release as large, and as small, under any share."""
+        if self.within is not None:
+            return max(upper(self.within[0]), lower(self.within[1]))
+        if self.alternative == "greater":
+            return upper(self.equals)
+        if self.alternative == "less":
+            return lower(self.equals)
+        return min(1.0, 2 * min(upper(self.equals), lower(self.equals)))
+
+    def words(self, what: str = "the share") -> str:
+        """Return the hypothesis that the p-value is about."""
+        if self.within is not None:
+            return f"{what} is not between {self.within[0]:g} and {self.within[1]:g}"
+        return f"{what} {_IS[self.alternative]} {self.equals:g}"
+
+
+def read_share_test(equals: Any, alternative: Any, within: Any) -> ShareTest:
+    """Return a hypothesis about one proportion, from what a caller gave."""
+    choice(alternative, "alternative", _SIDES)
+    if within is not None:
+        if alternative != "two-sided" or equals is not None:
+            raise RequestError("within is a test of equivalence by itself; leave out equals and alternative")
+        allowed = "two numbers from 0 to 1, the smaller first"
+        if not isinstance(within, tuple | list) or len(within) != 2:
+            raise BadParameter("within", within, allowed)
+        low, high = (float_near(probability(end, "within")) for end in within)
+        if low >= high:
+            raise BadParameter("within", within, allowed)
+        return ShareTest(within=(low, high))
+    if equals is None:
+        raise RequestError("a test of a proportion needs equals=, the share under the hypothesis, or within=, two bounds")
+    return ShareTest(float_near(probability(equals, "equals")), alternative)
+
+
+def proportion_test(
+    released: Number,
+    *,
+    people: int,
+    epsilon: Number,
+    delta: Number = 0,
+    equals: Number | None = None,
+    alternative: Alternative = "two-sided",
+    within: tuple[Number, Number] | None = None,
+    confidence: Number = 0.95,
+) -> Finding:
+    """Return the test of a proportion from a count that was released with Tulap noise.
+
+    Args:
+        released: what `mechanisms.Tulap(epsilon=..., delta=...)` released. A whole number is a count with discrete
+            Laplace noise and no uniform number beside it; p-values are then a little too large.
+        people: how many people were asked, which is public.
+        epsilon: the privacy loss of the release.
+        delta: its delta; 0 if left out.
+        equals: the share under the hypothesis.
+        alternative: "two-sided", or "greater" or "less" for a hypothesis of at most, or at least, that share.
+        within: two bounds instead of `equals`: a test of equivalence, small p-values show that the share is between.
+        confidence: the confidence level of the interval.
+
+    Returns:
+        A `Finding`: the p-value, and the share with an interval of equal tails.
+
+    Example:
+        >>> found = privet.inference.proportion_test(62.3, people=100, epsilon=1, equals=0.5)
+        >>> round(found.p_value, 9), [round(end, 8) for end in found.interval]
+        (0.017749632, [0.52159145, 0.71720374])
+
+    Guarantee: exact. Under the hypothesis the one-sided p-value is uniform, and of all private tests of this epsilon
+    and delta none is more powerful; the two-sided one is twice the smaller of both, and the interval holds all shares
+    that it does not reject. Post-processing: costs nothing.
+    Cites: [AS18, Thm 4.5, Thm 5.1], [AS20, confidence intervals].
+    """
+    seen = Seen.of(rational(released, "released"))
+    test = read_share_test(equals, alternative, within)
+    n, noise = read_people(people), Tulap(epsilon=epsilon, delta=delta)
+    exact = "uniformly most powerful private test, by Tulap noise; exact"
+    level = float_near(open_probability(confidence, "confidence"))
+    return conclude_share(seen, n, noise, test, level, method=exact)
+
+
+def conclude_share(
+    seen: Seen, people: int, noise: SmoothNoise, test: ShareTest, confidence: float, *, method: str, what: str = ""
+) -> Finding:
+    """Return the finding about one proportion of a known number of people."""
+
+    def upper(share: float) -> float:
+        return NoisyBinomial(people, share, noise).at_least(seen.count, seen.upward)
+
+    def lower(share: float) -> float:
+        return NoisyBinomial(people, share, noise).at_most(seen.count, seen.downward)
+
+    share = min(1.0, max(0.0, seen.value / people))
+    error = NoisyBinomial(people, share, noise).deviation / people
+    tail = (1 - confidence) / 2
+    near = [share + sign * width * error for sign in (-1, 1) for width in (1.0, 4.0)]
+    low = crossing(upper, tail, (0.0, 1.0), near)
+    high = crossing(lambda at: -lower(at), -tail, (0.0, 1.0), near)
+    estimate = Estimate(
+        value=min(max(share, low), high),
+        low=low,
+        high=max(low, high),
+        confidence=confidence,
+        standard_error=error,
+        covers="sampling and noise",
+    )
+    rounded = seen.upward != seen.downward
+    notes = ("No uniform number was drawn with the count: p-values and intervals are slightly conservative.",)
+    return Finding(
+        name="Test of a proportion" if test.within is None else "Equivalence test of a proportion",
+        hypothesis=test.words(what or "the share"),
+        p_value=test.p_value(upper, lower),
+        statistic=seen.value,
+        estimates={what or "share": estimate},
+        method=method,
+        assumptions=(SAMPLED, f"{people:,} people were asked, which is public"),
+        notes=notes if rounded else (),
+    )
+
+
+def proportion_power(
+    *,
+    people: int,
+    epsilon: Number,
+    equals: Number,
+    when: Number,
+    delta: Number = 0,
+    alternative: Alternative = "two-sided",
+    level: Number = 0.05,
+) -> float:
+    """Return the probability that the test of a proportion rejects its hypothesis when the share is another.
+
+    Args:
+        people: how many people are asked.
+        epsilon: the privacy loss of the release.
+        equals: the share under the hypothesis.
+        when: the share that is true.
+        delta: the delta of the release; 0 if left out.
+        alternative: "two-sided", "greater" or "less".
+        level: the probability of rejecting a true hypothesis.
+
+    Example:
+        >>> power = privet.inference.proportion_power
+        >>> round(power(people=100, epsilon=1, equals=0.5, when=0.6, alternative="greater"), 5)
+        0.61762
+
+    Guarantee: exact; of one-sided tests, the greatest that any private test of this epsilon and delta has.
+    Cites: [AS18, Thm 4.5].
+    """
+    test = read_share_test(equals, alternative, None)
+    true, alpha = float_near(probability(when, "when")), float_near(open_probability(level, "level"))
+    return _power(read_people(people), Tulap(epsilon=epsilon, delta=delta), test, true, alpha)
+
+
+def _power(people: int, noise: SmoothNoise, test: ShareTest, true: float, level: float) -> float:
+    null, real = (NoisyBinomial(people, share, noise) for share in (test.equals, true))
+    found = 0.0
+    tail = level / 2 if test.alternative == "two-sided" else level
+    if test.alternative != "less":
+        found += real.at_least(*_threshold(null.at_least, null, tail, 1))
+    if test.alternative != "greater":
+        found += real.at_most(*_threshold(null.at_most, null, tail, -1))
+    return min(1.0, found)
+
+
+def _threshold(
+    chance: Callable[[int, float], float], null: NoisyBinomial, tail: float, side: int
+) -> tuple[int, float]:
+    """Return the number at and beyond which a release is as improbable as the tail, as an integer and a part."""
+    middle, spread = null.people * null.share, null.deviation
+
+    def rises(away: float) -> float:
+        return -chance(*_parts(middle + side * away))
+
+    far = 80 * (spread + 1)
+    return _parts(middle + side * crossing(rises, -tail, (-far, far), [width * spread for width in (1.0, 2.0, 4.0)]))
+
+
+def _parts(number: float) -> tuple[int, float]:
+    nearest = math.floor(number + 0.5)
+    return nearest, number - nearest
+
+
+def needed(
+    *,
+    equals: Number,
+    when: Number,
+    people: int | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    power: Number = 0.8,
+    alternative: Alternative = "two-sided",
+    level: Number = 0.05,
+) -> int | float:
+    """Return how many people a test of a proportion needs at an epsilon, or how much epsilon with so many people.
+
+    Args:
+        equals: the share under the hypothesis.
+        when: the share that the test should tell from it.
+        people: how many people are asked, to find the epsilon. Pass either people or epsilon.
+        epsilon: the privacy loss of the release, to find the number of people.
+        delta: the delta of the release; 0 if left out.
+        power: the probability with which the test should reject.
+        alternative: "two-sided", "greater" or "less".
+        level: the probability of rejecting a true hypothesis.
+
+    Returns:
+        The least number of people, or the least epsilon to three digits, rounded up.
+
+    Raises:
+        RequestError: if nothing is enough: without noise as many people would not do, or 10 billion would not.
+
+    Example:
+        >>> privet.inference.needed(equals=0.5, when=0.6, epsilon=1, alternative="greater")
+        160
+        >>> privet.inference.needed(equals=0.5, when=0.6, people=300, alternative="greater")
+        0.158
+
+    Guarantee: by the exact power, which rises with both.
+    """
+    if (people is None) == (epsilon is None):
+        raise RequestError("pass either epsilon, to find the number of people, or people, to find the epsilon")
+    test = read_share_test(equals, alternative, None)
+    true, alpha = float_near(probability(when, "when")), float_near(open_probability(level, "level"))
+    wanted = float_near(open_probability(power, "power"))
+    if true == test.equals:
+        raise BadParameter("when", true, "another share than that of the hypothesis")
+    if (true < test.equals and test.alternative == "greater") or (true > test.equals and test.alternative == "less"):
+        raise BadParameter("when", true, f"a share on the side that alternative={alternative!r} looks at")
+    if wanted <= alpha:
+        raise BadParameter("power", wanted, "above the level")
+    if people is None:
+        noise = Tulap(epsilon=positive(epsilon, "epsilon"), delta=delta)
+        return _least_people(lambda n: _power(n, noise, test, true, alpha) >= wanted)
+    enough = partial(_power, read_people(people), test=test, true=true, level=alpha)
+    return _least_epsilon(lambda e: enough(Tulap(epsilon=e, delta=delta)) >= wanted)
+
+
+def _least_people(enough: Callable[[int], bool]) -> int:
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > MOST_PEOPLE:
+            raise RequestError("no number of people is enough for this power: raise epsilon, or look for more")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _least_epsilon(enough: Callable[[float], bool]) -> float:
+    low, high = _LEAST_EPSILON, 1.0
+    while not enough(high):
+        low, high = high, high * 2
+        if high > _MOST_EPSILON:
+            raise RequestError("no epsilon is enough: as many people would not do without noise; ask more of them")
+    while high / low > 1.0002:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    digits = 2 - math.floor(math.log10(high))
+    return math.ceil(high * 10**digits) / 10**digits
+
+
+def read_people(people: Any) -> int:
+    """Return a public number of people."""
+    return whole(people, "people", least=1, most=MOST_PEOPLE)
