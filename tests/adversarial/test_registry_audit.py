@@ -117,6 +117,8 @@ NARROWED: dict[str, Callable[[Any], None]] = {
     "Average": inside("laplace", narrower("scale")),
     "Propose, test, release": inside("laplace", narrower("scale")),
     "Partition tree": narrower("scale", "count_scale"),
+    "Tulap": faster("_rate"),
+    "Tulap, truncated": faster("_rate"),
     "Multiplicative weights": lambda made: (faster("rate")(made.chooser), narrower("scale")(made.counter))[0],
 }
 """Scales of mechanisms that draw noise. The others (tables of probabilities, the optimal rule) have none."""

@@ -80,6 +80,7 @@ def test_p_values_and_intervals(
     given = {"people": people, "epsilon": Fraction(epsilon), "delta": Fraction(delta), "equals": 0.5}
     two_sided = proportion_test(Fraction(released), **given)  # type: ignore[arg-type]
     greater = proportion_test(Fraction(released), alternative="greater", **given)  # type: ignore[arg-type]
-    for found, printed in zip((greater.p_value, two_sided.p_value, *two_sided.interval), (above, both, low, high)):
+    printed_ones = (above, both, low, high)
+    for found, printed in zip((greater.p_value, two_sided.p_value, *two_sided.interval), printed_ones, strict=True):
         assert found is not None
         assert float(f"{found:.8g}") == printed

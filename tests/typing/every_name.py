@@ -318,6 +318,7 @@ def release_more() -> None:
     promise: mechanisms.RandomPrivacy = mechanisms.RandomlyPrivate.laplace(sampled, epsilon=1).promise
     print(promise.gamma)
     mapped: mechanisms.Mapped = mechanisms.Laplace(sensitivity=1, epsilon=1).map(abs)
+    print(mechanisms.Tulap(epsilon=1, delta=1e-6).release(3).denominator)
     print(mapped.release(3), isinstance(mechanisms.OptimalKeys(epsilon=1, delta=1e-6), mechanisms.KeySelection))
     crossings: mechanisms.Crossings = mechanisms.Sparse(threshold=5, limit=2, sensitivity=1, epsilon=1).release([9, 1])
     above: list[mechanisms.Above | None] = list(crossings.above)

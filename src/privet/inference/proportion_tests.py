@@ -18,7 +18,7 @@ from privet.core.numbers import Number, float_near, open_probability, positive, 
 from privet.mechanisms.tulap import Tulap
 
 from .finding import Finding
-from .noisy_binomial import MOST_PEOPLE, NoisyBinomial, Seen, SmoothNoise, crossing
+from .noisy_binomial import MOST_PEOPLE, NoisyBinomial, SeenCount, SmoothNoise, crossing
 
 Alternative = Literal["two-sided", "greater", "less"]
 """What would speak against a hypothesis: that the truth differs, that it is greater, or that it is less."""
@@ -72,7 +72,9 @@ def read_share_test(equals: Any, alternative: Any, within: Any) -> ShareTest:
             raise BadParameter("within", within, allowed)
         return ShareTest(within=(low, high))
     if equals is None:
-        raise RequestError("a test of a proportion needs equals=, the share under the hypothesis, or within=, two bounds")
+        raise RequestError(
+            "a test of a proportion needs equals=, the share under the hypothesis, or two bounds as within="
+        )
     return ShareTest(float_near(probability(equals, "equals")), alternative)
 
 
@@ -113,7 +115,7 @@ def proportion_test(
     that it does not reject. Post-processing: costs nothing.
     Cites: [AS18, Thm 4.5, Thm 5.1], [AS20, confidence intervals].
     """
-    seen = Seen.of(rational(released, "released"))
+    seen = SeenCount.of(rational(released, "released"))
     test = read_share_test(equals, alternative, within)
     n, noise = read_people(people), Tulap(epsilon=epsilon, delta=delta)
     exact = "uniformly most powerful private test, by Tulap noise; exact"
@@ -122,7 +124,7 @@ def proportion_test(
 
 
 def conclude_share(
-    seen: Seen, people: int, noise: SmoothNoise, test: ShareTest, confidence: float, *, method: str, what: str = ""
+    seen: SeenCount, people: int, noise: SmoothNoise, test: ShareTest, confidence: float, *, method: str, what: str = ""
 ) -> Finding:
     """Return the finding about one proportion of a known number of people."""
 
@@ -205,9 +207,7 @@ def _power(people: int, noise: SmoothNoise, test: ShareTest, true: float, level:
     return min(1.0, found)
 
 
-def _threshold(
-    chance: Callable[[int, float], float], null: NoisyBinomial, tail: float, side: int
-) -> tuple[int, float]:
+def _threshold(chance: Callable[[int, float], float], null: NoisyBinomial, tail: float, side: int) -> tuple[int, float]:
     """Return the number at and beyond which a release is as improbable as the tail, as an integer and a part."""
     middle, spread = null.people * null.share, null.deviation
 
@@ -301,7 +301,7 @@ def _least_epsilon(enough: Callable[[float], bool]) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)
     digits = 2 - math.floor(math.log10(high))
-    return math.ceil(high * 10**digits) / 10**digits
+    return float(math.ceil(high * 10.0**digits) / 10.0**digits)
 
 
 def read_people(people: Any) -> int:

@@ -212,7 +212,7 @@ class Tulap(Mechanism):
         2 delta b > 1 - b, so that b > 1/3 and b^(last - 1) > delta (1 + b) / (1 - b + 2 delta b) > 1/2.
         """
         if self.truncated <= 0.5:
-            return noise.discrete_laplace(1 / self._rate)
+            return int(noise.discrete_laplace(1 / self._rate))
         last = self._cut.last
         while True:
             place = noise.uniform_below(2 * last + 1) - last
@@ -259,12 +259,12 @@ def _digits(loss: Fraction, delta: Fraction, last: int, bits: int) -> int:
     otherwise make b a root of a polynomial with rational coefficients. That c is read as 0.0111..., its other digits.
     """
     if delta == _HALF:
-        return 2 ** (bits - 1) - 1
+        return (1 << (bits - 1)) - 1
     more = _SPARE_DIGITS
     while True:
         with _digits_of(loss, int(bits * 0.302) + 2 * more):
             share = _share(loss, delta, last) * 2**bits
-            edge = math.floor(share)
+            edge: int = math.floor(share)
             away = min(share - edge, edge + 1 - share)
             if away > Decimal(10) ** -more:
                 return edge

@@ -231,26 +231,22 @@ def _tested(epsilon: float, local: Local) -> dict[Any, float]:
     return found
 
 
-def _tulap(delta: Fraction) -> Callable[[float, Any], dict[Any, float]]:
-    """Return the law of which half of a unit a count with Tulap noise lies in, by its distribution function.
+def _tulap(epsilon: float, count: int) -> dict[Any, float]:
+    """Return the law of which half of a unit a count with truncated Tulap noise lies in.
 
     Cites: [AS18, Def. 4.1].
     """
+    b = math.exp(-epsilon)
+    q = 2 * float(_FEW) * b / (1 - b + 2 * float(_FEW) * b)
 
-    def law(epsilon: float, count: int) -> dict[Any, float]:
-        b = math.exp(-epsilon)
-        q = 2 * float(delta) * b / (1 - b + 2 * float(delta) * b)
+    def below(x: float) -> float:
+        nearest = round(abs(x))
+        plain = b**nearest / (1 + b) * (b + (nearest - abs(x) + 0.5) * (1 - b))
+        kept = min(max((plain - q / 2) / (1 - q), 0.0), 1.0)
+        return kept if x <= 0 else 1 - kept
 
-        def below(x: float) -> float:
-            nearest, side = round(abs(x)), b ** round(abs(x)) / (1 + b)
-            plain = side * (b + (nearest - abs(x) + 0.5) * (1 - b))
-            kept = min(max((plain - q / 2) / (1 - q), 0.0), 1.0)
-            return kept if x <= 0 else 1 - kept
-
-        halves = range(2 * count - 80, 2 * count + 80)
-        return {float(half): below(half / 2 + 0.5 - count) - below(half / 2 - count) for half in halves}
-
-    return law
+    halves = range(2 * count - 80, 2 * count + 80)
+    return {float(half): below(half / 2 + 0.5 - count) - below(half / 2 - count) for half in halves}
 
 
 def _halves(released: Any) -> Any:
@@ -292,19 +288,20 @@ ADAPTIVE: tuple[AuditEntry, ...] = (
         stated=2,
         look=_side,
     ),
-    known(
-        "Tulap",
-        lambda leak: Tulap(epsilon=leak),
-        _tulap(Fraction(0)),
-        (10, 11),
-        stated=1,
+    AuditEntry(
+        name="Tulap",
+        mechanism=Tulap,
+        make=simulated(lambda leak: Tulap(epsilon=leak), _halves),
+        build=lambda leak: Tulap(epsilon=leak),
         look=_halves,
+        neighbours=(10, 11),
+        claimed=1,
         samples=300_000,
     ),
     known(
         "Tulap, truncated",
         lambda leak: Tulap(epsilon=leak, delta=_FEW),
-        _tulap(_FEW),
+        _tulap,
         (10, 11),
         stated=1,
         look=_halves,
