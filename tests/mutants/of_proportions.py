@@ -11,9 +11,9 @@ MUTANTS: list[Mutant] = [
         "mechanisms.tulap:Tulap.event",
         TULAP,
         ("ApproximateEvent(self.loss, self.delta)", "DiscreteLaplaceEvent(steps=1, scale=1 / self.loss)"),
-        ("scale=1 / self.loss", "scale=2 / self.loss"),
+        ("1 / self.loss", "2 / self.loss"),
     ),
-    *of("mechanisms.tulap:Tulap._keeps", TULAP, ("above=place < 0", "above=place > 0"), ("self.delta == 0", "True")),
+    *of("mechanisms.tulap:Tulap._keeps", TULAP, ("place < 0", "place > 0"), ("self.delta == 0", "True")),
     *of(
         "mechanisms.tulap:_Cut.keeps",
         TULAP,
@@ -21,7 +21,7 @@ MUTANTS: list[Mutant] = [
         ("2**bits - 1 - edge", "2**bits - edge"),
     ),
     *of("mechanisms.tulap:_share", TULAP, ("drop + 2 * exact * b", "drop + exact * b")),
-    *of("mechanisms.tulap:_joined", TULAP, ("digits - _CELLS // 2", "digits")),
+    *of("mechanisms.tulap:_joined", TULAP, ("place * _CELLS + digits - _CELLS // 2", "place * _CELLS + digits")),
     *of(
         "inference.noisy_binomial:SeenCount.of",
         PROPORTIONS,
