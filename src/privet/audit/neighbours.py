@@ -27,6 +27,7 @@ from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.top_k import Frequent
 from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
+from privet.planner.moments import MomentMeasure
 from privet.planner.plan import Pass
 from privet.strategy.residuals import ResidualStrategy
 
@@ -88,6 +89,8 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
         found.append(Claim("the people of a size", norm, size, Fraction(1), _moved(0, norm)))
     if isinstance(one.measure, MatrixMeasure):
         found.append(_of_strategy(one, one.measure))
+    if isinstance(one.measure, MomentMeasure):
+        found.append(_of_moments(one.measure))
     if isinstance(one.measure, ModeMeasure):
         found.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:
@@ -165,6 +168,21 @@ def _of_strategy(one: Pass, measure: MatrixMeasure) -> Claim:
         return Fraction(sum(weight * abs(move) ** power for weight, move in pairs))
 
     return Claim("the sums of a strategy", "L1" if power == 1 else "L2", size, Fraction(1), measured)
+
+
+def _of_moments(measure: MomentMeasure) -> Claim:
+    """Return the claim of products: how far all of them move, each divided by the scale of its noise."""
+    power = 1 if measure.family == "laplace" else 2
+    weight = 2**measure.shift
+
+    def measured(before: Seen, after: Seen) -> Fraction:
+        total = Fraction(0)
+        for place, scale in enumerate(measure.scales):
+            for step in _steps(before.column(place), after.column(place), common=False).values():
+                total += Fraction(abs(step), weight) ** power / scale
+        return total
+
+    return Claim("sums of products", "L1" if power == 1 else "L2", measure.loss, Fraction(1), measured)
 
 
 def _centred_squares(table: Any) -> Fraction:

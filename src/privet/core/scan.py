@@ -262,6 +262,43 @@ class Sizes:
             raise BadParameter("edges", self.edges, "whole numbers of at least 0, each above the one before")
 
 
+@wired("RowNorm", "order", "limit", "over", "shift")
+@dataclass(frozen=True)
+class RowNorm:
+    """One integer weight per row scales all its factors: the largest w <= 2**shift that keeps the first to the limit.
+
+    With v the first `over` factors of a row: w * sum |v| <= limit * 2**shift for order 1, and w**2 * sum v**2 <=
+    limit * 4**shift for order 2, whose `limit` is the square of the norm. Each factor f of the row, also those after
+    the first, becomes f * w / 2**shift, cut towards zero. All in integers.
+    """
+
+    order: Literal[1, 2]
+    limit: int
+    over: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        whole(self.limit, "limit", least=1)
+        whole(self.over, "over", least=1)
+        whole(self.shift, "shift", most=LONGEST_SHIFT)
+
+
+@wired("Products", "pairs", "norm")
+@dataclass(frozen=True)
+class Products:
+    """The sums of a scan are factors: what is summed over rows are products of two of them, by their places."""
+
+    pairs: tuple[tuple[int, int], ...]
+    norm: RowNorm | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        rising = all(0 <= first <= second for first, second in self.pairs)
+        if not self.pairs or not rising or len(set(self.pairs)) < len(self.pairs):
+            raise BadParameter("pairs", self.pairs, "different pairs of places, the lower one first")
+
+
 @wired(
     "Scan",
     "table",
@@ -272,7 +309,7 @@ class Sizes:
     "bounding",
     "discovery",
     "distinct",
-    later={"places": None, "near": None, "cells": None, "sizes": None},
+    later={"places": None, "near": None, "cells": None, "sizes": None, "products": None},
 )
 @dataclass(frozen=True)
 class Scan:
@@ -301,6 +338,8 @@ class Scan:
     """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
     sizes: Sizes | None = None
     """Where units are counted by size, over all groups together, instead of their rows summed."""
+    products: Products | None = None
+    """Where sums are factors: products of two of them are summed, over all rows together."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -315,6 +354,7 @@ class Scan:
             alone = not self.sums and self.places is None and self.discovery is None
             if not alone or not isinstance(self.bounding, Norm):
                 raise InvariantError("units are counted by size where a norm bounds them, and nothing else is asked")
+        self._check_products()
         if isinstance(self.bounding, Largest) and not self.keys:
             raise InvariantError("the largest cells of a unit are those of its groups")
         if isinstance(self.bounding, Pairs):
@@ -322,6 +362,24 @@ class Scan:
             counts = counts and self.sums[0].expression in (None, self.bounding.of)
             if not counts or self.discovery is not None or self.distinct or self.places is not None:
                 raise InvariantError("a scan for different values counts them, or adds them up, and does nothing else")
+
+    def _check_products(self) -> None:
+        products = self.products
+        if products is None:
+            return
+        other = self.places is not None or self.discovery is not None or self.sizes is not None
+        if self.keys or self.distinct or other or self.cells is not None:
+            raise InvariantError("products are summed over all rows together, and nothing else is asked")
+        if not isinstance(self.bounding, (Once, Norm)) or (
+            isinstance(self.bounding, Norm) and self.bounding.order != 1
+        ):
+            raise InvariantError("products are summed under an L1 norm")
+        if any((factor.power, factor.offset) != (1, 0) for factor in self.sums):
+            raise InvariantError("the factors of products are plain numbers on their grids")
+        if max(second for _, second in products.pairs) >= len(self.sums):
+            raise InvariantError("products are of factors that the scan has")
+        if products.norm is not None and products.norm.over > len(self.sums):
+            raise InvariantError("a norm of rows is over factors that the scan has")
 
     def _check_places(self) -> None:
         places = self.places

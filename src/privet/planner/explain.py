@@ -29,6 +29,7 @@ from .matrix import MatrixMeasure
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
 from .modes import largest_in_words, winner_notes
+from .moments import MomentMeasure
 from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
 from .quantiles import choice_notes
@@ -415,7 +416,7 @@ def _known(value: int) -> str:
 def why(plan: Plan) -> str:
     """Return why a plan has the noise that it has."""
     families = {measure.mechanism.family for one in plan.passes for measure in one.measures}
-    families |= {one.measure.family for one in plan.passes if isinstance(one.measure, MatrixMeasure)}
+    families |= {one.measure.family for one in plan.passes if isinstance(one.measure, (MatrixMeasure, MomentMeasure))}
     if not families:
         return ""
     if plan.spend.rho is not None:

@@ -36,6 +36,7 @@ from .measures import (
     SizeMeasure,
     SumMeasure,
 )
+from .moments import MomentMeasure
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -83,10 +84,10 @@ _PASS = form_of(
     "scan",
     "measures",
     "keys",
-    later={"selection": None, "winners": None, "buckets": False, "sizes": None, "matrix": None},
+    later={"selection": None, "winners": None, "buckets": False, "sizes": None, "matrix": None, "moments": None},
 )
 
-PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure | MatrixMeasure
+PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure | MatrixMeasure | MomentMeasure
 """Everything that a pass can release."""
 
 
@@ -95,17 +96,19 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
     common = (one.scan, one.measures, one.keys)
     match one.measure:
         case SumMeasure():
-            return _PASS, (*common, None, None, False, None, None)
+            return _PASS, (*common, None, None, False, None, None, None)
         case QuantileMeasure() as selection:
-            return _PASS, (*common, selection, None, False, None, None)
+            return _PASS, (*common, selection, None, False, None, None, None)
         case ModeMeasure(choice=winners):
-            return _PASS, (*common, None, winners, False, None, None)
+            return _PASS, (*common, None, winners, False, None, None, None)
         case BoundsMeasure():
-            return _PASS, (*common, None, None, True, None, None)
+            return _PASS, (*common, None, None, True, None, None, None)
         case SizeMeasure() as sizes:
-            return _PASS, (*common, None, None, False, sizes, None)
+            return _PASS, (*common, None, None, False, sizes, None, None)
         case MatrixMeasure() as matrix:
-            return _PASS, (*common, None, None, False, None, matrix)
+            return _PASS, (*common, None, None, False, None, matrix, None)
+        case MomentMeasure() as moments:
+            return _PASS, (*common, None, None, False, None, None, moments)
 
 
 @wired_by(_written, _PASS)
@@ -157,7 +160,7 @@ class Pass:
     @property
     def plain(self) -> bool:
         """Whether it sums rows of the groups that are answered, and nothing else."""
-        return not (self.measure.draws or self.inside or self.finds_first or self.scan.sizes)
+        return not (self.measure.draws or self.inside or self.finds_first or self.scan.sizes or self.scan.products)
 
     @property
     def sizes(self) -> SizeMeasure | None:

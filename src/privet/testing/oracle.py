@@ -18,7 +18,20 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.expression import Call, Expression
 from privet.core.links import fetched_columns, followed
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within, tables_of
-from privet.core.scan import Counts, Discovery, Largest, Norm, Once, Pairs, Scan, SealedSums, Sizes, Sum, Truncate
+from privet.core.scan import (
+    Counts,
+    Discovery,
+    Largest,
+    Norm,
+    Once,
+    Pairs,
+    Products,
+    Scan,
+    SealedSums,
+    Sizes,
+    Sum,
+    Truncate,
+)
 from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
 from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
@@ -432,9 +445,11 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
     if isinstance(scan.bounding, Pairs):
         return _different(scan, scan.bounding, rows)
     units: dict[Any, dict[Cell, list[tuple[int, ...]]]] = defaultdict(lambda: defaultdict(list))
+    columns = len(scan.sums if scan.products is None else scan.products.pairs)
     for owner, row, cell in _counted(scan, rows):
-        units[owner][cell].append(tuple(gives(total, row, scan.schema) for total in scan.sums))
-    sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * len(scan.sums))
+        given = tuple(gives(total, row, scan.schema) for total in scan.sums)
+        units[owner][cell].append(given if scan.products is None else _multiplied(scan.products, given))
+    sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * columns)
     found: dict[Cell, int] = defaultdict(int)
     for cells in units.values():
         bounded = _bounded(scan, cells)
@@ -445,10 +460,23 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
             for cell in kept:
                 found[cell] += _share(scan.discovery, len(kept))
     if not scan.keys and not sums:
-        sums[()] = [0] * len(scan.sums)
+        sums[()] = [0] * columns
     if scan.discovery is None:
         return {cell: tuple(total) for cell, total in sums.items()}
     return {cell: (*sums[cell], part) for cell, part in found.items()}
+
+
+def _multiplied(products: Products, given: Sequence[int]) -> tuple[int, ...]:
+    """Return the products of the factors of one row, scaled down first where a norm of rows is over."""
+    factors = list(given)
+    norm = products.norm
+    if norm is not None:
+        size = sum(abs(one) ** norm.order for one in factors[: norm.over])
+        one = 2**norm.shift
+        limit = norm.limit * one**norm.order // max(size, 1)
+        scale = min(one, limit if norm.order == 1 else isqrt(limit))
+        factors = [(abs(each) * scale // one) * (1 if each > 0 else -1) for each in factors]
+    return tuple(factors[first] * factors[second] for first, second in products.pairs)
 
 
 def _sized(scan: Scan, norm: Norm, sizes: Sizes, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:

@@ -66,6 +66,10 @@ def statement(scan: Scan, relation: str, secret: int, dialect: Dialect) -> State
     how many different values the units keep in a group, where each keeps at most `most` pairs of a group and a value.
     With `sizes`, each unit adds 1 to one bin, which its own rows alone decide, and nothing to any other.
     """
+    if scan.products is not None:
+        from .products import multiplied
+
+        return multiplied(scan, relation, secret, dialect)
     return Writer(scan, relation, secret, dialect).write()
 
 
