@@ -76,6 +76,8 @@ from .results.released_totals import RunningTotals
 if TYPE_CHECKING:
     from .inference.finding import Finding
     from .study.hypothesis import Hypothesis, TestPlan
+    from .study.regression import NormGiven, RegressionPlan
+    from .study.regression_table import Regression, Shrinkage
 
 
 class Session:
@@ -879,6 +881,82 @@ class Session:
         with self._executor.pace.asking():
             plan = self.plan_test(table, hypothesis, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
             return run_test(plan, partial(self.run, key=key), confidence=confidence)
+
+    def plan_regress(
+        self,
+        table: str | Frame,
+        formula: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        norm: NormGiven | None = None,
+        intervals: bool = True,
+        contribution: Contribution | None = None,
+    ) -> RegressionPlan:
+        """Return what a regression measures, its noise and its price. It reads no data. Arguments as for `regress`.
+
+        Example:
+            >>> session.plan_regress("visits", "age ~ ward", epsilon=1).price["epsilon"]
+            1.0
+        """
+        from .study.regression import plan_regression
+
+        options = AskOptions(epsilon=epsilon, rho=rho, contribution=contribution)
+        return plan_regression(self._rows_of(table), formula, self._catalog, options, norm=norm, intervals=intervals)
+
+    def regress(
+        self,
+        table: str | Frame,
+        formula: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        norm: NormGiven | None = None,
+        intervals: bool = True,
+        ridge: Shrinkage = 0.0,
+        contribution: Contribution | None = None,
+        confidence: Number | None = None,
+        key: str | None = None,
+    ) -> Regression:
+        """Return a linear regression with a coefficient table. One charge; every smaller model and prediction is free.
+
+        Sums of products of the columns are measured once, each with noise; coefficients are computed from them, with
+        intervals and p-values that include this noise and sampling error.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            formula: such as "cost ~ age + ward": numbers with declared bounds, and categories with declared values,
+                of which the first is the one that others are compared with. "cost ~ 0 + age" has no constant.
+            epsilon: the privacy loss of everything together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            norm: a limit on the norm of a row's features, each a number from -1 to 1 between its bounds, a category
+                and the constant counting 1: 2, ("L1", 2) or ("L2", 2). Rows above it are scaled down. Less noise.
+            intervals: whether the sums are measured, too, that standard errors need.
+            ridge: what is added to squares before estimates are computed, in rows: a number, "auto" or "adassp". It
+                changes estimates only.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Returns:
+            A `Regression`: `coefficients`, `submodel("cost ~ age")`, `predict(rows)`, `plot()`. It holds released
+            numbers only.
+
+        Raises:
+            RequestError: if bounds or values are not declared, or an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay.
+
+        Example:
+            >>> fit = session.regress("visits", "age ~ ward", epsilon=1)
+            >>> fit.coefficients[1].low <= fit.coefficients[1].estimate <= fit.coefficients[1].high
+            True
+        """
+        from .study.regression import run_regression
+
+        with self._executor.pace.asking():
+            chosen = {"norm": norm, "intervals": intervals, "contribution": contribution}
+            plan = self.plan_regress(table, formula, epsilon=epsilon, rho=rho, **chosen)  # type: ignore[arg-type]
+            return run_regression(self._executor, plan, confidence=confidence, ridge=ridge, key=key)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

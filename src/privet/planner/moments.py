@@ -340,8 +340,8 @@ class MomentMeasure:
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[scan.schema.moves]
         return [
             f"Measures {told['sum']}, with {told['noise']} noise of standard deviation {between} of the largest "
-            f"product that a row can have: one release, whose price follows from what a unit that {moves} adds to all of them "
-            f"together.{norm}",
+            f"product that a row can have: one release, whose price follows from what a unit that {moves} adds "
+            f"to all of them together.{norm}",
             "Rows in which one of these columns is NULL, or has a value that is not declared, are left out.",
         ]
 

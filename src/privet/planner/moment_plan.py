@@ -1,0 +1,299 @@
+"""Plans for sums of products: which factors a table's columns become, their grids, and the noise of each product.
+
+Decided from declared facts alone, so that the same question has the same plan, and its stored answer is found again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from privet.aggregates import Mean
+from privet.core.errors import InvariantError, RequestError
+from privet.core.expression import Call, Expression
+from privet.core.expression import Literal as Constant
+from privet.core.scan import Products, RowNorm, Scan, Sum
+from privet.core.schema import Contribution, Key, Schema
+from privet.query.nodes import AggregateCall, Query
+from privet.query.normal import call
+from privet.query.shape import schema_within_limits
+
+from .contributions import refuse_chosen
+from .keys import Choice, choices
+from .make import aggregate_of, private_schema
+from .moments import MOST_PRODUCTS, Family, MomentMeasure, axes_of, loss_of
+from .plan import Pass, Plan, Spend
+from .stability import bounding_for, shift_of
+
+STEPS = 2**16
+"""A number is measured in at most this many steps from the middle of its bounds to an end."""
+
+MOST_FACTORS = 128
+"""No more numbers and levels than this are multiplied with each other."""
+
+_MOST_BITS = 62
+_LONGEST_WEIGHT = 20
+
+_WITH_SQUARES = {"first": Fraction(475, 1000), "mixed": Fraction(455, 1000), "squares": Fraction(1, 20)}
+_COUNTED = Fraction(1, 50)
+"""How a price is shared where a norm is declared: products of features, of features with the target, its squares,
+and the number of rows where no constant measures it."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A column of a regression: what it is called, what it is of the table, and whether its values are categories."""
+
+    name: str
+    expression: Expression
+    levels: tuple[Key, ...] | None = None
+    """The declared values, of which the first is the one that others are compared with; None for a number."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of the products: a number on its grid, 1 where a category has a level, or 1 in every row.
+
+    A number is `centre` + `unit` * v, where v lies between -1 and 1.
+    """
+
+    name: str
+    level: Key = None
+    kind: Literal["constant", "number", "level", "count"] = "number"
+    centre: Fraction = Fraction(0)
+    unit: Fraction = Fraction(1)
+
+    @property
+    def label(self) -> str:
+        """What it is called in a table."""
+        if self.kind == "constant":
+            return "(intercept)"
+        return self.name if self.kind != "level" else f"{self.name}: {self.level}"
+
+
+@dataclass(frozen=True)
+class RowLimit:
+    """A norm that the features of a row are declared to keep to: each a number between -1 and 1, or 1 for a level."""
+
+    order: Literal[1, 2]
+    size: Fraction
+
+
+@dataclass(frozen=True, repr=False)
+class MomentPlan:
+    """A plan for sums of products: the one that is charged, and what each factor is."""
+
+    plan: Plan
+    factors: tuple[Factor, ...]
+    """Features first, the target after them, and the count of rows last where nothing else is one."""
+    target: int
+    rows_each: int
+    """How many rows one unit counts as, at most."""
+
+    @property
+    def measure(self) -> MomentMeasure:
+        """The noise."""
+        found = self.plan.passes[0].measure
+        if not isinstance(found, MomentMeasure):
+            raise InvariantError("products are measured together")
+        return found
+
+    @property
+    def scan(self) -> Scan:
+        """What is read."""
+        return self.plan.passes[0].scan
+
+    def worth(self) -> tuple[Fraction, ...]:
+        """Return what one integer of each factor is worth, where the factor lies between -1 and 1."""
+        return tuple(Fraction(1, one.most) for one in self.scan.sums)
+
+
+def plan_moments(
+    query: Query,
+    tables: Mapping[str, Schema],
+    *,
+    features: Sequence[Variable],
+    target: Variable,
+    constant: bool,
+    spend: Spend,
+    norm: RowLimit | None = None,
+    squares: bool = True,
+    contribution: Contribution | None = None,
+) -> MomentPlan:
+    """Return the plan for all products of features and target; without `squares`, neither those of the target alone
+    nor the number of rows are measured.
+    """
+    schema = private_schema(query.table, tables)
+    refuse_chosen(query.table, tables, contribution, "for a regression")
+    limits = schema_within_limits(query.table, tables, contribution)
+    made = _Factors(query, schema, limits, constant=constant, on_one_grid=norm is not None)
+    if constant:
+        made.add_ones("constant")
+    kept_all = constant
+    for one in features:
+        if one.levels is None:
+            made.add_number(one)
+        else:
+            made.add_levels(one, one.levels[1:] if kept_all else one.levels)
+            kept_all = True
+    over = len(made.factors)
+    place = over
+    made.add_number(target)
+    if squares and not constant:
+        made.add_ones("count")
+    if len(made.factors) > MOST_FACTORS:
+        raise RequestError(
+            f"this has {len(made.factors):,} numbers and levels of categories, and a regression has at most "
+            f"{MOST_FACTORS}; leave out a column, or group its values"
+        )
+    bounding = bounding_for(schema, limits.contribution, rule="norm", grouped=False, order=1, distinct=False)
+    scan = Scan(query.table, schema, made.where(query.where), (), tuple(made.sums), bounding)
+    pairs = _pairs(made.factors, scan, place, squares=squares)
+    if len(pairs) > MOST_PRODUCTS:
+        raise RequestError(f"this needs {len(pairs):,} sums of products, and one release has at most {MOST_PRODUCTS:,}")
+    scan = replace(scan, products=Products(pairs, None if norm is None else _row_norm(norm, over)))
+    measures = [_measured(scan, made.factors, over, choice) for choice in choices(spend, 1)]
+    best = min(measures, key=lambda one: _error(scan, one))
+    asked = replace(query, keys=(), aggregates=(), steps=(), levels=(), groupings=())
+    plan = Plan(asked, (Pass(scan, best),), (), spend)
+    each = 1 if schema.unit.rowwise else getattr(bounding, "limit", 1)
+    return MomentPlan(plan, tuple(made.factors), place, each)
+
+
+class _Factors:
+    """Collects the factors of a scan, and the condition under which a row has all of them."""
+
+    def __init__(self, query: Query, schema: Schema, limits: Schema, *, constant: bool, on_one_grid: bool) -> None:
+        self.query, self.schema, self.limits = query, schema, limits
+        self.constant, self.one_grid = constant, on_one_grid
+        self.factors: list[Factor] = []
+        self.sums: list[Sum] = []
+        self.conditions: list[Expression] = []
+
+    @property
+    def full(self) -> int:
+        """What stands for 1 where a row has a constant or a level."""
+        return STEPS if self.one_grid else 1
+
+    def add_ones(self, kind: Literal["constant", "count"]) -> None:
+        self.factors.append(Factor("", kind=kind))
+        self.sums.append(Sum(None, self.full, self.full))
+
+    def add_levels(self, one: Variable, levels: Sequence[Key]) -> None:
+        for level in levels:
+            self.factors.append(Factor(one.name, level, "level"))
+            self.sums.append(Sum(None, self.full, self.full, where=Call("equal", (one.expression, Constant(level)))))
+        listed = tuple(Constant(level) for level in one.levels or ())
+        self.conditions.append(call("in", one.expression, *listed))
+
+    def add_number(self, one: Variable) -> None:
+        asked = AggregateCall(one.name, "avg", one.expression)
+        mean = aggregate_of(asked, self.schema, self.limits.columns, self.query.where)
+        if not isinstance(mean, Mean):
+            raise InvariantError("numbers have bounds and a grid")
+        given = mean.argument
+        centre = given.middle if self.constant else Fraction(0)
+        half = max(abs(given.high - centre), abs(given.low - centre))
+        if given.low == given.high or not half:
+            raise RequestError(
+                f"{one.name} has the same value in every row, as its declared bounds say, so that nothing can be "
+                f"learned from it; leave it out, or declare wider bounds"
+            )
+        fine = given.step / 2 if given.step else half / STEPS
+        step = half / STEPS if self.one_grid or half / fine > STEPS or (half / fine).denominator > 1 else fine
+        most = int(half / step)
+        self.factors.append(Factor(one.name, centre=centre, unit=half))
+        self.sums.append(Sum(one.expression, -most, most, origin=centre, step=step))
+        if given.nullable:
+            self.conditions.append(call("not", call("is_null", one.expression)))
+
+    def where(self, own: Expression | None) -> Expression | None:
+        """Return the condition under which a row counts: that of the question, and that nothing is missing."""
+        several = [*([] if own is None else [own]), *dict.fromkeys(self.conditions)]
+        return call("and", *several) if several else None
+
+
+def _pairs(factors: Sequence[Factor], scan: Scan, target: int, *, squares: bool) -> tuple[tuple[int, int], ...]:
+    """Return the products that are measured: none that is always 0, and none twice.
+
+    A level is 1 or 0, and so its square is its product with the constant.
+    """
+    axes = axes_of(scan)
+    found = []
+    for second in range(len(factors)):
+        for first in range(second + 1):
+            same = first == second
+            if "count" in (factors[first].kind, factors[second].kind):
+                wanted = same
+            elif first == second == target:
+                wanted = squares
+            elif factors[second].kind == "level" and axes[first] == axes[second]:
+                wanted = same and factors[0].kind != "constant"
+            else:
+                wanted = True
+            if wanted:
+                found.append((first, second))
+    return tuple(sorted(found))
+
+
+def _row_norm(norm: RowLimit, over: int) -> RowNorm:
+    """Return the norm in the integers of a scan; weights have as many places as fit 64 bits."""
+    size = norm.size * STEPS
+    limit = math.floor(size if norm.order == 1 else size**2)
+    if limit < 1:
+        raise RequestError("norm= is too small: no row could keep to it; it is at least 1 where there is a constant")
+    shift = _LONGEST_WEIGHT
+    while shift > 8 and limit * 2 ** (shift * norm.order) >= 2**_MOST_BITS:
+        shift -= 1
+    return RowNorm(norm.order, limit, over, shift)
+
+
+def _measured(scan: Scan, factors: Sequence[Factor], over: int, choice: Choice) -> MomentMeasure:
+    """Return the noise of all products at a price.
+
+    Guarantee: `MomentMeasure.verify` computes all of it again before anything is charged.
+    """
+    family: Family = "laplace" if choice.family == "laplace" else "gaussian"
+    power = 1 if family == "laplace" else 2
+    shapes = _shapes(scan, factors, over, power)
+    loss = loss_of(scan, shapes, family)
+    price = choice.share if family == "laplace" else 2 * choice.share
+    scales = tuple(shape * loss / price for shape in shapes)
+    return MomentMeasure(family, scales, price, shift_of(scan.bounding))
+
+
+def _shapes(scan: Scan, factors: Sequence[Factor], over: int, power: int) -> list[Fraction]:
+    """Return scales relative to each other: equal parts of the price for each product of a box, or those of a norm."""
+    products = scan.products
+    if products is None:
+        raise InvariantError("this scan sums no products")
+    sums, norm = scan.sums, products.norm
+    largest = [Fraction(sums[first].most * sums[second].most) for first, second in products.pairs]
+    if norm is None:
+        return [one**power for one in largest]
+    size = Fraction(norm.limit) if norm.order == 1 else Fraction(math.isqrt(norm.limit))
+    counted = any(one.kind == "count" for one in factors)
+    squares = (over, over) in products.pairs
+    shares = dict(_WITH_SQUARES) if squares else {"first": Fraction(1, 2), "mixed": Fraction(1, 2)}
+    found = []
+    for (first, second), most in zip(products.pairs, largest, strict=True):
+        if second < over:
+            times = 1 if first == second else 2
+            found.append(size ** (2 * power) / (shares["first"] * times))
+        elif first < over:
+            found.append((size * sums[second].most) ** power / shares["mixed"])
+        else:
+            share = _COUNTED if counted and factors[first].kind == "count" else shares["squares"]
+            found.append(most**power / share)
+    return found
+
+
+def _error(scan: Scan, measure: MomentMeasure) -> float:
+    """Return the mean variance of products, each in parts of its largest."""
+    if scan.products is None:
+        raise InvariantError("this scan sums no products")
+    largest = [scan.sums[first].most * scan.sums[second].most for first, second in scan.products.pairs]
+    return sum(float(one) / most**2 for one, most in zip(measure.variances, largest, strict=True))

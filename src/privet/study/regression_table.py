@@ -1,0 +1,428 @@
+"""What a regression released, and everything that is read from it for free: coefficients, other models, predictions.
+
+It holds released numbers, what is public about them, and the digest and the version that they are of: no session, no
+engine and no plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from privet.core.errors import BadParameter, RequestError, UnknownName
+from privet.core.estimate import Estimate
+from privet.core.given import optional_package
+from privet.core.numbers import Number, open_probability, rational
+from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_amount, written
+from privet.inference.finding import shown_p_value
+from privet.inference.linear import Bound, LinearFit, NoisyMoments
+from privet.planner.moment_plan import Factor
+from privet.planner.moments import MomentMeasure
+
+from .formula import Formula, read_formula
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Shrinkage = float | Literal["auto", "adassp"]
+"""How estimates are shrunk: by a number that is added to squares, or by a rule."""
+
+METHOD = (
+    "least squares on noisy sums of products; intervals and p-values by inversion (Anderson-Rubin), with the noise of "
+    "one symmetric draw and sampling error"
+)
+_MOST_PREDICTED = 10_000
+COVERS = "population"
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One row of a coefficient table.
+
+    `low`, `high`, `standard_error`, `p_value` and `privacy` are NaN where the sums that they need were not measured.
+    An interval without ends is not bounded by the data and the noise. `privacy` is the share of the squared standard
+    error that is due to noise.
+    """
+
+    name: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    p_value: float
+    privacy: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that JSON can hold: what is not known or not bounded is None."""
+        names = ("estimate", "standard_error", "low", "high", "p_value", "privacy")
+        numbers = {name: getattr(self, name) for name in names}
+        return {"name": self.name, **{name: x if math.isfinite(x) else None for name, x in numbers.items()}}
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Regression:
+    """A linear regression that was released once: a coefficient table, and every smaller model and prediction for free.
+
+    Example:
+        >>> fit = session.regress("visits", "age ~ ward", epsilon=1)
+        >>> [one.name for one in fit.coefficients]
+        ['(intercept)', 'ward: B']
+        >>> fit.submodel("age ~ 1").formula.terms
+        ()
+    """
+
+    table: str
+    formula: Formula
+    factors: tuple[Factor, ...]
+    """What was multiplied: features, the target, and a count of rows where nothing else is one."""
+    target: int
+    """Which of them is explained."""
+    pairs: tuple[tuple[int, int], ...]
+    """Which two factors each released number is the sum of products of."""
+    sizes: tuple[int, ...]
+    """The largest integer of each factor: it stands for 1."""
+    measure: MomentMeasure
+    """The noise."""
+    released: tuple[int, ...]
+    """The noisy integers."""
+    rows_each: int
+    people: str | None
+    confidence: float
+    ridge: Shrinkage
+    digest: str
+    """The digest of the plan that was charged."""
+    version: str
+    """The version of the tables that were read, as declared; "" where there is none."""
+    price: Mapping[str, float]
+    """What the release cost by itself."""
+    scaled: bool = False
+    """Whether people with more rows than their limit count less."""
+    normed: str | None = None
+    """Which norm rows were scaled down to, if any."""
+
+    # --- what was released, as numbers --------------------------------------------------------------------------------
+
+    @cached_property
+    def moments(self) -> NoisyMoments:
+        """The noisy sums of products, of factors between -1 and 1."""
+        import numpy as np
+
+        worth = np.array([1.0 / (self.sizes[first] * self.sizes[second]) for first, second in self.pairs])
+        if self.measure.family == "laplace":
+            scales = np.array([float(one) for one in self.measure.scales]) * worth
+        else:
+            scales = np.sqrt(self.measure.variances) * worth
+        size = len(self.factors)
+        places = np.full((size, size), -1)
+        for place, (first, second) in enumerate(self.pairs):
+            places[first, second] = places[second, first] = place
+        for one, factor in enumerate(self.factors):
+            if factor.kind == "level" and places[one, one] < 0:  # its square is its product with the constant
+                places[one, one] = places[0, one]
+        ones = [place for place, factor in enumerate(self.factors) if factor.kind in ("constant", "count")]
+        count = int(places[ones[0], ones[0]]) if ones else None
+        values = self.measure.worth(self.released) * worth
+        return NoisyMoments(values, scales, self.measure.family, places, count, self.rows_each)
+
+    @property
+    def intervals(self) -> bool:
+        """Whether the sums were measured that intervals need."""
+        return self.moments.count is not None and (self.target, self.target) in self.pairs
+
+    @property
+    def rows(self) -> float | None:
+        """The noisy number of rows; None where it was not measured."""
+        return self.moments.rows
+
+    @cached_property
+    def _columns(self) -> tuple[int, ...]:
+        names = set(self.formula.terms)
+        return tuple(
+            place
+            for place, one in enumerate(self.factors)
+            if place != self._explained and (one.kind == "constant" or one.name in names)
+        )
+
+    @cached_property
+    def _explained(self) -> int:
+        return next(place for place, one in enumerate(self.factors) if one.kind == "number" and one.name == self._name)
+
+    @property
+    def _name(self) -> str:
+        return self.formula.target
+
+    @cached_property
+    def fit(self) -> LinearFit:
+        """The fitted model, of factors between -1 and 1."""
+        return LinearFit(self.moments, self._columns, self._explained, self.ridge)
+
+    # --- coefficients -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """The coefficient table, in the units of the columns: the constant first, then each column or level."""
+        return tuple(self._coefficient(place) for place in range(len(self._columns)))
+
+    def _coefficient(self, place: int) -> Coefficient:
+        direction, offset = self._direction(place)
+        name = self.factors[self._columns[place]].label
+        return Coefficient(name, *self._bound(direction, offset))
+
+    def _bound(self, direction: list[float], offset: float) -> tuple[float, float, float, float, float, float]:
+        if not self.intervals:
+            estimate = float(sum(a * b for a, b in zip(direction, self.fit.coefficients, strict=True))) + offset
+            return estimate, *(math.nan,) * 5
+        found: Bound = self.fit.along(direction, self.confidence, offset)
+        return found.estimate, found.error, found.low, found.high, found.p_value, found.privacy
+
+    def _direction(self, place: int) -> tuple[list[float], float]:
+        """Return a coefficient in the units of its column, as a linear function of those of factors from -1 to 1."""
+        target, several = self.factors[self._explained], [self.factors[one] for one in self._columns]
+        unit = float(target.unit)
+        direction = [0.0] * len(several)
+        if several[place].kind != "constant":
+            direction[place] = unit / float(several[place].unit)
+            return direction, 0.0
+        for index, one in enumerate(several):
+            direction[index] = -unit * float(one.centre / one.unit) if one.kind == "number" else 0.0
+        direction[place] = unit
+        return direction, float(target.centre)
+
+    @cached_property
+    def r_squared(self) -> float:
+        """The share of the variance that the model explains, from 0 to 1; NaN where it cannot be told."""
+        return self.fit.explained() if self.intervals and self.formula.constant else math.nan
+
+    def at(self, confidence: Number) -> Regression:
+        """Return the same with intervals of another confidence level, for free."""
+        return replace(self, confidence=float(open_probability(confidence, "confidence")))
+
+    def submodel(self, formula: str) -> Regression:
+        """Return a model of the same columns or some of them, for free: any number of them may be explained.
+
+        Args:
+            formula: such as "cost ~ age".
+
+        Raises:
+            RequestError: if a column was not measured.
+
+        Example:
+            >>> session.regress("visits", "age ~ ward", epsilon=1).submodel("age ~ 1").coefficients[0].name
+            '(intercept)'
+        """
+        wanted = read_formula(formula)
+        names = tuple(dict.fromkeys(one.name for one in self.factors if one.name))
+        numbers = {one.name for one in self.factors if one.kind == "number"}
+        for name in (wanted.target, *wanted.terms):
+            if name not in names:
+                raise UnknownName("column", name, names)
+        if wanted.target not in numbers:
+            raise RequestError(f"{wanted.target} is a category, and a regression explains numbers")
+        if wanted.constant != self.formula.constant:
+            had = "with" if self.formula.constant else "without"
+            raise RequestError(f"this was measured {had} a constant, and so is every model of it; ask for another one")
+        return replace(self, formula=wanted)
+
+    def predict(self, rows: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]) -> tuple[Estimate, ...]:
+        """Return what the model expects for rows of your own, each with an interval for the mean, for free.
+
+        Args:
+            rows: a mapping of columns to lists, a list of mappings, or a pandas frame. Rows of a session are refused:
+                what is predicted for private rows tells about them.
+
+        Example:
+            >>> fit = session.regress("visits", "age ~ ward", epsilon=1)
+            >>> len(fit.predict({"ward": ["A", "B"]}))
+            2
+        """
+        return tuple(self._predicted(row) for row in self._own_rows(rows))
+
+    def _own_rows(self, rows: Any) -> list[dict[str, Any]]:
+        names = self.formula.terms
+        allowed = f"your own rows with {', '.join(names) or 'no columns'}: lists by column, or a list of mappings"
+        if type(rows).__module__.split(".")[0] == "pandas" and hasattr(rows, "to_dict"):
+            rows = {str(name): column for name, column in rows.to_dict("list").items()}
+        if isinstance(rows, Mapping):
+            missing = [name for name in names if name not in rows]
+            if missing or not all(isinstance(rows[name], (list, tuple)) for name in names):
+                raise BadParameter("rows", ", ".join(map(str, rows)) or "nothing", allowed)
+            if len({len(rows[name]) for name in names}) > 1:
+                raise BadParameter("rows", "lists of different lengths", allowed)
+            size = len(rows[names[0]]) if names else 1
+            rows = [{name: rows[name][place] for name in names} for place in range(size)]
+        if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping) for row in rows):
+            raise BadParameter("rows", type(rows).__name__, allowed)
+        if len(rows) > _MOST_PREDICTED:
+            raise BadParameter("rows", len(rows), f"at most {_MOST_PREDICTED:,} rows at once")
+        return [dict(row) for row in rows]
+
+    def _predicted(self, row: Mapping[str, Any]) -> Estimate:
+        target = self.factors[self._explained]
+        direction = [self._factor_of(self.factors[one], row) * float(target.unit) for one in self._columns]
+        estimate, error, low, high, _, _ = self._bound(direction, float(target.centre))
+        return Estimate(
+            value=estimate, low=low, high=high, confidence=self.confidence, standard_error=error, covers=COVERS
+        )
+
+    def _factor_of(self, factor: Factor, row: Mapping[str, Any]) -> float:
+        if factor.kind == "constant":
+            return 1.0
+        if factor.name not in row:
+            raise BadParameter("rows", ", ".join(map(str, row)), f"rows with {factor.name}")
+        value = row[factor.name]
+        if factor.kind == "number":
+            return float((rational(value, factor.name) - factor.centre) / factor.unit)
+        levels = self._levels(factor.name)
+        if not any(value == level and type(value) is type(level) for level in levels):
+            dropped = " or the one that others are compared with" if self._compared(factor.name) else ""
+            if type(value) is not type(levels[0]):
+                raise BadParameter(factor.name, value, f"one of {', '.join(map(str, levels))}{dropped}")
+        return 1.0 if value == factor.level and type(value) is type(factor.level) else 0.0
+
+    def _levels(self, name: str) -> list[Any]:
+        return [one.level for one in self.factors if one.name == name]
+
+    def _compared(self, name: str) -> bool:
+        return self.formula.constant or name != next((f.name for f in self.factors if f.kind == "level"), "")
+
+    # --- how it is shown ----------------------------------------------------------------------------------------------
+
+    @property
+    def method(self) -> str:
+        """How coefficients and intervals were computed."""
+        return METHOD
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What intervals and p-values take for granted."""
+        who = "people" if self.people else "rows"
+        return (
+            f"The errors of {who} are independent and of equal variance, and {who} are a sample of a population.",
+            "The relation is linear within the declared bounds; values outside them are clamped first.",
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know when reading the numbers."""
+        notes = []
+        if self.intervals and any(not math.isfinite(one.low) for one in self.coefficients):
+            notes.append("Where there is no bound, the data and the noise do not bound the coefficient: pay more.")
+        if self.fit.repaired and not self.ridge:
+            notes.append(
+                "The noise is as large as the sums in some direction; estimates are drawn towards 0 there. Intervals "
+                "are those of the sums as they were released."
+            )
+        if self.ridge:
+            notes.append("Estimates are shrunk (ridge); intervals and p-values are those without it.")
+        if self.people and self.rows_each > 1:
+            notes.append(
+                f"Coefficients are those of rows weighted so that each person counts as at most {self.rows_each} rows; "
+                f"sampling variances are multiplied by {self.rows_each}, which is conservative."
+            )
+        elif self.people:
+            notes.append("Coefficients are those of rows weighted so that each person counts as at most 1 row.")
+        if self.normed:
+            notes.append(f"Rows above the declared {self.normed} norm are scaled down as a whole, and count less.")
+        if not self.intervals:
+            notes.append("intervals=False: the sums that standard errors need were not measured.")
+        return tuple(notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON can hold."""
+        r_squared = self.r_squared
+        return {
+            "formula": str(self.formula),
+            "table": self.table,
+            "version": self.version,
+            "coefficients": [one.to_dict() for one in self.coefficients],
+            "confidence": self.confidence,
+            "rows": self.rows,
+            "r_squared": None if math.isnan(r_squared) else r_squared,
+            "method": self.method,
+            "assumptions": list(self.assumptions),
+            "notes": list(self.notes),
+            "cost": dict(self.price),
+            "digest": self.digest,
+        }
+
+    def to_pandas(self) -> Any:
+        """Return the coefficient table as a pandas frame (needs pandas)."""
+        rows = [one.to_dict() for one in self.coefficients]
+        return optional_package("pandas", "to_pandas needs").DataFrame(rows)
+
+    def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
+        """Return a picture of the coefficients with error bars (needs matplotlib); save it if a path is given.
+
+        Args:
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            theme: "light" or "dark", for the page that it stands on.
+        """
+        from privet.plots.forest import plot_estimates
+
+        shown = [one for one in self.coefficients if one.name != "(intercept)"] or list(self.coefficients)
+        estimates = {
+            one.name: Estimate(
+                value=one.estimate,
+                low=one.low,
+                high=one.high,
+                confidence=self.confidence,
+                standard_error=one.standard_error,
+                covers=COVERS,
+            )
+            for one in shown
+        }
+        return plot_estimates(estimates, title=str(self.formula), reference=0.0, path=path, theme=theme)
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            console.print(str(self.formula), style="bold", markup=False, highlight=False)
+            draw_grid(console, self._figures(), wraps=True)
+            draw_facts(console, self._facts())
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_facts([('', str(self.formula))])}{html_table(self._figures())}{html_facts(self._facts())}</div>"
+
+    def _figures(self) -> list[Figures]:
+        rows = self.coefficients
+        named = Figures("", tuple(one.name for one in rows), right=False)
+        estimates = Figures("estimate", tuple(_shown(one.estimate, one) for one in rows), right=True)
+        if not self.intervals:
+            return [named, estimates]
+        errors = tuple(_shown(one.standard_error, one) for one in rows)
+        ends = tuple(f"{_shown(one.low, one)} to {_shown(one.high, one)}" for one in rows)
+        return [
+            named,
+            estimates,
+            Figures("standard error", errors, right=True),
+            Figures(f"{self.confidence * 100:g}% interval", ends, right=True),
+            Figures("p-value", tuple(shown_p_value(one.p_value) for one in rows), right=True),
+            Figures("due to privacy", tuple(f"{one.privacy:.0%}" for one in rows), right=True),
+        ]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        found = [("rows", "not measured" if self.rows is None else f"about {self.rows:,.0f}")]
+        if not math.isnan(self.r_squared):
+            found.append(("explained", f"{self.r_squared:.0%} of the variance"))
+        found.append(("method", self.method))
+        found += [("" if place else "assumes", text) for place, text in enumerate(self.assumptions)]
+        found += [("" if place else "notes", text) for place, text in enumerate(self.notes)]
+        version = f", version {self.version}" if self.version else ""
+        found.append(("cost", f"{cost_words(self.price)}, once, for {self.table}{version}; all else is free"))
+        return found
+
+
+def _shown(value: float, of: Coefficient) -> str:
+    """Return a number as it stands in the table, rounded by its standard error."""
+    if math.isinf(value):
+        return "no bound"
+    if math.isnan(value):
+        return "not known"
+    if not math.isfinite(of.standard_error) or of.standard_error <= 0 or abs(value) >= 1e15:
+        return shown_amount(value)
+    digits = max(0, 1 - math.floor(math.log10(of.standard_error)))
+    return f"{value:,.{min(digits, 12)}f}"
