@@ -54,6 +54,8 @@ from privet.session import Session
 from privet.stream.durable import RunningStream
 from privet.stream.w_event_kept import StreamLedger
 from privet.study.hypothesis import Hypothesis, TestPlan
+from privet.study.regression import RegressionPlan
+from privet.study.regression_table import Regression
 
 Make = Callable[[], Any]
 
@@ -268,6 +270,8 @@ INSTANCES: dict[type, Make] = {
     MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
     Hypothesis: hypothesis,
     Finding: lambda: Finding(name="A share", p_value=0.5, estimates={"share": ESTIMATE}),
+    RegressionPlan: lambda: session().plan_regress("visits", "age ~ ward", epsilon=1),
+    Regression: lambda: session().regress("visits", "age ~ ward", epsilon=1),
     TestPlan: lambda: session().plan_test("visits", hypothesis(), epsilon=1),
     RunningTotals: lambda: session().running("visits", "day", epsilon=1),
     RunningPlan: lambda: session().plan_running("visits", "day", epsilon=1),
@@ -548,6 +552,9 @@ _ONE: dict[str, Make] = {
         "sensitivity_squared": 1,
         "share": 0.5,
         "signed": True,
+        "formula": "age ~ ward",
+        "intervals": True,
+        "ridge": 0.5,
         "hypothesis": privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}),
         "shares": [0.25, 0.75],
         "sigma": 2,
@@ -811,6 +818,8 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.count.low": (lambda: 3,),
     "Ranges.count.high": (lambda: 30,),
     "Ranges.prefix.high": (lambda: 30,),
+    **{f"Session.{method}.norm": (lambda: 2, lambda: ("L1", 2)) for method in ("regress", "plan_regress")},
+    "Regression.predict.rows": (lambda: {"ward": ["A"]},),
     "study.GoodnessOfFit.column": (lambda: "ward",),
     "study.GoodnessOfFit.shares": (lambda: {"A": 0.5, "B": 0.5},),
     **{f"Marginals.{method}.columns": (lambda: "ward",) for method in ("counts", "to_dict", "to_pandas", "plot")},

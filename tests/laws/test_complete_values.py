@@ -25,7 +25,7 @@ from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import BadParameter, PrivetError
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.links import followed
-from privet.core.scan import Discovery, Largest, Norm, Once, Pairs, Truncate, asks
+from privet.core.scan import Discovery, Largest, Norm, Once, Pairs, Products, RowNorm, Truncate, asks
 from privet.core.schema import (
     AUTO,
     ChosenContribution,
@@ -49,6 +49,7 @@ from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.make import make_plan
 from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure
+from privet.planner.moments import MomentMeasure
 from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.stability import sensitivity_of, shift_of
 from privet.planner.verify import verify
@@ -197,6 +198,9 @@ def samples() -> dict[type, Any]:
     found[BoundsMeasure] = BoundsMeasure(found[Measure])
     cells = strategy.tree(2, measure="pure")
     found[MatrixMeasure] = MatrixMeasure(strategy.StrategyMeasure(cells, epsilon=1, neighbors="add-remove"))
+    found[Products] = Products(((0, 0), (0, 1)), RowNorm(1, 4, 1, 20))
+    found[RowNorm] = found[Products].norm
+    found[MomentMeasure] = MomentMeasure("laplace", (Fraction(1), Fraction(2)), Fraction(1), 0)
     found[KeyRule] = KeyRule(OptimalKeys(epsilon=1, delta=Fraction(1, 100), keys=2))
     found.setdefault(OptimalKeys, found[KeyRule].mechanism)
     return found

@@ -82,7 +82,7 @@ class NoisyMoments:
 
 
 @dataclass(frozen=True)
-class Bound:
+class CoefficientBound:
     """What the data and the noise say of a number: an estimate, its standard error, an interval and a p-value.
 
     `p_value` is of the hypothesis that the number is 0. `privacy` is the share of the variance that is due to noise.
@@ -116,7 +116,7 @@ class LinearFit:
     draw at b, plus C s^2 X'X for rows with independent errors of variance s^2 of which one unit has C at most. A value
     of one coefficient is in its interval if the best values of the others leave a residual that this law allows. No
     repaired matrix and no ridge enters an interval.
-    Cites: [AR49, eq. 7], [F54, ratios].
+    Cites: [AR49, Sec. 3], [Fie54, ratios].
     """
 
     moments: NoisyMoments
@@ -246,7 +246,7 @@ class LinearFit:
         variance = self.residual_variance(b) * self.moments.rows_each * wide**2
         return self._weights(b), self._sampled * variance
 
-    def along(self, direction: Sequence[float] | Floats, confidence: float, offset: float = 0.0) -> Bound:
+    def along(self, direction: Sequence[float] | Floats, confidence: float, offset: float = 0.0) -> CoefficientBound:
         """Return what is known of a linear function of the coefficients, plus a constant.
 
         Args:
@@ -324,7 +324,7 @@ class _Profile:
     def _width(self, noise: Floats, sampled: float) -> float:
         return max(width_of(noise, sampled, self.fit.moments.family, self.confidence), 1e-300)
 
-    def bound(self) -> Bound:
+    def bound(self) -> CoefficientBound:
         import numpy as np
 
         centre = float(self.found[0])
@@ -339,7 +339,7 @@ class _Profile:
         estimate = min(max(self.estimate, low), high)
         p_value = self._p_value(-self.offset)
         share = own / (own + plain) if own + plain > 0 else 0.0
-        return Bound(
+        return CoefficientBound(
             estimate + self.offset, error, low + self.offset, high + self.offset, p_value, min(max(share, 0.0), 1.0)
         )
 

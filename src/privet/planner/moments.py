@@ -75,7 +75,11 @@ def loss_of(scan: Scan, scales: Sequence[Fraction], family: Family) -> Fraction:
     Guarantee: **A box.** Of the pairs between two axes a row has at most one, so it gives at most the largest D / b
     of these (D^2 / s^2), and their sum over pairs of axes in all. A row that changes moves a single pair within
     [min(low, 0), max(high, 0)], and several pairs by twice the largest in L1; in L2 squared by the larger of the
-    squared range of one pair and of twice the largest square.
+    squared range of one pair and of twice the largest square. Of m factors that stand for themselves, in units of their
+    B, let p and q be half the sum and half the difference of old and new, so |p_i| + |q_i| <= 1: then v v' - w w' is
+    2 (p q' + q p'), and all pairs together move by 2 sum |p| sum |q| + 2 sum |p_i q_i| <= m (m + 1) / 2 in L1, no more
+    than where a row comes or goes. In L2 squared, the squares of a matrix add up to at most 2 m^2, as tr(A B) >= 0 for
+    positive semi-definite A and B, and those of pairs that count once to m^2 + m / 2.
     **A norm.** Let the first factors keep to sum |v| <= L, or sum v^2 <= L^2. Then sum v_i^2 + 2 sum_{i<j} |v_i v_j| <=
     L^2 in L1, and sum v_i^4 + 2 sum_{i<j} (v_i v_j)^2 <= L^4 in L2 squared, so that the pairs of first factors lose at
     most the largest rate, 1/b of squares and 1/(2 b) of other pairs, times L^2 (with 1/s^2, L^4); pairs of one with
@@ -123,15 +127,21 @@ def _in_a_box(scan: Scan, pairs: Pairs, power: int) -> Fraction:
     for pair, scale in pairs:
         together[frozenset((axes[pair[0]], axes[pair[1]]))].append((pair, scale))
     change = scan.schema.moves == "change-one"
-    total = Fraction(0)
+    total = alone = rate = Fraction(0)
+    simple: set[int] = set()
     for several in together.values():
         most = max(Fraction(_most(scan.sums, pair)) ** power / scale for pair, scale in several)
         if not change:
             total += most
             continue
         widest = max(Fraction(_range(scan.sums, pair)) ** power / scale for pair, scale in several)
-        total += widest if len(several) == 1 else max(widest, 2 * most)
-    return total
+        pairs_of_one = [pair for pair, _ in several if all(axes[place] == place for place in pair)]
+        if len(pairs_of_one) == len(several) == 1:
+            alone, rate, simple = alone + widest, max(rate, most), simple | set(pairs_of_one[0])
+        else:
+            total += max(widest, 2 * most)
+    m = Fraction(len(simple))
+    return total + min(alone, rate * (m * (m + 1) / 2 if power == 1 else m**2 + m / 2))
 
 
 def _within_a_norm(scan: Scan, norm: RowNorm, pairs: Pairs, kind: Part, power: int) -> Fraction:

@@ -15,7 +15,7 @@ _TERM = re.compile(rf"\s*(?:(?P<sign>[+-])|(?P<number>[01])(?![\w.])|`(?P<quoted
 
 
 @dataclass(frozen=True)
-class Formula:
+class RegressionFormula:
     """What is explained by what: names of columns."""
 
     target: str
@@ -28,7 +28,7 @@ class Formula:
         return f"{_shown(self.target)} ~ {listed}"
 
 
-def read_formula(text: str) -> Formula:
+def read_formula(text: str) -> RegressionFormula:
     """Return a formula from its text; `0 +` or `- 1` leaves out the constant."""
     given = plain_text(text, "formula", _ALLOWED, least=1)
     if len(given) > _LONGEST:
@@ -44,7 +44,7 @@ def read_formula(text: str) -> Formula:
         raise RequestError(f"the formula explains {targets[0]} by itself; leave it out after ~")
     if not terms and not constant:
         raise RequestError("the formula explains by nothing; name a column after ~, such as cost ~ age")
-    return Formula(targets[0], terms, constant)
+    return RegressionFormula(targets[0], terms, constant)
 
 
 def _terms(text: str, whole: str) -> tuple[tuple[str, ...], bool]:

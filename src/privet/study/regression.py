@@ -23,7 +23,7 @@ from privet.query.frame import Frame
 from privet.query.functions import typed
 from privet.query.terms import count
 
-from .formula import Formula, read_formula
+from .formula import RegressionFormula, read_formula
 from .regression_table import Regression, Shrinkage
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ class RegressionPlan:
     """
 
     moments: MomentPlan
-    formula: Formula
+    formula: RegressionFormula
+    levels: Mapping[str, tuple[Any, ...]]
+    """The declared values of each category, the one first that others are compared with."""
     gain: str = ""
     """What a limit on the norm of rows would gain, in words."""
 
@@ -109,21 +111,22 @@ def plan_regression(
     limit = _read_norm(norm, pure=not spend.delta and spend.rho is None)
     query = frame.agg(rows_of_a_regression=count()).query()
     schema = private_schema(query.table, catalog.schemas)
-    features = [_variable(frame, name, schema, intercepted=asked.constant) for name in asked.terms]
-    target = _variable(frame, asked.target, schema, intercepted=asked.constant)
+    features = [_variable(frame, name, schema) for name in asked.terms]
+    target = _variable(frame, asked.target, schema)
     if target.levels is not None:
         raise RequestError(
-            f"{target.name} holds {_kind(target.expression, schema)} values, and a regression explains numbers; compare "
-            f"shares of its values instead"
+            f"{target.name} holds {_kind(target.expression, schema)} values, and a regression explains numbers; "
+            f"compare shares of its values instead"
         )
     given: dict[str, Any] = {"features": features, "target": target, "constant": asked.constant, "spend": spend}
     given |= {"squares": intervals, "contribution": options.stated}
     made = plan_moments(query, catalog.schemas, **given, norm=limit)
+    levels = {one.name: one.levels for one in features if one.levels is not None}
     if limit is not None:
-        return RegressionPlan(made, asked)
+        return RegressionPlan(made, asked, levels)
     pure = made.measure.family == "laplace"
     other = plan_moments(query, catalog.schemas, **given, norm=RowLimit(1 if pure else 2, Fraction(2)))
-    return RegressionPlan(made, asked, _gain(made, other, pure=pure))
+    return RegressionPlan(made, asked, levels, _gain(made, other, pure=pure))
 
 
 def _gain(box: MomentPlan, held: MomentPlan, *, pure: bool) -> str:
@@ -173,7 +176,7 @@ def _kind(expression: Expression, schema: Schema) -> str:
     return typed(expression, schema.columns).kind or "NULL"
 
 
-def _variable(frame: Frame, name: str, schema: Schema, *, intercepted: bool) -> Variable:
+def _variable(frame: Frame, name: str, schema: Schema) -> Variable:
     """Return what a name of a formula stands for: a number with bounds, or a category with declared values."""
     expression = frame._over(name, "formula")
     facts = typed(expression, schema.columns)
@@ -220,6 +223,7 @@ def run_regression(
     return Regression(
         table=_tables(moments),
         formula=plan.formula,
+        levels=dict(plan.levels),
         factors=moments.factors,
         target=moments.target,
         pairs=() if products is None else products.pairs,
@@ -245,12 +249,12 @@ def read_ridge(ridge: Shrinkage) -> Shrinkage:
         if ridge not in ("auto", "adassp"):
             raise BadParameter("ridge", ridge, allowed)
         return ridge
-    if isinstance(ridge, bool) or isinstance(ridge, (Sequence, Mapping)):
+    if isinstance(ridge, (bool, Sequence, Mapping)):
         raise BadParameter("ridge", ridge, allowed)
-    found = float(rational(ridge, "ridge"))
-    if not 0 <= found <= 1e12:
-        raise BadParameter("ridge", ridge, allowed)
-    return found
+    found = rational(ridge, "ridge")
+    if not 0 <= found <= 10**12:
+        raise BadParameter("ridge", ridge, f"{allowed}, up to 1e12")
+    return float(found)
 
 
 def _tables(moments: MomentPlan) -> str:

@@ -18,11 +18,11 @@ from privet.core.given import optional_package
 from privet.core.numbers import Number, open_probability, rational
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_amount, written
 from privet.inference.finding import shown_p_value
-from privet.inference.linear import Bound, LinearFit, NoisyMoments
+from privet.inference.linear import CoefficientBound, LinearFit, NoisyMoments
 from privet.planner.moment_plan import Factor
 from privet.planner.moments import MomentMeasure
 
-from .formula import Formula, read_formula
+from .formula import RegressionFormula, read_formula
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,11 +75,13 @@ class Regression:
     """
 
     table: str
-    formula: Formula
+    formula: RegressionFormula
     factors: tuple[Factor, ...]
     """What was multiplied: features, the target, and a count of rows where nothing else is one."""
+    levels: Mapping[str, tuple[Any, ...]]
+    """The declared values of each category, the one first that others are compared with."""
     target: int
-    """Which of them is explained."""
+    """Which of them the question explains."""
     pairs: tuple[tuple[int, int], ...]
     """Which two factors each released number is the sum of products of."""
     sizes: tuple[int, ...]
@@ -175,7 +177,7 @@ class Regression:
         if not self.intervals:
             estimate = float(sum(a * b for a, b in zip(direction, self.fit.coefficients, strict=True))) + offset
             return estimate, *(math.nan,) * 5
-        found: Bound = self.fit.along(direction, self.confidence, offset)
+        found: CoefficientBound = self.fit.along(direction, self.confidence, offset)
         return found.estimate, found.error, found.low, found.high, found.p_value, found.privacy
 
     def _direction(self, place: int) -> tuple[list[float], float]:
@@ -275,18 +277,10 @@ class Regression:
         value = row[factor.name]
         if factor.kind == "number":
             return float((rational(value, factor.name) - factor.centre) / factor.unit)
-        levels = self._levels(factor.name)
-        if not any(value == level and type(value) is type(level) for level in levels):
-            dropped = " or the one that others are compared with" if self._compared(factor.name) else ""
-            if type(value) is not type(levels[0]):
-                raise BadParameter(factor.name, value, f"one of {', '.join(map(str, levels))}{dropped}")
-        return 1.0 if value == factor.level and type(value) is type(factor.level) else 0.0
-
-    def _levels(self, name: str) -> list[Any]:
-        return [one.level for one in self.factors if one.name == name]
-
-    def _compared(self, name: str) -> bool:
-        return self.formula.constant or name != next((f.name for f in self.factors if f.kind == "level"), "")
+        levels = self.levels[factor.name]
+        if not any(type(value) is type(level) and value == level for level in levels):
+            raise BadParameter(factor.name, value, f"one of {', '.join(map(str, levels))}")
+        return 1.0 if value == factor.level else 0.0
 
     # --- how it is shown ----------------------------------------------------------------------------------------------
 
@@ -385,7 +379,8 @@ class Regression:
         return written(draw)
 
     def _repr_html_(self) -> str:
-        return f"<div>{html_facts([('', str(self.formula))])}{html_table(self._figures())}{html_facts(self._facts())}</div>"
+        head = html_facts([("", str(self.formula))])
+        return f"<div>{head}{html_table(self._figures())}{html_facts(self._facts())}</div>"
 
     def _figures(self) -> list[Figures]:
         rows = self.coefficients
