@@ -14,6 +14,7 @@ from .core.estimate import Covers, Estimate
 from .core.expression import Call, ColumnRef, Expression
 from .core.expression import Literal as Constant
 from .core.given import choice, optional_package
+from .core.numbers import Number, float_near, positive
 from .core.records import Receipt
 from .display import (
     MARKS,
@@ -27,6 +28,8 @@ from .display import (
     is_moments,
     written,
 )
+from .inference.contrast import ALTERNATIVES, Alternative
+from .inference.finding import Finding
 from .planner.contributions import covered_in_words
 from .planner.groupings import Combined, Levels, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
@@ -77,6 +80,30 @@ class Sampling(Protocol):
     def estimates(self, column: str) -> tuple[Estimate, ...]:
         """Return each number of a column with an interval that covers the population."""
         ...
+
+    def compare(
+        self,
+        one: ComparedNumber,
+        other: ComparedNumber,
+        *,
+        covers: Covers,
+        alternative: Alternative,
+        margin: float | None,
+    ) -> Finding:
+        """Return how two numbers compare."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedNumber:
+    """One number of an answer that is compared: its column, its row, its name, and what tells its release apart."""
+
+    sampled: Sampling
+    column: str
+    row: int
+    label: str
+    release: tuple[int, str]
+    """The entry of the ledger, and the digest of the plan."""
 
 
 class Ends(tuple[Any, Any]):
@@ -196,6 +223,72 @@ class Answer:
             )
             for value, low, high, error in ends
         )
+
+    def compare(
+        self,
+        one: Any = None,
+        other: Any = None,
+        *,
+        column: str | None = None,
+        to: Answer | None = None,
+        covers: Covers = "noise",
+        alternative: Alternative = "two-sided",
+        margin: Number | None = None,
+    ) -> Finding:
+        """Return how two groups of this answer compare, or two answers: difference, ratio and p-value, at no cost.
+
+        Args:
+            one: the key of a group, or a tuple of its keys; left out where the answer has one row.
+            other: the key of the other group.
+            column: the column of numbers; left out where there is one.
+            to: another answer, which the other number is taken from.
+            covers: "noise", for the rows that were asked about; "population" for the people they were drawn from.
+            alternative: "two-sided"; "greater" where only a larger first number counts as evidence, or "less".
+            margin: where given, the p-value is of the hypothesis that the two differ by so much or more (equivalence).
+
+        Returns:
+            A finding. Ends of intervals may be infinite: the data and the noise do not bound them.
+
+        Raises:
+            RequestError: there is no such group, or no law of such a difference is known.
+
+        Example:
+            >>> answer = session.ask("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
+            >>> list(answer.compare("A", "B", covers="population").estimates)
+            ['difference', 'ratio']
+        """
+        choice(covers, "covers", ("noise", "population"))
+        choice(alternative, "alternative", ALTERNATIVES)
+        if to is not None and not isinstance(to, Answer):
+            raise BadParameter("to", to, "another answer")
+        width = None if margin is None else float_near(positive(margin, "margin"))
+        if width is not None and alternative != "two-sided":
+            raise BadParameter("alternative", alternative, "left out where margin= is given: both sides are tested")
+        first, second = self._number(one, column, "one"), (self if to is None else to)._number(other, column, "other")
+        if to is not None:
+            second = replace(second, label=f"{second.label} in the other answer")
+        return first.sampled.compare(first, second, covers=covers, alternative=alternative, margin=width)
+
+    def _number(self, key: Any, column: str | None, parameter: str) -> ComparedNumber:
+        """Return the number of a group, by its key."""
+        noisy = [series.name for series in self.series if series.noisy]
+        if column is None and len(noisy) != 1:
+            raise BadParameter("column", column, f"one of the columns with intervals: {', '.join(noisy)}")
+        name = noisy[0] if column is None else self._named(column, "column").name
+        if name not in noisy:
+            raise BadParameter("column", column, f"one of the columns with intervals: {', '.join(noisy)}")
+        keys = [series for series in self.series if not series.noisy]
+        rows = list(zip(*(series.values for series in keys), strict=True)) if keys else [()] * len(self)
+        wanted = () if key is None else key if isinstance(key, tuple) else (key,)
+        found = [place for place, row in enumerate(rows) if _same_keys(row, wanted)]
+        if not found and key is None and len(rows) == 1:
+            found, wanted = [0], rows[0]
+        if len(found) != 1:
+            listed = ", ".join(str(row[0] if len(row) == 1 else row) for row in rows[:10])
+            raise BadParameter(parameter, key, f"the key of one group of the answer: {listed}")
+        label = f"{name} of {', '.join(map(str, wanted))}" if wanted else name
+        sampled = self._sampled()
+        return ComparedNumber(sampled, name, found[0], label, (self.receipt.entry, self.plan.digest))
 
     def _sampled(self) -> Sampling:
         if self.sampled is None:
@@ -561,6 +654,10 @@ def _sum(values: Sequence[Any]) -> Any:
     if not values:
         return None
     return sum(values) if all(type(value) is int for value in values) else math.fsum(values)
+
+
+def _same_keys(row: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    return len(row) == len(wanted) and all(type(a) is type(b) and a == b for a, b in zip(row, wanted, strict=True))
 
 
 def _find(series: Sequence[Series], name: Any) -> Series:

@@ -7,6 +7,7 @@ from mutant import Mutant, of
 COVERAGE = "statistical/test_population_coverage.py"
 ANSWERS = "unit/test_population.py"
 EQUATION = "unit/inference/test_equation.py"
+LEVELS = "statistical/test_contrast_levels.py"
 LAW = "unit/inference/test_convolution.py"
 
 MUTANTS: list[Mutant] = [
@@ -36,4 +37,22 @@ MUTANTS: list[Mutant] = [
         ("all(scan.schema.unit.rowwise for scan in scans)", "True"),
     ),
     *of("results.population:PopulationReader._used", ANSWERS, ("one.scan.schema.unit.touches > 1", "False")),
+    *of(
+        "inference.contrast:Contrast.p_value",
+        LEVELS,
+        ("(sign >= 0) == (alternative == 'greater')", "(sign >= 0) != (alternative == 'greater')"),
+    ),
+    *of("inference.contrast:Contrast.equivalence", LEVELS, ("self.p_value(-margin, alternative='greater')", "0.0")),
+    *of(
+        "inference.contrast:Contrast._bounded",
+        LEVELS,
+        ("min(1.0, 2 * np.max(np.where(fits, each, 0.0), initial=0.0))", "0.0"),
+    ),
+    *of(
+        "results.compare:compared",
+        ANSWERS,
+        ("together and places[0] == places[1]", "False"),
+        ("2 if together else 1", "1"),
+    ),
+    *of("answer:Answer._number", ANSWERS, ("len(found) != 1", "False")),
 ]

@@ -13,6 +13,7 @@ import pytest
 
 import privet
 from privet.aggregates import AGGREGATES, Aggregate
+from privet.answer import Answer
 from privet.core.estimate import Estimate
 from privet.core.scan import Norm, Once, Truncate
 from privet.session import Session
@@ -225,3 +226,90 @@ def test_what_one_person_weighs_in_some_groups() -> None:
     assert most(Truncate(1, 2), 2) == 2
     rowwise = replace(scan.schema, unit=privet.Rows())
     assert weight_in(replace(scan, schema=rowwise, bounding=Once())) == 1
+
+
+def grouped(session: Session, what: str = "AVG(x) AS m, VAR(x) AS v, COUNT(*) AS n") -> Answer:
+    return session.ask(f"SELECT g, {what} FROM t GROUP BY g", epsilon=20)
+
+
+@pytest.mark.parametrize("column", ["m", "v", "n"])
+def test_groups_are_compared_at_no_cost(people: Session, column: str) -> None:
+    answer, before = grouped(people), people.ledger.head()
+    for covers in ("noise", "population"):
+        found = answer.compare("a", "b", column=column, covers=covers)  # type: ignore[arg-type]
+        first, second = answer[column].values
+        assert found.estimate.value == pytest.approx(first - second, rel=0.01, abs=0.6)
+        assert found.interval[0] < found.estimate.value < found.interval[1]
+        ratio = found.estimates["ratio"]
+        assert ratio.low < first / second < ratio.high
+        assert found.p_value is not None
+        assert (found.p_value < 0.05) == (not found.interval[0] <= 0 <= found.interval[1])
+    assert people.ledger.head() == before
+    assert f"of the weighted difference, {SENTENCE}" in found.estimate.covers
+
+
+def test_comparisons_for_a_population_are_wider(people: Session) -> None:
+    answer = grouped(people)
+    narrow, wide = (answer.compare("a", "b", column="m", covers=covers) for covers in ("noise", "population"))  # type: ignore[arg-type]
+    assert wide.interval[0] < narrow.interval[0]
+    assert narrow.interval[1] < wide.interval[1]
+    assert (wide.p_value or 0) >= (narrow.p_value or 0)
+
+
+def test_both_directions_mirror_each_other(people: Session) -> None:
+    answer = grouped(people)
+    one, other = answer.compare("a", "b", column="m"), answer.compare("b", "a", column="m")
+    assert one.p_value == pytest.approx(other.p_value)
+    assert one.interval == pytest.approx((-other.interval[1], -other.interval[0]), rel=1e-4)
+    sides = [answer.compare("a", "b", column="m", alternative=side).p_value for side in ("greater", "less")]  # type: ignore[arg-type]
+    assert sum(p or 0 for p in sides) == pytest.approx(1)
+
+
+def test_equivalence_has_a_margin(people: Session) -> None:
+    answer = grouped(people)
+    wide = answer.compare("a", "b", column="m", margin=60)
+    assert wide.p_value is not None
+    assert wide.p_value < 1e-6
+    assert "60 or more" in wide.hypothesis
+    with pytest.raises(privet.RequestError, match="alternative"):
+        answer.compare("a", "b", column="m", margin=60, alternative="less")
+
+
+def test_answers_are_compared_with_doubled_variances(people: Session) -> None:
+    every = people.ask("SELECT AVG(x) AS m FROM t", epsilon=20)
+    some = people.ask("SELECT AVG(x) AS m FROM t WHERE x < 50", epsilon=20)
+    found = every.compare(to=some, covers="population")
+    assert found.estimate.value > 0
+    assert any("doubled" in one for one in found.assumptions)
+    assert "in the other answer" in found.hypothesis
+
+
+def test_what_cannot_be_compared_is_refused(people: Session) -> None:
+    answer = grouped(people)
+    again = people.ask(
+        "SELECT g, AVG(x) AS m, VAR(x) AS v, COUNT(*) AS n FROM t GROUP BY g ORDER BY g DESC", epsilon=20
+    )
+    refused = [
+        (lambda: answer.compare("a", "a", column="m"), "same released number"),
+        (lambda: answer.compare("a", "a", column="m", to=again), "same released number"),
+        (lambda: answer.compare("a", "c", column="m"), "one group"),
+        (lambda: answer.compare("a", 1, column="m"), "one group"),
+        (lambda: answer.compare("a", "b"), "column"),
+        (lambda: answer.compare("a", "b", column="g"), "column"),
+        (lambda: answer.compare("a", "b", column="m", to=3), "another answer"),  # type: ignore[arg-type]
+        (lambda: answer.compare("a", "b", column="m", margin=-1), "margin"),
+        (lambda: grouped(people, "MEDIAN(x) AS m").compare("a", "b"), "quantiles"),
+        (lambda: grouped(people, "STDDEV(x) AS m").compare("a", "b"), "variances"),
+    ]
+    for compare, words in refused:
+        with pytest.raises(privet.RequestError, match=words):
+            compare()
+
+
+def test_columns_that_share_a_count_are_not_compared(people: Session) -> None:
+    """The noise of the count is in both: they are not independent."""
+    answer = people.ask("SELECT g, AVG(x) AS m FROM t GROUP BY g", epsilon=20)
+    other = people.ask("SELECT g, SUM(x) AS m, AVG(x) AS k FROM t GROUP BY g", epsilon=20)
+    if other.receipt.digest == answer.receipt.digest:
+        with pytest.raises(privet.RequestError, match="share their noise"):
+            answer.compare("a", "b", column="m", to=other)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from .convolution import beyond
-from .equation import Equation, inverted
+from .equation import Equation
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 Alternative = Literal["two-sided", "greater", "less"]
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
-_STEPS = 4
+_STEPS = 3
+_DOUBLINGS = 80
+_FINE = 1e-6
+"""Ends are searched for to this part of the interval."""
+
 _DOUBT = 5.0
 """A divisor within this many deviations of its noise is too uncertain to divide by: both numbers are bounded then."""
 
@@ -49,6 +54,8 @@ class Contrast:
         return two / 2 if agrees else 1 - two / 2
 
     def _two_sided(self, delta: float, factor: float) -> tuple[float, float]:
+        import numpy as np
+
         away, sign = self._away(delta, factor)
         if math.isnan(away) or doubtful(self.one) or doubtful(self.other):
             return self._bounded(delta, factor), sign
@@ -57,9 +64,7 @@ class Contrast:
             part * float(_only(one.slack)) / float(one.bottom[0])
             for one, part in ((self.one, 1.0), (self.other, abs(factor)))
         )
-        import numpy as np
-
-        return float(beyond(np.maximum(np.abs(away) - grid - slack, 0.0), scales, deviation)), sign
+        return float(beyond(np.maximum(np.abs(away) - grid - slack, 0.0), scales, deviation)[0]), sign
 
     def _away(self, delta: float, factor: float) -> tuple[float, float]:
         sides = [float(one.top[0] / one.bottom[0]) if one.bottom[0] > 0 else math.nan for one in (self.one, self.other)]
@@ -85,36 +90,33 @@ class Contrast:
                 np.clip(first, self.one.low, self.one.high),
                 np.clip((first - delta) / factor if factor else self.other.value, self.other.low, self.other.high),
             ]
-        scales = [
-            scale * part / one.bottom
-            for (several, _, _), one, part in zip(made, sides, parts, strict=True)
-            for scale in several
-        ]
-        deviation = np.sqrt(
-            sum(
-                ((one_made[1] * part / one.bottom) ** 2 for one_made, one, part in zip(made, sides, parts, strict=True)),
-                np.zeros(1),
-            )
-        )
-        grid = sum(
-            (one_made[2] * part / one.bottom for one_made, one, part in zip(made, sides, parts, strict=True)), np.zeros(1)
-        )
-        return scales, deviation, grid
+        scales: list[Floats] = []
+        variance, grid = np.zeros(1), np.zeros(1)
+        for (several, deviation, half), one, part in zip(made, sides, parts, strict=True):
+            times = part / one.bottom
+            scales += [scale * times for scale in several]
+            variance, grid = variance + (deviation * times) ** 2, grid + half * times
+        return scales, np.sqrt(variance), grid
 
     def _bounded(self, delta: float, factor: float) -> float:
         """Return the p-value by both numbers' own: twice the largest, over all pairs that differ so, of the smaller."""
         import numpy as np
 
-        ends = [one.bars(1e-4) for one in (self.one, self.other)]
-        spans = [(float(bars.low[0]), float(bars.high[0])) for bars in ends]
+        spans = self._spans
         if not all(map(math.isfinite, (*spans[0], *spans[1]))):
             return 1.0
         second = np.linspace(*spans[1], _GRID)
         first = np.clip(factor * second + delta, self.one.low, self.one.high)
         fits = np.abs(factor * second + delta - first) <= 1e-12 * (1 + np.abs(first))
-        zero = np.zeros(_GRID, dtype=np.int64)
+        zero = [0] * _GRID
         each = np.minimum(self.one.at(zero).p_value(first), self.other.at(zero).p_value(second))
         return float(min(1.0, 2 * np.max(np.where(fits, each, 0.0), initial=0.0)))
+
+    @cached_property
+    def _spans(self) -> list[tuple[float, float]]:
+        """All values of both numbers that are not improbable."""
+        ends = [one.bars(1e-4) for one in (self.one, self.other)]
+        return [(float(bars.low[0]), float(bars.high[0])) for bars in ends]
 
     @property
     def difference(self) -> float:
@@ -127,11 +129,10 @@ class Contrast:
         second = float(self.other.value[0])
         return float(self.one.value[0]) / second if second else math.nan
 
-    @property
+    @cached_property
     def error(self) -> float:
         """The standard error of the difference."""
-        bars = [one.bars(0.5).error for one in (self.one, self.other)]
-        return math.hypot(float(bars[0][0]), float(bars[1][0]))
+        return math.hypot(float(self.one.error[0]), float(self.other.error[0]))
 
     def difference_interval(self, tail: float) -> tuple[float, float]:
         """Return the differences that are not rejected at a tail."""
@@ -189,13 +190,23 @@ def _only(slack: Floats | float) -> float:
 def _interval(
     p_value: Callable[[float], float], center: float, ends: tuple[float, float], step: float, tail: float
 ) -> tuple[float, float]:
-    import numpy as np
+    """Return where a p-value that falls from a center on crosses the tail, on either side; an end where it does not."""
+    from scipy.optimize import brentq
 
     if math.isnan(center):
         return ends
-
-    def each(values: Floats) -> Floats:
-        return np.array([p_value(float(value)) for value in values])
-
-    low, high = inverted(each, np.array([center]), ends, np.array([step if math.isfinite(step) else 1.0]), tail)
-    return float(low[0]), float(high[0])
+    found = []
+    for sign, end in ((-1.0, ends[0]), (1.0, ends[1])):
+        inner, width = center, max(abs(step) if math.isfinite(step) else 1.0, 1e-300)
+        for _ in range(_DOUBLINGS):
+            outer = min(max(center + sign * width, ends[0]), ends[1])
+            if p_value(outer) < tail:
+                found.append(brentq(lambda x: p_value(x) - tail, inner, outer, rtol=_FINE, xtol=_FINE * width))
+                break
+            if outer == end:
+                found.append(end)
+                break
+            inner, width = outer, width * 2
+        else:
+            found.append(end)
+    return float(found[0]), float(found[1])

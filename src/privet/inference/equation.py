@@ -16,7 +16,7 @@ from .convolution import beyond
 if TYPE_CHECKING:
     from privet.core.event import Floats
 
-_HALVINGS = 50
+_HALVINGS = 40
 _DOUBLINGS = 80
 
 
@@ -135,6 +135,16 @@ class Equation:
         scales, deviation, grid = self.errors(theta)
         return beyond(np.maximum(np.abs(self.residual(theta)) - grid, 0.0), scales, deviation)
 
+    @property
+    def error(self) -> Floats:
+        """The standard error of the estimate; NaN where the divisor says nothing."""
+        import numpy as np
+
+        known = self.bottom > 0
+        scales, deviation, _ = self.errors(np.where(known, self.value, 0.0))
+        spread = np.sqrt(deviation**2 + 2 * sum((one**2 for one in scales), np.zeros_like(self.top)))
+        return np.asarray(spread / np.where(known, self.bottom, np.nan))
+
     def bars(self, tail: float) -> Bars:
         """Return the values that are not rejected at a tail, from the estimate outwards, and the standard error.
 
@@ -143,12 +153,9 @@ class Equation:
         """
         import numpy as np
 
-        value = self.value
         known = self.bottom > 0
-        center = np.where(known, value, 0.0)
-        scales, deviation, _ = self.errors(center)
-        spread = np.sqrt(deviation**2 + 2 * sum((one**2 for one in scales), np.zeros_like(center)))
-        error = spread / np.where(known, self.bottom, np.nan)
+        center = np.where(known, self.value, np.clip(0.0, self.low, self.high))
+        error = self.error
         low, high = inverted(self.p_value, center, (self.low, self.high), np.nan_to_num(error, nan=1.0), tail)
         ratio = any(np.any(one.slope != 0) for one in self.noise)
         lost = ~known | ((self.p_value(center) < tail) if ratio else False)
@@ -167,7 +174,11 @@ def noises(law: Law) -> tuple[tuple[float, ...], float]:
 
 
 def inverted(
-    p_value: Callable[[Floats], Floats], center: Floats, ends: tuple[float, float], step: Floats, tail: float
+    p_value: Callable[[Floats], Floats],
+    center: Floats,
+    ends: tuple[float, float],
+    step: Floats,
+    tail: float,
 ) -> tuple[Floats, Floats]:
     """Return the first values on either side of a center at which a p-value falls below a tail; an end if none does.
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate, Ranked
 from privet.aggregates.aggregate import SampleSums
-from privet.answer import Series
+from privet.answer import ComparedNumber, Series
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.estimate import Estimate
+from privet.core.estimate import Covers, Estimate
 from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.inference.bars import Bars, Law
+from privet.inference.contrast import Alternative
 from privet.inference.equation import Equation
+from privet.inference.finding import Finding
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.query.functions import mentions
 from privet.query.resolve import linear_in
@@ -115,11 +117,13 @@ class PopulationReader:
             error = error + abs(factor) * bars.error
         return Bars(low, high, error)
 
-    def equation(self, column: str, cells: int = 1) -> tuple[Equation, str, Aggregate | None]:
+    def equation(
+        self, column: str, cells: int = 1, *, population: bool = True
+    ) -> tuple[Equation, str, Aggregate | None]:
         """Return a column as an estimating equation, what it is called, and the aggregate that it is a function of.
 
         The last is None where the equation is about the column itself. `cells` is how many groups are looked at
-        together.
+        together. Without `population`, it is about the rows that were asked about, and the noise alone errs.
 
         Raises:
             Unsupported: no such equation is known; the message states what to ask instead.
@@ -128,7 +132,13 @@ class PopulationReader:
             raise Unsupported(f"{column!r} has no noise, and so no interval")
         _numbers(self.series[column], column)
         meaning = self.meanings[column]
-        self._used(meaning, column)
+        self._used(meaning, column, population=population)
+        if not population:
+            found, noun, curved = self._equation(column, meaning, cells)
+            return found.of_sample, noun, curved
+        return self._equation(column, meaning, cells)
+
+    def _equation(self, column: str, meaning: Expression, cells: int) -> tuple[Equation, str, Aggregate | None]:
         line = linear_in(meaning)
         if line is not None:
             reading = self._readings[line.column]
@@ -141,9 +151,23 @@ class PopulationReader:
         elif isinstance(meaning, Call) and (ratio := _ratio(meaning)) is not None:
             return (*self._ratio(*ratio, cells), None)
         raise Unsupported(
-            f"covers='population' is for aggregates, weighted sums and ratios of them, and {column!r} is something "
-            f"else; ask for what it is made of"
+            f"this is for aggregates, weighted sums and ratios of them, and {column!r} is something else; ask for what "
+            f"it is made of"
         )
+
+    def compare(
+        self,
+        one: ComparedNumber,
+        other: ComparedNumber,
+        *,
+        covers: Covers,
+        alternative: Alternative,
+        margin: float | None,
+    ) -> Finding:
+        """Return how two numbers compare, the first of which is of this reader."""
+        from .compare import compared
+
+        return compared(one, other, covers=covers, alternative=alternative, margin=margin)
 
     def words(self, noun: str, used: Sequence[Reading]) -> str:
         """Return what an interval covers, with its estimand."""
@@ -164,22 +188,26 @@ class PopulationReader:
         """Return the aggregates that a column is made of."""
         return self._used(self.meanings[column], column)
 
-    def _used(self, meaning: Expression, column: str) -> list[Reading]:
+    def _used(self, meaning: Expression, column: str, *, population: bool = True) -> list[Reading]:
+        what = "covers='population'" if population else "compare"
         used = [self._readings[name] for name in sorted(mentions(meaning) & self._readings.keys())]
         if not used or mentions(meaning) - self._readings.keys():
-            raise Unsupported(
-                f"covers='population' is for what is computed from aggregates alone, and {column!r} is not"
-            )
+            raise Unsupported(f"{what} is for what is computed from aggregates alone, and {column!r} is not")
         for reading in used:
             own = reading.aggregate
+            if isinstance(own, Ranked) and not population:
+                raise Unsupported(
+                    f"compare is not for {column!r}: the intervals of quantiles are drawn, and their differences have "
+                    f"no known law; compare means, or shares below a value"
+                )
             if isinstance(own, Ranked) and own.extreme:
                 raise Unsupported(
-                    f"covers='population' is not for {column!r}: the ends of a sample say little about those of a "
+                    f"{what} is not for {column!r}: the ends of a sample say little about those of a "
                     f"population; ask for a quantile near the end, such as QUANTILE(x, 0.99)"
                 )
             if own.unsampled is not None and not (isinstance(own, Ranked) and self.plan.covers == "population"):
-                raise Unsupported(f"covers='population' is not for {column!r}: {own.unsampled}")
-        if any(one.scan.schema.unit.touches > 1 for one in self.plan.passes):
+                raise Unsupported(f"{what} is not for {column!r}: {own.unsampled}")
+        if population and any(one.scan.schema.unit.touches > 1 for one in self.plan.passes):
             raise Unsupported(_WINDOWS)
         if self.plan.covers == "bounding":
             raise Unsupported(
