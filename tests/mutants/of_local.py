@@ -8,6 +8,7 @@ ORACLES = "unit/local/test_oracles.py"
 SERVERS = "unit/local/test_servers.py"
 SHARES = "unit/local/test_frequencies.py"
 MEANS = "unit/local/test_means.py"
+HEAVY = "unit/local/test_heavy_hitters.py"
 SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
 RAPPOR = "unit/local/test_rappor.py"
@@ -173,4 +174,22 @@ MUTANTS: list[Mutant] = [
         MEANS,
         ("math.ceil(exp_up(-asked / steps) * 2**_BITS)", "math.floor(exp_up(-asked / steps) * 2**_BITS) - 2**20"),
     ),
+    *of("local.sketch_tables:SketchTables._randomise", HEAVY, ("self._tables_of(ids)", "self._tables_of(ids) * 0")),
+    *of(
+        "local.sketch_tables:SketchTables.q",
+        HEAVY,
+        ("self.inner.q + (self.inner.p - self.inner.q) / self.buckets", "0"),
+    ),
+    *of(
+        "local.sketch_tables:SketchTables.__init__",
+        HEAVY,
+        ("exp_down(read_epsilon(epsilon))", "exp_down(2 * read_epsilon(epsilon))"),
+    ),
+    *of("local.count_mean:CountMeanSketch._read", HEAVY, ("words[text] for text", "len(words) for text")),
+    *of("local.count_mean:CountMeanSketch._estimate_of", HEAVY, ("range(self.tables)", "range(1)")),
+    *of("local.count_mean:CountMeanSketch.robustness", HEAVY, ("* self._own_share", "* 1")),
+    *of("local.heavy_hitters:HeavyHitters._states", HEAVY, ("level < lengths", "level <= lengths")),
+    *of("local.heavy_hitters:HeavyHitters._walk", HEAVY, ("hits[kept] if level >= _APART - 1 else 0", "hits[kept]")),
+    *of("local.heavy_hitters:_one_each", HEAVY, ("head not in taken", "True")),
+    *of("local.heavy_hitters:HeavyHitters.robustness", HEAVY, ("* more", "* 1")),
 ]

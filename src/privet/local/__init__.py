@@ -6,11 +6,13 @@ client's.
 """
 
 from .choose import ORACLES, ChosenOracle, best
+from .count_mean import CountMeanSketch
 from .duchi import DuchiMean
 from .estimates import Frequencies
 from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
+from .heavy_hitters import HeavyHitters
 from .hybrid import HybridMean
 from .laplace_mean import LaplaceMean
 from .mean_estimate import MeanEstimate
@@ -37,10 +39,12 @@ __all__ = [
     "BinaryHashing",
     "ChosenOracle",
     "Client",
+    "CountMeanSketch",
     "DuchiMean",
     "Frequencies",
     "FrequencyOracle",
     "HadamardResponse",
+    "HeavyHitters",
     "HybridMean",
     "KaryResponse",
     "LaplaceMean",

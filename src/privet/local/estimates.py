@@ -202,6 +202,18 @@ def shares_of(
     return values, np.clip(low, 0, 1), np.clip(high, 0, 1), np.sqrt(spread / n) / slope
 
 
+def widened(
+    values: Floats, low: Floats, high: Floats, errors: Floats, extra: float, level: Fraction
+) -> tuple[Floats, Floats, Floats]:
+    """Return intervals and standard errors with a further independent variance."""
+    from scipy.special import ndtri
+
+    reach = float(ndtri((1 - float(level)) / 2)) ** 2 * extra
+    least = values - np.sqrt(np.maximum(values - low, 0) ** 2 + reach)
+    most = values + np.sqrt(np.maximum(high - values, 0) ** 2 + reach)
+    return np.clip(least, 0, 1), np.clip(most, 0, 1), np.sqrt(errors**2 + extra)
+
+
 def norm_sub(values: Floats) -> Floats:
     """Return the point of the simplex that is reached by adding one number to all values and cutting at zero."""
     ordered = np.sort(values)[::-1]

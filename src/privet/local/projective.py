@@ -58,19 +58,19 @@ class ProjectiveResponse(FrequencyOracle):
     @property
     def points(self) -> int:
         """The number of points, and of hyperplanes."""
-        return _points(self.order, self.length)
+        return space_points(self.order, self.length)
 
     @property
     def p(self) -> Fraction:
-        return _odds(self.order, self.length, self.growth)[0]
+        return space_odds(self.order, self.length, self.growth)[0]
 
     @property
     def q(self) -> Fraction:
-        return _odds(self.order, self.length, self.growth)[1]
+        return space_odds(self.order, self.length, self.growth)[1]
 
     @property
     def both(self) -> Fraction:
-        return self.p * Fraction(_points(self.order, self.length - 2), _points(self.order, self.length - 1))
+        return self.p * Fraction(space_points(self.order, self.length - 2), space_points(self.order, self.length - 1))
 
     @property
     def width(self) -> int:
@@ -133,7 +133,7 @@ class ProjectiveResponse(FrequencyOracle):
 
     def _vectors(self, numbers: Integers) -> Integers:
         """Return the points with these numbers: vectors whose last place that is not zero holds 1."""
-        firsts = np.array([_points(self.order, place) for place in range(self.length)], dtype=np.int64)
+        firsts = np.array([space_points(self.order, place) for place in range(self.length)], dtype=np.int64)
         place = np.searchsorted(firsts, numbers, side="right") - 1
         return self._field.digits(self.order**place + numbers - firsts[place], self.length)
 
@@ -142,18 +142,18 @@ class ProjectiveResponse(FrequencyOracle):
         place = self.length - 1 - np.argmax(vectors[:, ::-1] != 0, axis=1)
         lead = vectors[np.arange(len(vectors)), place]
         scaled = vectors * self._field.inverses[lead][:, None] % self.order
-        firsts = np.array([_points(self.order, place) for place in range(self.length)], dtype=np.int64)
+        firsts = np.array([space_points(self.order, place) for place in range(self.length)], dtype=np.int64)
         found: Integers = self._field.numbers(scaled) - self.order**place + firsts[place]
         return found
 
 
-def _points(order: int, length: int) -> int:
+def space_points(order: int, length: int) -> int:
     """Return the number of points of the space of vectors of this length."""
     return int(order**length - 1) // (order - 1)
 
 
-def _odds(order: int, length: int, growth: Fraction) -> tuple[Fraction, Fraction]:
-    every, holding, shared = (_points(order, length - less) for less in (0, 1, 2))
+def space_odds(order: int, length: int, growth: Fraction) -> tuple[Fraction, Fraction]:
+    every, holding, shared = (space_points(order, length - less) for less in (0, 1, 2))
     scale = holding * growth + every - holding
     return holding * growth / scale, (shared * growth + holding - shared) / scale
 
@@ -163,12 +163,12 @@ def _best_space(values: int, growth: Fraction) -> tuple[int, int]:
 
     def length_for(order: int) -> int:
         length = 2
-        while _points(order, length) < values:
+        while space_points(order, length) < values:
             length += 1
         return length
 
     def spread(space: tuple[int, int]) -> Fraction:
-        p, q = _odds(*space, growth)
+        p, q = space_odds(*space, growth)
         return q * (1 - q) / (p - q) ** 2
 
     middle = min(int(growth) + 1, 4096)

@@ -93,6 +93,12 @@ class Randomizer(ABC):
     def _estimate(self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]) -> Any:
         """Return what the integers of n reports tell about their answers."""
 
+    def _estimate_of(
+        self, of: Any, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
+    ) -> Any:
+        """Return what the integers of n reports tell about some strings that are named afterwards."""
+        raise BadParameter("of", of, "left out: this oracle estimates everything at once")
+
     @abstractmethod
     def robustness(self, fraction: Number) -> float:
         """Return how far this fraction of liars, who may send any bytes, can move an estimate."""

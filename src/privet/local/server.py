@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -82,19 +82,28 @@ class Server:
         self._seen |= other._seen
         self._rejected.update(other._rejected)
 
-    def estimate(self, confidence: Number = 0.95, *, covers: Literal["reports", "population"] = "reports") -> Any:
+    def estimate(
+        self,
+        confidence: Number = 0.95,
+        *,
+        covers: Literal["reports", "population"] = "reports",
+        of: Sequence[str] | None = None,
+    ) -> Any:
         """Return what the oracle estimates, with an interval for each number: `Frequencies`, a `Mean` and so on.
 
         Args:
             confidence: the confidence level of each interval.
             covers: `reports` for the truth among those who reported; `population` for that among people of whom they
                 are a random sample.
+            of: the strings whose frequencies are wanted; only for a `CountMeanSketch`, which needs them.
 
         Raises:
             RequestError: if there are no reports yet.
         """
         if not self.n:
             raise RequestError("no report was accepted yet, so nothing can be estimated")
+        if of is not None:
+            return self.oracle._estimate_of(of, self._tally, self.n, confidence, covers, self.rejected)
         return self.oracle._estimate(self._tally, self.n, confidence, covers, self.rejected)
 
     def _add(self, wire: Wire) -> int:

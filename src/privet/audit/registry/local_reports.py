@@ -17,9 +17,11 @@ _POINTS = 12
 
 
 def _numbers(oracle: Any, reports: local.Reports) -> Any:
-    """Return one number for each report, which tells its content, and of local hashing its function too."""
+    """Return one number for each report, which tells its content, and its function or table too."""
     weights = 256 ** np.arange(reports.data.shape[1], dtype=np.int64)
     found = reports.data.astype(np.int64) @ weights
+    if isinstance(oracle, local.CountMeanSketch):
+        found = found + 2**16 * oracle._tables_of(reports.ids)
     if isinstance(oracle, local.OptimizedHashing):
         found = found + 256 * oracle._function(reports.ids)
     return found
@@ -44,4 +46,5 @@ LOCAL_REPORTS: tuple[AuditEntry, ...] = (
     _entry("piecewise mean", lambda leak: local.PiecewiseMean(0, 1, epsilon=leak, points=_POINTS), (0, 1)),
     _entry("hybrid mean", lambda leak: local.HybridMean(0, 1, epsilon=leak, points=_POINTS), (0, 1)),
     _entry("Laplace mean", lambda leak: local.LaplaceMean(0, 1, epsilon=leak), (0, 1)),
+    _entry("count-mean sketch", lambda leak: local.CountMeanSketch(epsilon=leak, tables=2), ("tea", "milk")),
 )

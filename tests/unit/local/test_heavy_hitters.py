@@ -1,0 +1,215 @@
+"""Strings of an unknown domain: exact odds, codes that are one to one, a search that finds what is common."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privet import local
+from privet.core.errors import BadParameter, BadValue, RequestError
+from privet.core.numbers import exp_up
+from privet.local.mixing import parts_of, permuted, unpermuted
+from privet.local.string_codes import StringCodes
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 3])
+@pytest.mark.parametrize("kind", ["sketch", "hitters"])
+def test_two_strings_cost_epsilon_and_no_more(kind: str, epsilon: float) -> None:
+    """The law of a report is that of its bucket; in every table the two buckets are equal or differ."""
+    oracle: Any = (
+        local.CountMeanSketch(epsilon=epsilon)
+        if kind == "sketch"
+        else local.HeavyHitters(epsilon=epsilon, length=5, alphabet=LETTERS)
+    )
+    inner = oracle.inner
+    one, other = (inner._outcomes(bucket) for bucket in (0, 1))
+    assert sum(one) == 1
+    assert max(a / b for a, b in zip(one, other, strict=True)) <= exp_up(Fraction(epsilon))
+    assert oracle.event == inner.event
+    assert oracle.epsilon == pytest.approx(epsilon, rel=1e-9)
+    answers = oracle._read(["tea", "milk"] * 2000)
+    tables = np.repeat(np.arange(oracle.tables), -(-4000 // oracle.tables))[:4000]
+    buckets = oracle._bucket(oracle._states(answers, tables), tables)
+    assert ((buckets >= 0) & (buckets < oracle.buckets)).all()
+
+
+def test_a_person_reports_one_prefix_only() -> None:
+    """Strings that share a prefix are one answer to whoever is asked for no more than the prefix."""
+    oracle = local.HeavyHitters(epsilon=1, length=3, alphabet=LETTERS)
+    digits = np.arange(oracle.levels, dtype=np.uint8) % 16
+    changed = digits.copy()
+    changed[4:] ^= 5
+    rows = np.stack((digits, changed)).view(np.dtype((np.void, oracle.levels))).reshape(2)
+    per_level = oracle.tables // oracle.levels
+    for level in range(oracle.levels):
+        states = oracle._states(rows, np.full(2, level * per_level))
+        assert (states[0] == states[1]) == (level < 4)
+
+
+def test_tables_follow_from_identifiers_evenly() -> None:
+    oracle = local.HeavyHitters(epsilon=1, length=2, alphabet="ab")
+    ids = oracle.client.reports(["ab"] * 20_000).ids
+    tables = oracle._tables_of(ids)
+    assert tables.tolist() == parts_of(ids, oracle.digest, oracle.tables).tolist()
+    counts = np.bincount(tables, minlength=oracle.tables)
+    mean = 20_000 / oracle.tables
+    assert counts.max() < mean + 7 * math.sqrt(mean) + 20
+
+
+def test_draws_are_counted_as_often_as_they_should_support() -> None:
+    oracle, n = local.CountMeanSketch(epsilon=1, tables=2), 20_000
+    server = oracle.server()
+    assert server.add(oracle.client.reports(["tea"] * n)) == n
+    supports = oracle._decoded(server._tally)
+    states = oracle._read(["tea"])
+    own = sum(float(supports[table][oracle._bucket(states, table)][0]) for table in range(2))
+    p = float(oracle.p)
+    assert abs(own - n * p) < 5.8 * math.sqrt(n * p * (1 - p)) + 12  # 1e-8
+    for table in range(2):
+        sizes = server._tally[table]
+        assert supports[table].tolist() == oracle.inner._supports(sizes).tolist()
+
+
+def test_named_strings_are_estimated_without_bias() -> None:
+    oracle, n = local.CountMeanSketch(epsilon=4), 30_000
+    truth = {"tea": 0.5, "coffee": 0.3, "milk": 0.2, "nothing": 0.0}
+    server = oracle.server()
+    for name, share in truth.items():
+        server.add(oracle.client.reports([name] * int(n * share)))
+    found = server.estimate(of=list(truth))
+    collisions = 0.38 / (oracle.tables * oracle.buckets)
+    for name, share in truth.items():
+        value, low, high = found[name]
+        assert abs(value - share) < 6 * math.sqrt(oracle.variance(share, n) + share * (1 - share) / n + collisions)
+        assert 0 <= low <= high <= 1
+    with pytest.raises(RequestError, match="name the strings"):
+        server.estimate()
+    for bad in ("tea", [], ["a", "a"], [1], 3):
+        with pytest.raises(BadParameter):
+            server.estimate(of=bad)  # type: ignore[arg-type]
+    survey = local.KaryResponse(2, epsilon=1)
+    other = survey.server()
+    other.add(survey.client.report(1))
+    with pytest.raises(BadParameter, match="everything at once"):
+        other.estimate(of=["a"])
+
+
+def test_intervals_of_named_strings_cover() -> None:
+    """Many rare strings in one sketch: their estimates are nearly independent."""
+    oracle, n = local.CountMeanSketch(epsilon=3), 20_000
+    names = [f"name {number}" for number in range(400)]
+    server = oracle.server()
+    server.add(oracle.client.reports([names[place % 400] for place in range(n)]))
+    found = server.estimate(of=names)
+    covered = float(((found.low <= 1 / 400) & (found.high >= 1 / 400)).mean())
+    assert covered >= 0.94 - 6 * math.sqrt(0.06 * 0.94 / 400)
+
+
+@pytest.mark.parametrize("length", [1, 3, 8])
+@pytest.mark.parametrize("alphabet", ["", "ab", LETTERS])
+def test_codes_are_one_to_one(length: int, alphabet: str) -> None:
+    codes = StringCodes(length, alphabet, b"key")
+    texts = ["", "a", "b", "ab", "ba", "aab", "abababab", "bbbbbbbb", "b" * length, "a" * length]
+    fitting = sorted({text for text in texts if len(text) <= length})
+    made = [codes.encode(text) for text in fitting]
+    assert len(set(made)) == len(fitting)
+    for text, code in zip(fitting, made, strict=True):
+        assert code is not None
+        assert len(code) == codes.digits
+        assert codes.decode(code) == text
+    assert codes.encode("a" * (length + 1)) is None
+    assert codes.decode(bytes(codes.digits)) is None or codes.digits < 8
+    if alphabet:
+        assert codes.encode("!") is None
+    elif length > 1:
+        assert codes.decode(codes.encode("é") or b"") == "é"
+
+
+def test_the_permutation_is_one_to_one() -> None:
+    images = {permuted(number, 10, b"k") for number in range(2**10)}
+    assert len(images) == 2**10
+    assert all(unpermuted(permuted(number, 34, b"k"), 34, b"k") == number for number in range(200))
+
+
+def test_common_strings_are_found_and_no_others() -> None:
+    oracle, n = local.HeavyHitters(epsilon=5, length=4, alphabet=LETTERS), 30_000
+    shares = {"tea": 0.3, "milk": 0.25, "beer": 0.2, "": 0.15}
+    assert min(shares.values()) > 3 * oracle.threshold(n)
+    answers = [name for name, share in shares.items() for _ in range(int(n * share))]
+    answers += [LETTERS[place % 26] + LETTERS[place // 26 % 26] for place in range(n - len(answers))]
+    server, other = oracle.server(), oracle.server()
+    reports = oracle.client.reports(answers)
+    server.add(reports[:20_000].to_bytes())
+    other.add(reports[20_000:])
+    server.merge(other)
+    found = server.estimate()
+    assert sorted(found.labels) == sorted(shares)
+    for name, share in shares.items():
+        value, low, high = found[name]
+        collisions = 0.2 / (64 * oracle.buckets)
+        spread = oracle.variance(share, n) + share * (1 - share) / n * 2 + collisions
+        assert abs(value - share) < 6 * math.sqrt(spread)
+        assert low < value < high
+
+
+def test_nothing_is_found_where_nothing_is_common() -> None:
+    oracle = local.HeavyHitters(epsilon=1, length=4, alphabet=LETTERS)
+    server = oracle.server()
+    server.add(oracle.client.reports([LETTERS[place % 26] + LETTERS[place // 26 % 26] for place in range(5000)]))
+    assert len(server.estimate()) == 0
+    assert "5,000 randomised reports" in repr(server.estimate())
+
+
+@pytest.mark.parametrize("answer", [None, 3, b"tea", "TEA", "teas and more", ["tea", 3], [["tea"]], object()])
+def test_answers_that_are_no_strings_of_the_survey_are_refused_without_being_quoted(answer: Any) -> None:
+    oracle = local.HeavyHitters(epsilon=1, length=4, alphabet=LETTERS)
+    with pytest.raises(BadValue) as refused:
+        oracle.client.report(answer)
+    assert "tea" not in str(refused.value).lower()
+
+
+def test_bad_parameters_are_refused_by_name() -> None:
+    for name, given in (
+        ("length", {"length": 0}),
+        ("length", {"length": 60}),
+        ("alphabet", {"alphabet": "aa"}),
+        ("alphabet", {"alphabet": "a"}),
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": 51}),
+        ("survey", {"survey": 3}),
+    ):
+        with pytest.raises(BadParameter) as refused:
+            local.HeavyHitters(**{"epsilon": 1, "length": 4, **given})
+        assert refused.value.parameter == name
+    with pytest.raises(BadParameter):
+        local.CountMeanSketch(epsilon=1, tables=1)
+
+
+def test_reports_of_another_survey_are_rejected() -> None:
+    oracle = local.HeavyHitters(epsilon=1, length=4, alphabet=LETTERS)
+    server = oracle.server()
+    assert server.add(local.HeavyHitters(epsilon=1, length=5, alphabet=LETTERS).client.report("tea")) == 0
+    assert server.add(local.HeavyHitters(epsilon=1, length=4, alphabet="tea").client.report("tea")) == 0
+    assert server.add(local.CountMeanSketch(epsilon=1).client.report("tea")) == 0
+    forged = np.full((1, oracle.width), 255, dtype=np.uint8)
+    assert server.add(local.Reports(oracle.digest, np.array([[1, 2]], dtype=np.uint64), forged)) == 0
+    assert server.rejected == {"another survey": 3, "impossible content": 1}
+
+
+def test_liars_move_a_share_as_far_as_is_said() -> None:
+    oracle = local.CountMeanSketch(epsilon=1, tables=2)
+    states = oracle._read(["tea"])
+    n, liars = 4000, 400
+    supports = np.array([n * float(oracle.q)])
+    forged = supports * (1 - liars / n) + liars
+    moved = (forged - supports) / n / float(oracle.p - oracle.q)
+    assert moved[0] == pytest.approx(oracle.robustness(0.1), rel=1e-9)
+    assert len(states) == 1
+    hitters = local.HeavyHitters(epsilon=1, length=4, alphabet=LETTERS)
+    assert hitters.robustness(0.1) > local.CountMeanSketch(epsilon=1).robustness(0.1)
