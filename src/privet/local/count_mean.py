@@ -25,7 +25,7 @@ class CountMeanSketch(SketchTables):
     """Randomise any string, and estimate how often each string of a list is the answer; the list comes afterwards.
 
     Args:
-        epsilon: the privacy loss of one report.
+        epsilon: the privacy loss of one report, at least 0.01.
         tables: the number of hash functions.
         survey: a name; reports to a survey of another name are not accepted.
 

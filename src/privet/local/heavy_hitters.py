@@ -53,7 +53,7 @@ class HeavyHitters(SketchTables):
     """Randomise a string of an unknown domain, and find the strings that many people have.
 
     Args:
-        epsilon: the privacy loss of one report.
+        epsilon: the privacy loss of one report, at least 0.01.
         length: the most characters of a string; the most bytes, if no alphabet is given.
         alphabet: the characters that strings are made of; all of Unicode, in UTF-8, if left out. Fewer characters
             and shorter strings are found from smaller shares.

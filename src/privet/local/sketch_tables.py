@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1000, 6000
 _BLOCK = 2**24
+_LEAST_EPSILON = Fraction(1, 100)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,7 +41,7 @@ class SketchTables(Randomizer):
     inner: ProjectiveResponse
 
     def __init__(self, epsilon: Number, survey: str) -> None:
-        growth = exp_down(read_epsilon(epsilon))
+        growth = exp_down(read_epsilon(epsilon, least=_LEAST_EPSILON))
         order, length = _best_space(growth)
         labels = range(space_points(order, length))  # a bucket for every point of the space
         inner = object.__new__(ProjectiveResponse)
