@@ -24,14 +24,14 @@ class StringCodes:
     key: bytes
 
     @property
-    def base(self) -> int:
+    def radix(self) -> int:
         """The number of different characters."""
         return len(self.alphabet) or 256
 
     @cached_property
     def strings(self) -> int:
         """The number of different strings."""
-        return sum(self.base**size for size in range(self.length + 1))
+        return sum(self.radix**size for size in range(self.length + 1))
 
     @cached_property
     def digits(self) -> int:
@@ -53,8 +53,8 @@ class StringCodes:
             return None
         number = 0
         for symbol in symbols:
-            number = number * self.base + symbol
-        number += sum(self.base**size for size in range(len(symbols)))
+            number = number * self.radix + symbol
+        number += sum(self.radix**size for size in range(len(symbols)))
         code = permuted(number << self._spare, self.digits * DIGIT_BITS, self.key)
         return bytes(code >> DIGIT_BITS * place & 15 for place in reversed(range(self.digits)))
 
@@ -68,12 +68,12 @@ class StringCodes:
         if raw & ((1 << self._spare) - 1) or number >= self.strings:
             return None
         size = 0
-        while number >= self.base**size:
-            number -= self.base**size
+        while number >= self.radix**size:
+            number -= self.radix**size
             size += 1
         symbols = []
         for _ in range(size):
-            number, symbol = divmod(number, self.base)
+            number, symbol = divmod(number, self.radix)
             symbols.append(symbol)
         symbols.reverse()
         if self.alphabet:
