@@ -17,6 +17,7 @@ from .screen import json_option, number, print_facts, print_json, print_text
 from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
+    from privet.inference.table_tests import Method
     from privet.study import Hypothesis
 
 _OPTIONS = (
@@ -100,6 +101,15 @@ def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., No
     return command
 
 
+_method_option = click.option(
+    "--method",
+    type=click.Choice(["auto", "projected", "projected-simulated", "pearson-simulated", "naive"]),
+    default="auto",
+    show_default=True,
+    help="How to test; `naive` shows what the usual test would say, which is wrong.",
+)
+
+
 @click.group("test")
 def command() -> None:
     """Test hypotheses about private tables, with p-values and intervals that hold under the noise.
@@ -116,8 +126,9 @@ def command() -> None:
 @click.option(
     "--share", "shares", multiple=True, required=True, metavar="VALUE=SHARE", help="The share of a value; one for each."
 )
+@_method_option
 @tests_table
-def fit_command(table: str, column: str, shares: tuple[str, ...]) -> tuple[str, Hypothesis]:
+def fit_command(table: str, column: str, shares: tuple[str, ...], method: Method) -> tuple[str, Hypothesis]:
     """Test whether the values of a column have these shares.
 
     \b
@@ -135,4 +146,43 @@ def fit_command(table: str, column: str, shares: tuple[str, ...]) -> tuple[str, 
         if not sign or not value or amount is None:
             raise BadParameter("share", one, "a value and its share, such as emergency=0.5")
         found[value] = amount
-    return table, GoodnessOfFit(column, found)
+    return table, GoodnessOfFit(column, found, method=method)
+
+
+@command.command("independence")
+@click.argument("table")
+@click.argument("first")
+@click.argument("second")
+@_method_option
+@tests_table
+def independence_command(table: str, first: str, second: str, method: Method) -> tuple[str, Hypothesis]:
+    """Test whether two columns are independent of each other.
+
+    \b
+    Example:
+      privet test independence visits ward sex --epsilon 0.5
+    """
+    from privet.study import Independence
+
+    return table, Independence(first, second, method=method)
+
+
+@command.command("proportions-equal")
+@click.argument("table")
+@click.argument("column")
+@click.option("--value", required=True, help="The value whose share is compared.")
+@click.option("--by", required=True, help="The column of the groups.")
+@_method_option
+@tests_table
+def proportions_equal_command(
+    table: str, column: str, value: str, by: str, method: Method
+) -> tuple[str, Hypothesis]:
+    """Test whether the share of a value is the same in each group.
+
+    \b
+    Example:
+      privet test proportions-equal visits sex --value f --by ward --epsilon 0.5
+    """
+    from privet.study import EqualProportions
+
+    return table, EqualProportions(column, value, by=by, method=method)

@@ -6,7 +6,7 @@ A hypothesis knows which question it needs and how to conclude from the answer. 
 is a `Hypothesis`, and add it here.
 """
 
-from .chi_squared import GoodnessOfFit
+from .chi_squared import EqualProportions, GoodnessOfFit, Independence
 from .hypothesis import Hypothesis
 
 __all__ = ["GoodnessOfFit", "Hypothesis"]

@@ -45,6 +45,9 @@ class Hypothesis(ABC):
     def check(self, query: Query, schema: Schema) -> None:  # noqa: B027  # most have nothing more to check
         """Raise `RequestError` if what is declared does not permit the test: before it is planned and charged."""
 
+    def check_plan(self, plan: Plan) -> None:  # noqa: B027  # most tests take any plan of their question
+        """Raise `RequestError` if the question was planned in a way that the test cannot take: before the charge."""
+
     @abstractmethod
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the finding: of released numbers, with points that are fixed by the answer's digest."""
@@ -114,6 +117,7 @@ def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: As
     if people and hypothesis.each_person_once and options.contribution is None:
         options = replace(options, contribution=ONCE, bound="groups")
     plan, _ = plan_question(asked, options, catalog)
+    hypothesis.check_plan(plan)
     return TestPlan(hypothesis, plan)
 
 

@@ -1,0 +1,142 @@
+"""Chi-squared statistics of many noisy tables at once: Pearson's, and the projected one. Sees released numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+
+LEAST_MARGIN = 0.5
+"""The public rule that takes noisy counts to shares: what is less than this counts as this, and all are scaled to 1."""
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """What a hypothesis expects of a table of rows and columns, beside what is public about its counts.
+
+    `shares` are those of the cells where the hypothesis fixes them; None where it says that rows and columns are
+    independent, and their shares are estimated. `size` is the number of rows behind the table where that is public.
+    One person has at most `each` rows. `variance` is that of the noise on each cell.
+    """
+
+    variance: float
+    size: int | None = None
+    each: int = 1
+    shares: Floats | None = None
+
+    def sizes(self, tables: Floats) -> Floats:
+        """Return the number of rows behind each table: the public one, or the noisy total and no less than 1."""
+        import numpy as np
+
+        if self.size is not None:
+            return np.full(len(tables), float(self.size))
+        return np.asarray(np.maximum(tables.sum((1, 2)), 1.0))
+
+    def fitted(self, tables: Floats) -> tuple[Floats, Floats]:
+        """Return the shares of rows and of columns under the hypothesis, as each table estimates them."""
+        import numpy as np
+
+        if self.shares is not None:
+            shares = np.broadcast_to(self.shares, (len(tables), len(self.shares)))
+            return np.ones((len(tables), 1)), shares
+        return clipped_shares(tables.sum(2)), clipped_shares(tables.sum(1))
+
+    def degrees(self, rows: int, columns: int) -> int:
+        """Return the degrees of freedom of a table of this shape."""
+        return columns - 1 if self.shares is not None else (rows - 1) * (columns - 1)
+
+
+def clipped_shares(counts: Floats) -> Floats:
+    """Return noisy counts, a vector in each row, as shares: `LEAST_MARGIN` says how."""
+    import numpy as np
+
+    kept = np.maximum(counts, LEAST_MARGIN)
+    return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
+
+
+def pearson(tables: Floats, model: TableModel) -> Floats:
+    """Return Pearson's statistic of each table: the sum of (x - e)^2 / e over its cells, e being what is expected."""
+    import numpy as np
+
+    down, across = model.fitted(tables)
+    expected = model.sizes(tables)[:, None, None] * down[:, :, None] * across[:, None, :]
+    return np.asarray(((tables - expected) ** 2 / expected).sum((1, 2)))
+
+
+def projected(tables: Floats, model: TableModel) -> Floats:
+    """Return the projected statistic of each table.
+
+    With x a table of d cells as a vector, n rows behind it, v the variance of the noise, C the most rows of a person,
+    p the expected shares and q_1, ..., q_k what p moves by where its estimated shares move,
+
+        D = diag(C n p + v),   T = min over t of (x - n p - Q t)' M (x - n p - Q t).
+
+    Where n is noisy, M = D^-1 and p itself is among the q. Where n is public, the noise of the total is spread evenly
+    over the cells first, all q sum to 0, and M = D^-1 + (v / (C n)) D^-1 1 1' D^-1 / (1' D^-1 p).
+
+    Guarantee: post-processing of released numbers. Under the hypothesis x is n p plus sampling and noise, of variance
+    S = D - C n p p' (at most, for C > 1), and normal for many rows or much noise. Where n is noisy, p is profiled out,
+    and S may be replaced by D, as p p' changes variance along p alone. Where n is public, the vector of ones is an
+    eigenvector of S along which there is noise and nothing else; on what sums to 0, S^-1 is M by the formula of
+    Sherman and Morrison. Estimated shares are profiled out to first order from estimates whose error is of the order
+    of the counts' own. So T is chi-squared, with d - 1 degrees of freedom less one for each estimated share.
+    Cites: [KR17, the projected statistic, and minimum chi-square with a pilot estimate].
+    """
+    import numpy as np
+
+    down, across = model.fitted(tables)
+    sizes = model.sizes(tables)
+    shares = down[:, :, None] * across[:, None, :]
+    expected = sizes[:, None, None] * shares
+    weights = 1 / (model.each * expected + model.variance)
+    if model.size is not None:
+        tables = tables + ((sizes - tables.sum((1, 2))) / shares[0].size)[:, None, None]
+    rest = tables - expected
+    statistic = (weights * rest**2).sum((1, 2))
+    moves, slopes, flat = _tangents(weights, rest, down, across)
+    if model.size is not None:
+        along = model.variance / (model.each * sizes) / (weights * shares).sum((1, 2))
+        total = (weights * rest).sum((1, 2))
+        statistic = statistic + along * total**2
+        moves = moves + along[:, None, None] * flat[:, :, None] * flat[:, None, :]
+        slopes = slopes + (along * total)[:, None] * flat
+    basis = _basis(down.shape[1], across.shape[1], model)
+    if basis.shape[1]:
+        moves, slopes = basis.T @ moves @ basis, slopes @ basis
+        statistic = statistic - (slopes * np.linalg.solve(moves, slopes[..., None])[..., 0]).sum(1)
+    return np.asarray(np.maximum(statistic, 0.0))
+
+
+def _tangents(weights: Floats, rest: Floats, down: Floats, across: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return Q'WQ, Q'W(x - n p) and Q'W1, where the q move the share of one row, or of one column."""
+    import numpy as np
+
+    rows, columns = down.shape[1], across.shape[1]
+    moves = np.zeros((len(weights), rows + columns, rows + columns))
+    first, second = np.arange(rows), rows + np.arange(columns)
+    moves[:, first, first] = (weights * across[:, None, :] ** 2).sum(2)
+    moves[:, second, second] = (weights * down[:, :, None] ** 2).sum(1)
+    cross = weights * down[:, :, None] * across[:, None, :]
+    moves[:, :rows, rows:] = cross
+    moves[:, rows:, :rows] = np.swapaxes(cross, 1, 2)
+
+    def both(values: Floats) -> Floats:
+        return np.concatenate([(values * across[:, None, :]).sum(2), (values * down[:, :, None]).sum(1)], axis=1)
+
+    return moves, both(weights * rest), both(weights)
+
+
+def _basis(rows: int, columns: int, model: TableModel) -> Floats:
+    """Return the combinations of moves that are free under the hypothesis, each once."""
+    import numpy as np
+
+    everything = np.eye(rows + columns)
+    if model.shares is not None:  # one row: its share moves all cells together
+        return everything[:, :1] if model.size is None else everything[:, :0]
+    if model.size is None:
+        return everything[:, :-1]  # moving all rows together is moving all columns together
+    free = [everything[:, k] - everything[:, rows - 1] for k in range(rows - 1)]
+    free += [everything[:, rows + k] - everything[:, -1] for k in range(columns - 1)]
+    return np.stack(free, axis=1)

@@ -1,0 +1,102 @@
+"""From an answer of counts to the noisy table that a test reads, and what its plan says about the rows behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privet.answer import Answer
+from privet.core.errors import RequestError, Unsupported
+from privet.core.numbers import float_near
+from privet.core.scan import Norm, Once, Truncate
+from privet.core.schema import Schema
+from privet.inference.cell_noise import CellNoise
+from privet.inference.table_tests import MOST_CELLS, NoisyTable
+from privet.planner.keys import group_key
+from privet.planner.make import known_rows
+from privet.planner.plan import Plan
+from privet.query.functions import typed
+from privet.query.nodes import Query
+
+Labels = tuple[tuple[Any, ...], ...]
+"""The values of each key, NULL left out, in the order of the table."""
+
+
+def declared_values(query: Query, schema: Schema) -> Labels:
+    """Return the values of each key that public facts list, NULL left out; refuse keys whose values they do not.
+
+    Guarantee: reads declared facts alone, so that what is refused does not depend on data.
+    """
+    found = []
+    for key in query.keys:
+        values = group_key(key.expression, schema.columns).values
+        if values is None:
+            raise RequestError(f"the values of {key.name} are not declared; declare it as a category")
+        found.append(tuple(value for value in values if value is not None))
+    cells = 1
+    for values in found:
+        cells *= max(1, len(values))
+    if cells > MOST_CELLS:
+        raise RequestError(f"a test takes at most {MOST_CELLS} cells, and this has {cells:,}; join values, or use bins")
+    return tuple(found)
+
+
+def rows_of_each(plan: Plan) -> int:
+    """Return how many rows one person counts with at most, and refuse counts that have no such limit.
+
+    Guarantee: with weights w of at most 1 and w times a person's rows at most C, the variance of counts is at most C
+    times that of as many independent rows. Counts that are scaled to an L2 norm have no such C but the number of cells.
+    """
+    match plan.passes[0].scan.bounding:
+        case Once():
+            return 1
+        case Truncate(groups=groups, rows=rows):
+            return groups * rows
+        case Norm(order=1, limit=limit):
+            return limit
+    raise Unsupported(
+        "counts that are scaled to an L2 norm cannot be tested: leave out contribution=, and each person counts once; "
+        'or pass bound="groups"'
+    )
+
+
+def public_size(plan: Plan) -> int | None:
+    """Return the number of rows in the table where it is public: declared, and nothing chooses rows.
+
+    Guarantee: reads declared facts alone. Under change-one with each row a unit, neighbours have equally many rows.
+    """
+    query, schema = plan.query, plan.passes[0].scan.schema
+    if not known_rows(schema) or not isinstance(query.table, str) or query.where is not None:
+        return None
+    if any(typed(key.expression, schema.columns).nullable for key in query.keys):
+        return None
+    return schema.units
+
+
+def noisy_table(answer: Answer, labels: Labels) -> NoisyTable:
+    """Return the released counts as a table: a row for each value of the first key, a column for each of the second.
+
+    One key makes a table of one row.
+    """
+    import numpy as np
+
+    plan = answer.plan
+    across = labels[-1]
+    down = labels[0] if len(labels) == 2 else (None,)
+    rows, noise = np.zeros((len(down), len(across))), None
+    for one in answer.measurements():
+        key = tuple(one.group.values())
+        place = (None, *key) if len(labels) == 1 else key
+        if place[0] in down and place[1] in across and one.law is not None and one.step is not None:
+            rows[down.index(place[0]), across.index(place[1])] = float_near(one.released * one.step)
+            noise = CellNoise(one.law, one.step)
+    if noise is None:
+        raise RequestError("the answer has no noisy counts of these values")
+    return NoisyTable(rows, noise, public_size(plan), rows_of_each(plan), answer.receipt.digest)
+
+
+def weighted_note(plan: Plan) -> tuple[str, ...]:
+    """Return what is estimated where people count with a weight."""
+    if not isinstance(plan.passes[0].scan.bounding, Norm):
+        return ()
+    limit = rows_of_each(plan)
+    return (f"Shares are weighted ones: each person counts with at most {limit} row{'s' * (limit > 1)} in all.",)
