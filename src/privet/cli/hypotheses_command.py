@@ -174,9 +174,7 @@ def independence_command(table: str, first: str, second: str, method: Method) ->
 @click.option("--by", required=True, help="The column of the groups.")
 @_method_option
 @tests_table
-def proportions_equal_command(
-    table: str, column: str, value: str, by: str, method: Method
-) -> tuple[str, Hypothesis]:
+def proportions_equal_command(table: str, column: str, value: str, by: str, method: Method) -> tuple[str, Hypothesis]:
     """Test whether the share of a value is the same in each group.
 
     \b

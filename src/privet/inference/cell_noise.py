@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -87,16 +86,13 @@ def read_noise(noise: object, cells: int) -> CellNoise:
     raise BadParameter("noise", type(noise).__name__, allowed)
 
 
-def fixed_points(*parts: str | bytes | Sequence[int]) -> Generator:
+def fixed_points(*parts: object) -> Generator:
     """Return points that are fixed by what was released: asking again finds the same p-value, and none to choose from.
 
     The stream is that of a NumPy version: its release notes tell when one changes.
     """
     import numpy as np
 
-    hashed = hashlib.sha256()
-    for part in parts:
-        bits = part.encode() if isinstance(part, str) else bytes(part) if isinstance(part, bytes) else repr(part).encode()
-        hashed.update(len(bits).to_bytes(8, "little") + bits)
-    made: np.random.Generator = np.random.Generator(np.random.PCG64(int.from_bytes(hashed.digest(), "little")))
+    seed = hashlib.sha256(repr(parts).encode()).digest()
+    made: np.random.Generator = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "little")))
     return made

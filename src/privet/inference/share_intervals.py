@@ -11,6 +11,9 @@ from privet.core.estimate import Estimate
 from .cell_noise import CellNoise
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from privet.core.event import Floats
 
 _HALVINGS = 40
@@ -70,7 +73,7 @@ def share_intervals(
     known = total > 0
     size = np.maximum(total, 1.0)
 
-    def outside(share: Floats) -> Floats:
+    def outside(share: Floats) -> NDArray[np.bool_]:
         spread = np.sqrt(each * size * share * (1 - share))
         return np.asarray(np.abs(x - share * total) > reach(spread, 1 - share, share, noise, 1 - confidence))
 

@@ -42,7 +42,9 @@ _BLOCK = 2**16
 """About how many cells are simulated at a time: a processor's cache holds them."""
 
 MOST_CELLS = 500
+_ROUGH_COUNTS = "the counts with their noise are too far from normal for the chi-squared law"
 _LEAST = 5
+_LARGE = 400
 _KNOWN = 8.0
 _ROUGH = 4.0
 _SUM = 1e-9
@@ -103,7 +105,7 @@ def fit_test(
     if counts.size != expected.size:
         raise BadValue("released", f"{counts.size} numbers", f"{expected.size} finite numbers, one for each share")
     table = _table(counts[None, :], noise, size, each)
-    return test_of_table(table, expected, method=method, confidence=level)
+    return finding_of_table(table, expected, method=method, confidence=level)
 
 
 def independence_test(
@@ -135,10 +137,10 @@ def independence_test(
     """
     level = float_near(open_probability(confidence, "confidence"))
     table = _table(_counts(released, 2), noise, size, each)
-    return test_of_table(table, None, method=method, confidence=level)
+    return finding_of_table(table, None, method=method, confidence=level)
 
 
-def test_of_table(table: NoisyTable, shares: Floats | None, *, method: Method, confidence: float) -> Finding:
+def finding_of_table(table: NoisyTable, shares: Floats | None, *, method: Method, confidence: float) -> Finding:
     """Return the test of a table by one of the methods, with an effect size.
 
     Guarantee: post-processing of released numbers. Which law a p-value is taken from is decided by released and public
@@ -162,13 +164,11 @@ def test_of_table(table: NoisyTable, shares: Floats | None, *, method: Method, c
     value = float(statistic(counts, model)[0])
     if chosen == "projected" or (chosen == "auto" and smooth):
         p, words = _tail(value, degrees), "projected statistic, chi-squared law"
-        if chosen == "projected" and not smooth:
-            words += "; expected counts are small against the noise, and its p-value may be off: use simulation"
+        words += "" if smooth else f"; {_ROUGH_COUNTS}: simulate the law instead"
     else:
         p, more = _simulated(table, model, statistic, value)
-        words = f"{'Pearson' if statistic is pearson else 'projected'} statistic, law of {simulated_tables(table):,} simulations"
-        words += "; the counts and their noise are not near enough to normal for the chi-squared law" if chosen == "auto" else ""
-        words += more
+        words = f"{'Pearson' if statistic is pearson else 'projected'} statistic, law of {number_simulated(table):,}"
+        words += f" simulated tables{f'; {_ROUGH_COUNTS}' if chosen == 'auto' else ''}{more}"
     effects = {} if statistic is pearson else _effects(table, model, value, confidence)
     return replace(found, p_value=p, statistic=value, method=words, estimates=effects)
 
@@ -261,7 +261,7 @@ def _share_beyond(
 
     cells = np.outer(*shares)
     cells = cells / cells.sum()
-    number, beyond = simulated_tables(table), 0
+    number, beyond = number_simulated(table), 0
     block = max(1, _BLOCK // cells.size)
     for start in range(0, number, block):
         many = min(block, number - start)
@@ -273,7 +273,7 @@ def _share_beyond(
     return (1 + beyond) / (number + 1)
 
 
-def simulated_tables(table: NoisyTable) -> int:
+def number_simulated(table: NoisyTable) -> int:
     """Return how many tables are simulated for one: fewer for large tables, and never fewer than 999."""
     return next((number for most, number in _SIMULATED if table.counts.size <= most), LEAST_SIMULATED)
 
@@ -298,7 +298,7 @@ def _effects(table: NoisyTable, model: TableModel, statistic: float, confidence:
     of a noisy n.
     """
     import numpy as np
-    from scipy.special import chndtrinc, ndtri
+    from scipy.special import ndtri
 
     counts = table.counts[None, :, :]
     down, across = (shares[0] for shares in model.fitted(counts))
@@ -306,8 +306,8 @@ def _effects(table: NoisyTable, model: TableModel, statistic: float, confidence:
     mean = size * np.outer(down, across)
     kept = mean / (model.each * mean + model.variance)
     degrees, tail = model.degrees(*table.counts.shape), (1 - confidence) / 2
-    low = _noncentral(statistic, degrees, 1 - tail, chndtrinc)
-    high = _noncentral(max(statistic, degrees), degrees, tail, chndtrinc)  # no shorter where the fit is very good
+    low = _noncentral(statistic, degrees, 1 - tail)
+    high = _noncentral(max(statistic, degrees), degrees, tail)  # no shorter where the fit is very good
     off = 0.0 if model.size is not None else float(-ndtri(tail)) * _total_error(table)
     name, most, per = _largest_effect(table, model)
     w2_low = low / ((size + off) * float(kept.max()))
@@ -335,13 +335,18 @@ def _largest_effect(table: NoisyTable, model: TableModel) -> tuple[str, float, f
     return "Cohen's w", math.sqrt((1 - least) / least), 1.0
 
 
-def _noncentral(statistic: float, degrees: int, share: float, inverse: Callable[..., float]) -> float:
-    """Return the noncentrality at which this share of a chi-squared law lies below a statistic; 0 where none does."""
-    from scipy.special import chdtr
+def _noncentral(statistic: float, degrees: int, share: float) -> float:
+    """Return the noncentrality at which this share of a chi-squared law lies below a statistic; 0 where none does.
+
+    Where it is large the root of the statistic is about normal around its own, with variance 1.
+    """
+    from scipy.special import chdtr, chndtrinc, ndtri
 
     if chdtr(degrees, statistic) <= share:
         return 0.0
-    found = float(inverse(statistic, degrees, share))
+    if statistic > _LARGE * degrees:
+        return float(max(math.sqrt(statistic - degrees) - ndtri(share), 0.0)) ** 2
+    found = float(chndtrinc(statistic, degrees, share))
     return found if math.isfinite(found) and found > 0 else 0.0
 
 

@@ -9,4 +9,4 @@ is a `Hypothesis`, and add it here.
 from .chi_squared import EqualProportions, GoodnessOfFit, Independence
 from .hypothesis import Hypothesis
 
-__all__ = ["GoodnessOfFit", "Hypothesis"]
+__all__ = ["EqualProportions", "GoodnessOfFit", "Hypothesis", "Independence"]

@@ -14,14 +14,14 @@ from privet.core.numbers import Number, float_near, positive
 from privet.core.schema import Schema
 from privet.inference.finding import Finding
 from privet.inference.share_intervals import difference, share_intervals
-from privet.inference.table_tests import METHODS, Method, test_of_table
+from privet.inference.table_tests import METHODS, Method, finding_of_table
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
 from privet.query.terms import col
 
 from .hypothesis import Hypothesis
-from .released_tables import declared_values, noisy_table, rows_of_each, weighted_note
+from .released_tables import counted_how, declared_values, noisy_table, rows_of_each
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class GoodnessOfFit(_TableHypothesis):
         labels = _declared(answer)
         named = {str(value): positive(share, "shares") for value, share in self.shares.items()}
         shares = np.array([float_near(named[str(value)]) for value in labels[0]])
-        found = test_of_table(noisy_table(answer, labels), shares, method=self.method, confidence=confidence)
+        found = finding_of_table(noisy_table(answer, labels), shares, method=self.method, confidence=confidence)
         hypothesis = f"{self.column} has the shares {self._shares()}"
-        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *weighted_note(answer.plan)))
+        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class Independence(_TableHypothesis):
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released table."""
         table = noisy_table(answer, _declared(answer))
-        found = test_of_table(table, None, method=self.method, confidence=confidence)
+        found = finding_of_table(table, None, method=self.method, confidence=confidence)
         hypothesis = f"{self.first} and {self.second} are independent"
-        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *weighted_note(answer.plan)))
+        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class EqualProportions(_TableHypothesis):
         """Return the test of the released table, with the share of each group."""
         labels = _declared(answer)
         table = noisy_table(answer, (labels[0], (True, False)))
-        found = test_of_table(table, None, method=self.method, confidence=confidence)
+        found = finding_of_table(table, None, method=self.method, confidence=confidence)
         names = [f"{self.by} = {value}" for value in labels[0]]
         shares = share_intervals(table.counts, table.noise, each=table.each, confidence=confidence, names=names)
         if len(names) == 2:
@@ -202,5 +202,5 @@ class EqualProportions(_TableHypothesis):
             name="Chi-squared test of equal proportions",
             hypothesis=f"the share of {self.column} = {self.value} is the same in each {self.by}",
             estimates={**shares, **found.estimates},
-            notes=(*found.notes, *weighted_note(answer.plan)),
+            notes=(*found.notes, *counted_how(answer.plan)),
         )

@@ -46,7 +46,7 @@ def rows_of_each(plan: Plan) -> int:
     Guarantee: with weights w of at most 1 and w times a person's rows at most C, the variance of counts is at most C
     times that of as many independent rows. Counts that are scaled to an L2 norm have no such C but the number of cells.
     """
-    match plan.passes[0].scan.bounding:
+    match plan.passes[0].scan.bounding if len(plan.passes) == 1 else None:
         case Once():
             return 1
         case Truncate(groups=groups, rows=rows):
@@ -94,9 +94,14 @@ def noisy_table(answer: Answer, labels: Labels) -> NoisyTable:
     return NoisyTable(rows, noise, public_size(plan), rows_of_each(plan), answer.receipt.digest)
 
 
-def weighted_note(plan: Plan) -> tuple[str, ...]:
-    """Return what is estimated where people count with a weight."""
-    if not isinstance(plan.passes[0].scan.bounding, Norm):
-        return ()
+def counted_how(plan: Plan) -> tuple[str, ...]:
+    """Return which shares a test is about where people may have several rows."""
     limit = rows_of_each(plan)
-    return (f"Shares are weighted ones: each person counts with at most {limit} row{'s' * (limit > 1)} in all.",)
+    match plan.passes[0].scan.bounding:
+        case Truncate(groups=1, rows=1):
+            return ("Each person counts once, in one of their groups that is chosen at random: shares are of people.",)
+        case Truncate():
+            return (f"Shares are of at most {limit} rows of each person, in groups that are chosen at random.",)
+        case Norm():
+            return (f"Shares are weighted: each person counts with at most {limit} row{'s' * (limit > 1)} in all.",)
+    return ()
