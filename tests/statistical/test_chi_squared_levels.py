@@ -38,7 +38,7 @@ def tables(shares: Any, size: int, noise: CellNoise, runs: int) -> np.ndarray:
     """Return noisy tables of so many people with these shares."""
     draw, p = np.random.default_rng(), np.array(shares, dtype=float)
     drawn = draw.multinomial(size, p.ravel() / p.sum(), size=runs).reshape(runs, *p.shape)
-    return np.asarray(drawn + noise.draws(draw, drawn.shape))
+    return np.asarray(drawn + noise.at(draw.random(drawn.shape)))
 
 
 def slack(rate: float, runs: int, reference: int | None = None) -> float:
@@ -150,7 +150,7 @@ def test_rows_of_one_person_make_false_discoveries_unless_they_are_allowed_for(e
     # 800 people with 5 rows, of which all are in the same cell: independent people, dependent rows
     noise = gaussian(100, 4)
     draw = np.random.default_rng()
-    counts = 5 * draw.multinomial(800, [0.25] * 4, size=RUNS).reshape(RUNS, 2, 2) + noise.draws(draw, (RUNS, 2, 2))
+    counts = 5 * draw.multinomial(800, [0.25] * 4, size=RUNS).reshape(RUNS, 2, 2) + noise.at(draw.random((RUNS, 2, 2)))
     rate = float((chdtrc(1, projected(counts, TableModel(noise.variance, None, each))) <= 0.05).mean())
     assert (rate < 0.05 + slack(0.05, RUNS) + 0.004) == below
     assert below or rate > 0.25
@@ -162,7 +162,7 @@ def test_intervals_of_shares_cover_them(law: Any, size: int, share: float) -> No
     noise, draw, runs = law(200, 2), np.random.default_rng(), RUNS // 4
     people = draw.binomial(2 * size, 0.5, runs)
     yes = draw.binomial(people, share)
-    counts = np.stack([yes, people - yes], axis=1) + noise.draws(draw, (runs, 2))
+    counts = np.stack([yes, people - yes], axis=1) + noise.at(draw.random((runs, 2)))
     found = share_intervals(counts, noise, each=1, confidence=0.9, names=[str(k) for k in range(runs)])
     covered = sum(one.low <= share <= one.high for one in found.values()) / runs
     assert covered > 0.9 - slack(0.9, runs) - 0.01

@@ -13,9 +13,6 @@ from privet.core.numbers import float_near
 from privet.mechanisms.laws import AdditiveNoise, DiscreteGaussian, DiscreteLaplace, NoiseLaw
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.random import Generator
-
     from privet.core.event import Floats
 
 Noise = AdditiveNoise | NoiseLaw
@@ -25,6 +22,7 @@ _SMOOTH = 40.0
 """From this many drawn integers per standard deviation on, a rounded normal number is a discrete Gaussian one."""
 
 _FAR = 40
+_MANY = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,12 @@ class CellNoise:
         """The excess kurtosis: 0 for Gaussian noise, and 3 for Laplace noise of any but the smallest scale."""
         return 0.0 if isinstance(self.law, DiscreteGaussian) else 3.0
 
-    def draws(self, points: Generator, shape: tuple[int, ...]) -> Floats:
-        """Return simulated noise, from points that are not secret: for null laws, never for a release."""
-        drawn = _integers(self.law, points, shape)
+    def at(self, shares: Floats) -> Floats:
+        """Return the noise at these shares of its law: simulated noise where they are uniform numbers.
+
+        It is for null laws, never for a release.
+        """
+        drawn = _integers(self.law, shares)
         if self.law.finer > 1:
             drawn = (drawn + self.law.finer // 2) // self.law.finer
         return drawn * (float_near(self.law.step) * float_near(self.worth))
@@ -56,22 +57,43 @@ class CellNoise:
         return replace(self, worth=self.worth * factor)
 
 
-def _integers(law: NoiseLaw, points: Generator, shape: tuple[int, ...]) -> Floats:
-    """Return simulated integers of a law, as doubles; a Laplace one is a difference of two geometric ones."""
+def _integers(law: NoiseLaw, shares: Floats) -> Floats:
+    """Return the integers at some shares of a law, as doubles.
+
+    For Laplace noise P[|k| >= m] = 2 a^m / (1 + a) with a = e^(-1/scale).
+    """
     import numpy as np
+    from scipy.special import ndtri
 
     if isinstance(law, DiscreteLaplace):
-        scale = float_near(law.scale)
-        first, second = (np.floor(scale * points.standard_exponential(shape)) for _ in range(2))
-        return np.asarray(first - second)
+        rate = 1 / float_near(law.scale)
+        tail = np.minimum(shares, 1 - shares)
+        size = np.floor((math.log(2 / (1 + math.exp(-rate))) - np.log(2 * tail)) / rate)
+        return np.asarray(np.where(shares < 0.5, -1, 1) * np.maximum(size, 0.0))
     if not isinstance(law, DiscreteGaussian):
         raise RequestError("tests of tables know Laplace and Gaussian noise; release the counts with one of them")
     sigma = math.sqrt(float_near(law.sigma_squared))
     if sigma > _SMOOTH:
-        return np.rint(sigma * points.standard_normal(shape))
+        return np.asarray(np.rint(sigma * ndtri(shares)))
     places = np.arange(-math.ceil(_FAR * max(sigma, 1)), math.ceil(_FAR * max(sigma, 1)) + 1)
     below = np.cumsum(np.exp(-(places**2) / (2 * sigma**2)))
-    return np.asarray(places[np.searchsorted(below, points.random(shape) * below[-1], side="right")], dtype=np.float64)
+    return np.asarray(places[np.searchsorted(below, shares * below[-1], side="right")], dtype=np.float64)
+
+
+def poisson_at(mean: float, shares: Floats) -> Floats:
+    """Return the numbers at some shares of a Poisson law; of a large mean, to the third moment.
+
+    Cites: [CF38].
+    """
+    import numpy as np
+    from scipy.special import ndtri, pdtr
+
+    if mean > _MANY:
+        z = ndtri(shares)
+        return np.asarray(np.rint(mean + math.sqrt(mean) * z + (z**2 - 1) / 6))
+    reach = 9 * math.sqrt(mean) + 40
+    places = np.arange(max(0, math.floor(mean - reach)), math.ceil(mean + reach))
+    return np.asarray(places[np.searchsorted(pdtr(places[:-1], mean), shares)], dtype=np.float64)
 
 
 def read_noise(noise: object, cells: int) -> CellNoise:
@@ -86,13 +108,22 @@ def read_noise(noise: object, cells: int) -> CellNoise:
     raise BadParameter("noise", type(noise).__name__, allowed)
 
 
-def fixed_points(*parts: object) -> Generator:
-    """Return points that are fixed by what was released: asking again finds the same p-value, and none to choose from.
+class FixedPoints:
+    """Uniform numbers that are fixed by what was released: asking again finds the same p-value, with none to choose.
 
-    The stream is that of a NumPy version: its release notes tell when one changes.
+    They are the output of a hash function in order, the same everywhere and for ever.
     """
-    import numpy as np
 
-    seed = hashlib.sha256(repr(parts).encode()).digest()
-    made: np.random.Generator = np.random.Generator(np.random.PCG64(int.from_bytes(seed, "little")))
-    return made
+    def __init__(self, *released: object) -> None:
+        self._seed = hashlib.sha256(repr(released).encode()).digest()
+        self._used = 0
+
+    def uniform(self, shape: tuple[int, ...]) -> Floats:
+        """Return the next numbers, each strictly between 0 and 1."""
+        import numpy as np
+
+        self._used += 1
+        size = math.prod(shape)
+        words = hashlib.shake_256(self._seed + self._used.to_bytes(8, "little")).digest(8 * size)
+        whole = np.frombuffer(words, dtype="<u8") >> np.uint64(11)
+        return np.asarray((whole.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)

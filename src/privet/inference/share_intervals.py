@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _HALVINGS = 40
 _APART = 1e-3
-"""Two scales of Laplace noise that differ by less than this part are told apart by it: the law is smooth in them."""
+"""Scales that differ by less than this part of each other, or are less than it of the largest, are moved by it: the law
+of the sum is smooth in them."""
 
 
 def reach(spread: Floats, first: Floats, second: Floats, noise: CellNoise, tail: float) -> Floats:
@@ -37,8 +38,9 @@ def reach(spread: Floats, first: Floats, second: Floats, noise: CellNoise, tail:
         return np.asarray(-ndtri(tail / 2) * np.sqrt(spread**2 + (first**2 + second**2) * noise.variance))
     scale = deviation / math.sqrt(2)
     large, small = np.maximum(first, second) * scale, np.minimum(first, second) * scale
-    small = np.maximum(np.minimum(small, (1 - _APART) * large), _APART * large)
     s = np.maximum(spread, _APART * large)
+    large = np.maximum(large, 2 * _APART * s)
+    small = np.clip(small, _APART * np.maximum(s, large), (1 - _APART) * large)
     low, high = np.zeros_like(s), 40 * -math.log(tail) * (s + large)
 
     def beyond(t: Floats, b: Floats) -> Floats:

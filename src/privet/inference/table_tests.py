@@ -16,13 +16,11 @@ from privet.core.given import choice
 from privet.core.numbers import Number, float_near, open_probability, whole
 from privet.mechanisms.lattice import read_floats
 
-from .cell_noise import CellNoise, Noise, fixed_points, read_noise
+from .cell_noise import CellNoise, FixedPoints, Noise, poisson_at, read_noise
 from .finding import Finding, shown_p_value
 from .noisy_tables import LEAST_MARGIN, TableModel, clipped_shares, pearson, projected
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from privet.core.event import Floats
 
 Method = Literal["auto", "projected", "projected-simulated", "pearson-simulated", "naive"]
@@ -64,9 +62,9 @@ class NoisyTable:
     each: int = 1
     digest: str = ""
 
-    def points(self) -> Generator:
+    def points(self) -> FixedPoints:
         """Return points that are fixed by the digest, or by the released numbers where there is none."""
-        return fixed_points(self.digest or self.counts.tobytes(), self.counts.shape)
+        return FixedPoints(self.digest or self.counts.tolist(), self.counts.shape)
 
     def model(self, shares: Floats | None = None) -> TableModel:
         """Return what is expected of the counts, with these shares or with rows and columns that are independent."""
@@ -255,22 +253,36 @@ def _share_beyond(
     value: float,
     size: int,
     shares: tuple[Floats, Floats],
-    points: Generator,
+    points: FixedPoints,
 ) -> float:
     import numpy as np
 
-    cells = np.outer(*shares)
-    cells = cells / cells.sum()
+    expected = size * np.outer(*shares)
     number, beyond = number_simulated(table), 0
-    block = max(1, _BLOCK // cells.size)
+    block = max(1, _BLOCK // expected.size)
     for start in range(0, number, block):
-        many = min(block, number - start)
-        drawn = points.multinomial(size, cells.ravel(), size=many).reshape(many, *cells.shape)
+        shape = (min(block, number - start), *expected.shape)
+        rest = _sampled(expected, points.uniform(shape), keeps_total=model.size is not None) - expected
         # rows of one person may all be alike: then counts spread sqrt(C) times as far
-        spread = size * cells + math.sqrt(model.each) * (drawn - size * cells)
-        tables = spread + table.noise.draws(points, spread.shape)
+        tables = expected + math.sqrt(model.each) * rest + table.noise.at(points.uniform(shape))
         beyond += int((statistic(tables, model) >= value).sum())
     return (1 + beyond) / (number + 1)
+
+
+def _sampled(expected: Floats, shares: Floats, *, keeps_total: bool) -> Floats:
+    """Return tables of sampled counts: independent Poisson ones, whose surplus is taken back where the total is fixed.
+
+    In proportion to what is expected: the counts then have the variance of a multinomial law.
+    """
+    import numpy as np
+
+    counts = np.empty(shares.shape)
+    for row, column in np.ndindex(expected.shape):
+        counts[:, row, column] = poisson_at(float(expected[row, column]), shares[:, row, column])
+    if keeps_total:
+        surplus = counts.sum((1, 2)) - expected.sum()
+        counts -= surplus[:, None, None] * (expected / expected.sum())
+    return counts
 
 
 def number_simulated(table: NoisyTable) -> int:

@@ -20,8 +20,8 @@ from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
 from privet.query.terms import col
 
+from .counted_tables import counted_how, declared_values, noisy_table, rows_of_each
 from .hypothesis import Hypothesis
-from .released_tables import counted_how, declared_values, noisy_table, rows_of_each
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ def test_a_fit_needs_a_share_for_each_count(counts: Any, shares: Any, words: str
 )
 def test_simulated_noise_has_the_law_of_released_noise(noise: Any) -> None:
     cells = read_noise(noise, 4)
-    drawn = cells.draws(np.random.default_rng(5), (200_000,))
+    drawn = cells.at(np.random.default_rng(5).random(200_000))
     assert abs(drawn.var() / cells.variance - 1) < 6 * math.sqrt((2 + cells.excess * 2) / 200_000)
     assert np.abs(drawn - np.rint(drawn)).max() == 0
     share = (drawn == 0).mean()

@@ -1,0 +1,53 @@
+"""Breakages of tests on released numbers: statistics, null laws, intervals, and what plans say about the rows."""
+
+from __future__ import annotations
+
+from mutant import Mutant, of
+
+TABLES = "unit/inference/test_table_tests.py"
+LEVELS = "statistical/test_chi_squared_levels.py"
+SESSIONS = "unit/study/test_chi_squared_session.py"
+
+MUTANTS: list[Mutant] = [
+    *of(
+        "inference.noisy_tables:projected",
+        TABLES,
+        ("1 / (model.each * expected + model.variance)", "1 / (model.each * expected)"),
+        ("statistic + along * total**2", "statistic"),
+        ("tables + ((sizes - tables.sum((1, 2))) / shares[0].size)[:, None, None]", "tables"),
+    ),
+    *of("inference.noisy_tables:_basis", TABLES, ("everything[:, :1] if model.size is None else", "")),
+    *of(
+        "inference.table_tests:finding_of_table",
+        TABLES,
+        ('chosen == "auto" and smooth', 'chosen == "auto"'),
+        ('chosen == "naive"', 'chosen == ""'),
+    ),
+    *of(
+        "inference.table_tests:_share_beyond",
+        f"{TABLES} {LEVELS}",
+        ("+ table.noise.at(points.uniform(shape))", ""),
+        ("(1 + beyond) / (number + 1)", "beyond / number"),
+    ),
+    *of(
+        "inference.cell_noise:CellNoise.at",
+        TABLES,
+        ("(drawn + self.law.finer // 2) // self.law.finer", "drawn"),
+    ),
+    *of("inference.cell_noise:FixedPoints", TABLES, ("repr(released).encode()", "b''")),
+    *of(
+        "inference.share_intervals:share_intervals",
+        LEVELS,
+        ("np.sqrt(each * size * share * (1 - share))", "0 * share"),
+        ("reach(spread, 1 - share, share, noise, 1 - confidence)", "reach(spread, 0 * share, 0 * share, noise, 0.1)"),
+    ),
+    *of("inference.share_intervals:reach", LEVELS, ("(1 - weight) * beyond(t, small)", "0")),
+    *of(
+        "study.counted_tables:rows_of_each",
+        SESSIONS,
+        ("groups * rows", "1"),
+        ("Norm(order=1, limit=limit)", "Norm(limit=limit)"),
+    ),
+    *of("study.counted_tables:public_size", SESSIONS, ("query.where is not None", "False")),
+    *of("study.counted_tables:declared_values", SESSIONS, ("cells > MOST_CELLS", "False")),
+]
