@@ -16,7 +16,11 @@ MUTANTS: list[Mutant] = [
         ("statistic + along * total**2", "statistic"),
         ("tables + ((sizes - tables.sum((1, 2))) / shares[0].size)[:, None, None]", "tables"),
     ),
-    *of("inference.noisy_tables:_basis", TABLES, ("everything[:, :1] if model.size is None else", "")),
+    *of(
+        "inference.noisy_tables:_basis",
+        TABLES,
+        ("everything[:, :1] if model.size is None else everything[:, :0]", "everything[:, :0]"),
+    ),
     *of(
         "inference.table_tests:finding_of_table",
         TABLES,
@@ -26,7 +30,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.table_tests:_share_beyond",
         f"{TABLES} {LEVELS}",
-        ("+ table.noise.at(points.uniform(shape))", ""),
+        ("table.noise.at(points.uniform(shape))", "0"),
         ("(1 + beyond) / (number + 1)", "beyond / number"),
     ),
     *of(
@@ -34,9 +38,9 @@ MUTANTS: list[Mutant] = [
         TABLES,
         ("(drawn + self.law.finer // 2) // self.law.finer", "drawn"),
     ),
-    *of("inference.cell_noise:FixedPoints", TABLES, ("repr(released).encode()", "b''")),
+    *of("inference.cell_noise:FixedPoints.__init__", TABLES, ("repr(released).encode()", "b''")),
     *of(
-        "inference.share_intervals:share_intervals",
+        "inference.share_intervals:share_intervals.outside",
         LEVELS,
         ("np.sqrt(each * size * share * (1 - share))", "0 * share"),
         ("reach(spread, 1 - share, share, noise, 1 - confidence)", "reach(spread, 0 * share, 0 * share, noise, 0.1)"),
@@ -46,8 +50,8 @@ MUTANTS: list[Mutant] = [
         "study.counted_tables:rows_of_each",
         SESSIONS,
         ("groups * rows", "1"),
-        ("Norm(order=1, limit=limit)", "Norm(limit=limit)"),
     ),
+    *of("study.chi_squared:_TableHypothesis.check_plan", SESSIONS, ("rows_of_each(plan)", "None")),
     *of("study.counted_tables:public_size", SESSIONS, ("query.where is not None", "False")),
     *of("study.counted_tables:declared_values", SESSIONS, ("cells > MOST_CELLS", "False")),
 ]

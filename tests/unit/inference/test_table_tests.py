@@ -111,6 +111,12 @@ def test_the_interval_of_an_effect_is_that_of_the_noncentral_law_also_where_it_i
             assert mass == pytest.approx(share, rel=0.15)
 
 
+@pytest.mark.parametrize(("cells", "least"), [(2, 1 / 10_000), (10, 1 / 2000), (15, 1 / 1000)])
+def test_a_simulated_p_value_is_never_zero(cells: int, least: float) -> None:
+    table = 100 + 10_000 * np.eye(cells)
+    assert independence_test(table, noise=SIGMA, method="projected-simulated").p_value == pytest.approx(least)
+
+
 def test_the_usual_test_has_a_warning_and_no_p_value() -> None:
     found = independence_test(TABLE, noise=SIGMA, method="naive")
     assert found.p_value is None
