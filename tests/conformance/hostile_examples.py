@@ -824,6 +824,22 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Regression.predict.rows": (lambda: {"ward": ["A"]},),
     "study.GoodnessOfFit.column": (lambda: "ward",),
     "study.GoodnessOfFit.shares": (lambda: {"A": 0.5, "B": 0.5},),
+    **{f"study.{name}.method": (lambda: "auto",) for name in ("GoodnessOfFit", "Independence", "EqualProportions")},
+    "study.Independence.first": (lambda: "ward",),
+    "study.Independence.second": (lambda: "age",),
+    "study.EqualProportions.column": (lambda: "ward",),
+    "study.EqualProportions.value": (lambda: "A",),
+    "study.EqualProportions.by": (lambda: "age",),
+    **{f"inference.{name}.method": (lambda: "auto",) for name in ("fit_test", "independence_test")},
+    **{
+        f"inference.{name}.noise": (lambda: privet.Laplace(sensitivity=1, epsilon=1),)
+        for name in ("fit_test", "independence_test")
+    },
+    "inference.fit_test.released": (lambda: [30, 70],),
+    "inference.independence_test.released": (lambda: [[30, 70], [40, 60]],),
+    "plots.plot_p_values.p_values": (lambda: {"one": [0.2, 0.7]},),
+    "plots.plot_power.powers": (lambda: {"one": [0.2, 0.7]},),
+    "plots.plot_power.sizes": (lambda: [100, 1000],),
     **{f"Marginals.{method}.columns": (lambda: "ward",) for method in ("counts", "to_dict", "to_pandas", "plot")},
 }
 """What a name stands for in one method alone."""

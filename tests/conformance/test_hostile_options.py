@@ -150,7 +150,14 @@ SLOW = ("demo",)
 
 SCORE = "SELECT COUNT(*) FROM visits WHERE age >= :option"
 
-OWN = {("choose", "sql"): SCORE, ("test fit", "column"): "ward"}
+OWN = {
+    ("choose", "sql"): SCORE,
+    ("test fit", "column"): "ward",
+    ("test independence", "first"): "ward",
+    ("test independence", "second"): "age",
+    ("test proportions-equal", "column"): "ward",
+    ("test proportions-equal", "value"): "A",
+}
 """Parameters whose example differs from that of others of their name."""
 
 NEEDS = {
@@ -161,6 +168,8 @@ NEEDS = {
     "choose": ["--option=65", "--epsilon=1"],
     "regress": ["--epsilon=1"],
     "test fit": ["--share=B=0.5", "--epsilon=1"],
+    "test independence": ["--epsilon=1"],
+    "test proportions-equal": ["--epsilon=1"],
     "above": ["--epsilon=1"],
     "stream open": ["--epsilon=1", "--account=alice"],
     "calibrate gaussian": ["--delta=1e-6"],

@@ -350,6 +350,13 @@ def release_more() -> None:
         privet.stream.TreeSums(horizon=4, spend=privet.Pure(epsilon=1)).deviation(4) > 0,
         privet.stream.Arrival(2, group="a").value == 2,
         privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}).column == "ward",
+        privet.study.Independence("ward", "age").first == "ward",
+        privet.study.EqualProportions("ward", "A", by="age", method="projected").by == "age",
+        privet.inference.fit_test([50, 50], [0.5, 0.5], noise=privet.Laplace(sensitivity=1, epsilon=1)).degrees == 1,
+        privet.inference.independence_test(
+            [[50, 50], [5, 5]], noise=privet.Laplace(sensitivity=1, epsilon=1), method="naive"
+        ).p_value
+        is None,
         privet.inference.fit_of_noisy_total([50, 50], [0.5, 0.5], variance=2).p_value == 1,
     )
     print(all(same))
@@ -451,6 +458,8 @@ def refute() -> None:
     plots.plot_delta({"Laplace": laplace, "Gaussian": normal}, most=2.5, path=FOLDER / "delta.png")
     plots.plot_tradeoff(laplace).savefig(FOLDER / "tradeoff.png")
     plots.plot_loss(normal, epsilon=1)
+    plots.plot_p_values({"a test": [0.2, 0.7]}, path=FOLDER / "p.png")
+    plots.plot_power({"a test": [0.2, 0.7]}, [100, 1000])
     plots.plot_composition(laplace, times=5, delta=1e-6)
     plots.plot_audit(report, title="Laplace noise")
 

@@ -333,7 +333,7 @@ def _effects(table: NoisyTable, model: TableModel, statistic: float, confidence:
             low=ends[0],
             high=ends[2],
             confidence=confidence,
-            standard_error=math.nan,
+            standard_error=min(1 / math.sqrt(size * float(kept.mean()) * per), most),  # a root of T has variance 1
             covers="noise and sampling, at least",
         )
     }
