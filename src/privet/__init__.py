@@ -14,6 +14,7 @@ __version__ = "0.2.0"
 _HOME = {
     "AboveThreshold": "mechanisms",
     "Approximate": "core.budget",
+    "Blocks": "core.division",
     "BudgetError": "core.errors",
     "BudgetExceeded": "core.errors",
     "Contribution": "core.schema",

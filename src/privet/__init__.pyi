@@ -4,6 +4,7 @@ from . import accounting, core, inference, local, mechanisms, noise, strategy, s
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
+from .core.division import Blocks
 from .core.errors import BudgetError, BudgetExceeded, PrivetError, RequestError
 from .core.schema import Contribution, PublicTable, Table, boolean, category, date, integer, number, text, timestamp
 from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
@@ -59,6 +60,7 @@ __version__: str
 __all__ = [
     "AboveThreshold",
     "Approximate",
+    "Blocks",
     "BudgetError",
     "BudgetExceeded",
     "Contribution",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, cast
 
@@ -46,7 +47,15 @@ from .execution.counting import (
 from .execution.describe import TableDescription, TableList, describe
 from .execution.executor import Executor, run_plan, run_public
 from .execution.pace import Pace, read_step
-from .execution.request import AskOptions, Catalog, Question, plan_question, read_views, with_contents
+from .execution.request import (
+    AskOptions,
+    Catalog,
+    Question,
+    plan_question,
+    read_views,
+    with_calendars,
+    with_contents,
+)
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
 from .execution.run_steps import run_steps
@@ -63,8 +72,9 @@ from .planner.public_plan import PublicPlan
 from .planner.stability import Rule
 from .planner.target import CONFIDENCE
 from .planner.threshold_plan import ThresholdPlan
+from .planner.touching import with_blocks
 from .planner.verify import verify
-from .query.frame import Frame
+from .query.frame import Frame, count
 from .query.frame import table as frame
 from .query.sql.names import find_table, read_schema
 from .query.sql.parameters import Parameters
@@ -139,7 +149,7 @@ class Session:
         if budget not in (None, own):
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
         pace = Pace(read_step(time_step))
-        owned = followed({name: table.schema for name, table in tables.items()})
+        owned = with_calendars(followed({name: table.schema for name, table in tables.items()}))
         # a table that may not be asked about can still say who owns the rows of one that links to it
         asked = owned if about is None else _names(about, owned)
         schemas = {name: schema for name, schema in owned.items() if name in asked}
@@ -206,9 +216,13 @@ class Session:
                 raise UnknownName("table", name, (*schemas, *views))
             path = [(word, False) for word in name.split(".")]
             name = find_table(path, (*schemas, *views), self._catalog.schema)
-        if name in views:
-            return Frame(views[name])
-        return frame(name, schemas[name], schemas)
+        rows = Frame(views[name]) if name in views else frame(name, schemas[name], schemas)
+        return replace(rows, _left=self._left_for)
+
+    def _left_for(self, rows: Frame) -> Left:
+        """Return what is left to ask about some rows: of the blocks that they are in, or of all data."""
+        asked = with_blocks(rows.agg(n=count()).query(), self._catalog.schemas)
+        return self._executor.remaining_for([asked.table])
 
     def plan(
         self,

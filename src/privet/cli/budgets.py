@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from .screen import json_option, print_json, print_table, print_text
 from .targets import analyst_option, config_option, declared_ledger, ledger_option
 
 if TYPE_CHECKING:
-    from privet.core.ports import AccountBalance
+    from privet.core.ports import AccountBalance, LedgerAdmin
 
 
 @click.command()
@@ -33,18 +33,54 @@ def command(analyst: str | None, config: Path, ledger_path: Path | None, as_json
 
     with declared_ledger(config, ledger_path) as ledger:
         balances, head = ledger.balances(), ledger.head()
+        blocks = _blocks(config, ledger, analyst) if ledger_path is None else {}
     meaning = _meaning(config) if ledger_path is None else []
     chosen = [one for one in balances if analyst is None or one.account == analyst]
     if not chosen:
         raise UnknownName("account", analyst or "", (), advice="the custodian can open one")
     if as_json:
-        print_json({"budgets": [one.to_dict() for one in chosen], "head": head, "means": meaning})
+        print_json({"budgets": [one.to_dict() for one in chosen], "head": head, "means": meaning, "blocks": blocks})
         return
     heads = ("account", "budget", "spent", "", "one more question", "state")
     print_table(heads, [_row(one) for one in chosen], right=(3,))
     print_text("")
     for sentence in meaning:
         print_text(sentence)
+    for name, told in blocks.items():
+        print_text("")
+        rows = [
+            (printable(one["block"]), bar(one["spent_share"]), percent(one["spent_share"])) for one in told["blocks"]
+        ]
+        if rows:
+            print_table((f"block of {printable(name)}", "spent", ""), rows, right=(2,))
+        print_text(printable(told["means"]))
+
+
+def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str, dict[str, Any]]:
+    """Return of each divided table what its blocks have spent, and what that means."""
+    from privet.config import read_config
+    from privet.core.links import followed
+    from privet.core.ports import CountsBlocks
+    from privet.execution.request import with_calendars
+    from privet.planner.touching import block_promise
+    from privet.query.block_reads import block_values, members_of
+
+    found: dict[str, dict[str, Any]] = {}
+    declared = {name: table.schema for name, table in read_config(config).tables.items()}
+    for name, schema in with_calendars(followed(declared)).items():
+        if schema.blocks is None or not isinstance(ledger, CountsBlocks):
+            continue
+        values = block_values(schema)
+        runs = ledger.block_balances(schema.blocks.identity(name, values), analyst) if members_of(schema) else ()
+        told = [(schema.blocks.name(one.first, values), schema.blocks.name(one.end - 1, values), one) for one in runs]
+        found[name] = {
+            "blocks": [
+                {"block": first if first == last else f"{first} to {last}", "spent_share": one.spent}
+                for first, last, one in told
+            ],
+            "means": block_promise(name, schema),
+        }
+    return found
 
 
 def _meaning(config: Path) -> list[str]:

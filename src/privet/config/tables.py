@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import Any
 
+from privet.core.division import Blocks
 from privet.core.errors import BadParameter, RequestError, Unlimited
 from privet.core.links import followed
 from privet.core.relation import tables_of
@@ -141,6 +142,7 @@ def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
         "version": section.read("version", label, ""),
         "key": section.read("key", text("key"), None),
         "most_rows": section.read("most_rows", integer("most_rows", least=1, most=MOST_EACH), None),
+        "blocks": section.read("block", _blocks, None),
     }
     if unit is not None and unit.rowwise and section.has("contribution"):
         section.problem("contribution", "each row is a unit and contributes itself; omit it")
@@ -176,7 +178,7 @@ def _public(section: Section, folder: Path) -> PublicTable | None:
     rows = section.read("rows", integer("rows", least=1, most=2**50), PUBLIC_ROWS)
     if key is not None and columns and key not in columns:
         section.problem("key", f"names a column {key!r} that is not listed under columns; {nearest(key, columns)}")
-    for name in ("unit", "link", "neighbors", "contribution", "units", "most_rows"):
+    for name in ("unit", "link", "neighbors", "contribution", "units", "most_rows", "block"):
         if section.has(name):
             section.problem(name, "a public table protects no one; omit it, or declare the table under [tables]")
     section.finish()
@@ -237,6 +239,15 @@ def _window(value: dict[str, object]) -> Window:
 
 
 _UNIT_KEYS = {"person", "rows", "group"}
+_BLOCK_KEYS = {"column", "edges", "length", "origin", "through"}
+
+
+def _blocks(value: object) -> Blocks:
+    """Return how a table is divided: `{ column = "party" }`, with edges, or with a length and an origin."""
+    if not isinstance(value, dict) or "column" not in value or not value.keys() <= _BLOCK_KEYS:
+        allowed = '{ column = "party" }, with edges = [0, 18, 65, 120], or with length = "1 month" and origin'
+        raise BadParameter("block", value, allowed)
+    return Blocks(text("column")(value["column"]), **{name: one for name, one in value.items() if name != "column"})
 
 
 def _neighbors(value: object) -> Neighbors:

@@ -15,6 +15,7 @@ from .promise import WEvent
 from .records import Entry, Plain, Receipt
 from .relation import Relation
 from .scan import Scan, SealedSums
+from .touched import Touched
 
 
 @runtime_checkable
@@ -222,6 +223,45 @@ class KeepsSecrets(KeepsSteps, Protocol):
 
     def kept_text(self, receipt: Receipt) -> str | None:
         """Return the text that was kept last for a charge."""
+
+
+class BlockBalance(Protocol):
+    """What is left for the units of some blocks that were charged the same: their numbers, and how much was spent."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def spent(self) -> float: ...
+
+
+@runtime_checkable
+class CountsBlocks(Protocol):
+    """A ledger that charges some blocks of a table alone; in any other, questions about blocks are charged for all."""
+
+    def charge(
+        self,
+        event: Event,
+        digest: str,
+        *,
+        account: str,
+        key: str | None = None,
+        versions: Mapping[str, str] | None = None,
+        text: str = "",
+        facts: Mapping[str, Any] | None = None,
+        blocks: Touched | None = None,
+    ) -> Receipt:
+        """Record an event as `Ledger.charge` does, for units in some blocks alone."""
+
+    def admits(self, event: Event, *, account: str, blocks: Touched | None = None) -> bool:
+        """Return whether an event about some blocks would fit now. Charges nothing."""
+
+    def remaining(self, account: str | None = None, *, blocks: Touched | None = None) -> Left:
+        """Return what is left for an account to ask about some blocks."""
+
+    def block_balances(self, division: str, account: str | None = None) -> Sequence[BlockBalance]:
+        """Return how much of a budget the blocks of a division have spent, in runs of equal ones."""
 
 
 class LedgerEntry(Protocol):

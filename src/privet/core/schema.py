@@ -17,6 +17,7 @@ from functools import cached_property
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, SupportsIndex
 
+from .division import Blocks, check_blocks
 from .errors import BadParameter, InvariantError, Unlimited
 from .given import check_cases, check_fields, given_name, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
@@ -345,7 +346,7 @@ class Contents:
     "rows",
     "units",
     "version",
-    later={"key": None, "link": None, "contents": None, "most_rows": None},
+    later={"key": None, "link": None, "contents": None, "most_rows": None, "blocks": None},
 )
 @dataclass(frozen=True, kw_only=True)
 class Schema:
@@ -369,6 +370,8 @@ class Schema:
     link: Link | None = None
     contents: Contents | None = field(default=None, compare=False, repr=False)
     most_rows: int | None = None
+    blocks: Blocks | None = None
+    """How the rows of a stored table are divided; what is made of tables has no blocks."""
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
@@ -395,6 +398,10 @@ class Schema:
         if self.contribution.chosen and (self.unit.rowwise or self.unit.public):
             raise BadParameter("contribution", "auto", "left out: each row is a unit and contributes itself")
         instance(self.version, str, "version", "text: a public label")
+        if self.blocks is not None:
+            check_blocks(
+                instance(self.blocks, Blocks, "blocks", "a division, such as Blocks('ward')"), self.unit, self.columns
+            )
         set_fields(self, rows=whole(self.rows, "rows", least=1, most=2**50))
         if self.most_rows is not None:
             if self.unit.rowwise or self.unit.public:
@@ -440,6 +447,7 @@ class Table:
         version: a public label of the data; answers about another version are not reused.
         key: a column in which no value repeats.
         most_rows: the most rows that one unit has: intervals that cover bounding do so up to it.
+        blocks: how the rows are divided into blocks, so that questions about different ones share a budget.
 
     Raises:
         BadParameter: if the facts contradict each other.
@@ -469,6 +477,7 @@ class Table:
         version: str = "",
         key: str | None = None,
         most_rows: int | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
         who: Any = unit
         if type(unit) is str:
@@ -485,6 +494,7 @@ class Table:
             version=version,
             key=key,
             most_rows=most_rows,
+            blocks=blocks,
         )
         set_fields(self, source=_source(source), schema=facts)
 

@@ -39,9 +39,9 @@ def with_largest(refused: BudgetExceeded, plan: Plan, options: AskOptions, execu
         )
 
     def fits(amount: float) -> bool:
-        return executor.ledger.admits(at(amount).event, account=executor.account)
+        return executor.admits(at(amount).event, [plan])
 
-    low, high = _surely_fits(name, executor), float_down(cast(Fraction, getattr(plan.spend, name)))
+    low, high = _surely_fits(name, plan, executor), float_down(cast(Fraction, getattr(plan.spend, name)))
     low = low if 0 < low < high and fits(low) else 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -57,9 +57,9 @@ def with_largest(refused: BudgetExceeded, plan: Plan, options: AskOptions, execu
     )
 
 
-def _surely_fits(name: str, executor: Executor) -> float:
+def _surely_fits(name: str, plan: Plan, executor: Executor) -> float:
     """Return what `remaining` shows, in the measure of a question: what fits can only be more."""
-    left = executor.ledger.remaining(executor.account)
+    left = executor.remaining([plan])
     if name == "epsilon":
         return left.largest_epsilon
     return float_down(Fraction(left.amount)) if left.measure == "rho" else 0.0

@@ -11,12 +11,14 @@ from weakref import WeakKeyDictionary
 
 from privet.answer import Answer
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, Unsupported, bare
+from privet.core.event import Event
 from privet.core.numbers import Number, open_probability
-from privet.core.ports import Engine, Ledger, ListsPublicRows
+from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRows
 from privet.core.records import Plain, Receipt
-from privet.core.relation import tables_of
+from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema
+from privet.core.touched import Touched
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
 from privet.planner.choice_plan import ChoicePlan
 from privet.planner.contributions import largest_limit
@@ -28,6 +30,7 @@ from privet.planner.plan import Plan
 from privet.planner.public_plan import PublicPlan, listings, verify_public
 from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
+from privet.query.block_reads import block_names, touched_by
 from privet.release import Released, choose_one, found_first, release, release_all, sizes_first
 from privet.results.read import read_answer, read_public
 
@@ -226,15 +229,45 @@ class Executor:
 
     def _charge_batch(self, made: MadeBatch, key: str | None) -> Receipt:
         batch = made.batch
-        return self.ledger.charge(
+        return self._charged(
             batch.event,
             made.digest,
-            account=self.account,
+            blocks=self.touched(made.releases),
             key=key,
             versions=self._versions(batch.releases),
             text=batch.explain(),
             facts=batch.facts(),
         )
+
+    def touched(self, plans: Sequence[Plan]) -> Touched | None:
+        """Return the blocks that plans read, where all they read are blocks of one table; None for all data."""
+        return touched_by([one.scan.table for plan in plans for one in plan.passes], self.schemas)
+
+    def admits(self, event: Event, plans: Sequence[Plan] = ()) -> bool:
+        """Return whether an event of some plans would fit now. Charges nothing."""
+        blocks = self.touched(plans)
+        if blocks is None or not isinstance(self.ledger, CountsBlocks):
+            return self.ledger.admits(event, account=self.account)
+        return self.ledger.admits(event, account=self.account, blocks=blocks)
+
+    def remaining(self, plans: Sequence[Plan] = ()) -> Left:
+        """Return what is left to ask with, about all data or about the blocks that plans read."""
+        return self.remaining_for([one.scan.table for plan in plans for one in plan.passes])
+
+    def remaining_for(self, relations: Sequence[Relation]) -> Left:
+        """Return what is left to ask with, about all data or about the blocks that relations read."""
+        blocks = touched_by(relations, self.schemas)
+        if blocks is None or not isinstance(self.ledger, CountsBlocks):
+            return self.ledger.remaining(self.account)
+        return self.ledger.remaining(self.account, blocks=blocks)
+
+    def _charged(self, event: Event, digest: str, *, blocks: Touched | None, **told: Any) -> Receipt:
+        """Charge an event to the blocks that are read, or for all data where the ledger counts no blocks."""
+        if blocks is None or not isinstance(self.ledger, CountsBlocks):
+            return self.ledger.charge(event, digest, account=self.account, **told)
+        names = block_names(blocks, self.schemas[blocks.table])
+        facts = {**(told.pop("facts") or {}), "blocks": {"table": blocks.table, "names": names}}
+        return self.ledger.charge(event, digest, account=self.account, blocks=blocks, facts=facts, **told)
 
     def release_batch(self, batch: Batch, key: str | None) -> KeptBatch:
         """Charge for a batch, then scan, draw and store each of its releases; return what is stored."""
@@ -280,10 +313,10 @@ class Executor:
 
     def charge(self, plan: Plan, digest: str, key: str | None) -> Receipt:
         """Charge for a plan, under its own digest or that of an earlier edition."""
-        return self.ledger.charge(
+        return self._charged(
             plan.event,
             digest,
-            account=self.account,
+            blocks=self.touched([plan]),
             key=key,
             versions=self._versions([plan]),
             text=plan.explain(),

@@ -27,6 +27,7 @@ from privet.planner.public_plan import PublicPlan, is_about_public
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
+from privet.planner.touching import block_lines, with_blocks
 from privet.query.build import check_categories, check_view
 from privet.query.first import FirstValues
 from privet.query.frame import Result
@@ -163,6 +164,9 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
     if is_about_public(query, tables):
         _refuse_measured(options)
         return PublicPlan.of(query, tables, rho=isinstance(catalog.budget, Zcdp)), options
+    divided = with_blocks(query, tables)
+    known = schema if divided is query else None
+    query = divided
     if query.others and (options.other is not None or options.find_groups or wish.find):
         raise RequestError("other= and find_groups= are for a question on one release; ask its parts by themselves")
     if options.other is not None and query.levels:
@@ -198,7 +202,8 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
         how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
-        return with_earlier(partial(how, schema=schema, covers=options.covers)), options
+        made = with_earlier(partial(how, schema=known, covers=options.covers))
+        return _told(made, tables), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
@@ -213,7 +218,13 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         bound=bound,
         contribution=contribution,
     )
-    return plan, options
+    return _told(plan, tables), options
+
+
+def _told(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
+    """Return a plan that also tells which blocks it reads, where a table is divided."""
+    lines = block_lines(plan.query.table, tables)
+    return replace(plan, told=lines) if lines else plan
 
 
 def _refuse_measured(options: AskOptions) -> None:
@@ -314,6 +325,15 @@ def read_question(
 def utc_now() -> datetime.datetime:
     """Return the moment at which a question is asked, in whole seconds of UTC."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+
+
+def with_calendars(tables: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Return the tables, those that are divided by time with a calendar up to today unless they declare its end."""
+    today = utc_now().date()
+    return {
+        name: schema if schema.blocks is None else replace(schema, blocks=schema.blocks.until(today))
+        for name, schema in tables.items()
+    }
 
 
 def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Schema]:

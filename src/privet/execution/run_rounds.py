@@ -112,7 +112,7 @@ def _admit(executor: Executor, plan: Plan, index: int) -> None:
     if _fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1]):
         return  # where not even one fits, its own charge is refused, and says why
     name = "rho" if plan.spend.epsilon is None else "epsilon"
-    left = executor.ledger.remaining(executor.account)
+    left = executor.remaining([plan])
     raise BudgetExceeded(
         measure=name,
         requested=plan.price[name],
@@ -124,7 +124,7 @@ def _admit(executor: Executor, plan: Plan, index: int) -> None:
 
 def _fits(executor: Executor, plans: list[Plan]) -> bool:
     event = Composed(tuple(event for plan in plans for event in plan.event.events))
-    return executor.ledger.admits(event, account=executor.account)
+    return executor.admits(event, plans)
 
 
 def _target(plan: Plan, confidence: Number | None) -> Target:

@@ -64,12 +64,12 @@ def _shown(value: Any) -> str:
 
 def _admit(executor: Executor, plan: InSteps) -> None:
     """Raise unless all steps fit into the budget; where the first was released before, each charge tells by itself."""
-    if executor.find(plan.steps[0]) is not None or executor.ledger.admits(plan.event, account=executor.account):
+    if executor.find(plan.steps[0]) is not None or executor.admits(plan.event, plan.steps):
         return
-    if not executor.ledger.admits(plan.steps[0].event, account=executor.account):
+    if not executor.admits(plan.steps[0].event, plan.steps[:1]):
         return  # where not even one fits, its own charge is refused, and says why
     name = "rho" if plan.spend.epsilon is None else "epsilon"
-    left = executor.ledger.remaining(executor.account)
+    left = executor.remaining(plan.steps)
     raise BudgetExceeded(
         measure=name,
         requested=plan.price[name],

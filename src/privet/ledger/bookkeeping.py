@@ -13,8 +13,10 @@ from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
 from privet.core.event import Event, read_event
+from privet.core.given import instance
 from privet.core.numbers import Number, whole
 from privet.core.records import Entry, Plain, Receipt
+from privet.core.touched import Touched
 
 from . import codec
 from .admin import Administration
@@ -33,13 +35,16 @@ from .limits import (
     read_text,
     utc_now,
 )
-from .state import Balance, balances_of
+from .state import Balance, BlockShare, balances_of, block_shares
 from .steps import StepKeeping
 
 _MOST_ENTRIES = 2**62
 """No ledger has this many entries, and every store counts further."""
 
 _About = TypeVar("_About", Charged, Answered)
+
+Due = tuple[codec.Json, Touched | None]
+"""What a plan costs: its event as it is written, and the blocks that pay; None for all data."""
 
 
 class Bookkeeping(Administration, StepKeeping):
@@ -90,12 +95,14 @@ class Bookkeeping(Administration, StepKeeping):
         versions: Mapping[str, str] | None = None,
         text: str = "",
         facts: Mapping[str, Any] | None = None,
+        blocks: Touched | None = None,
     ) -> Receipt:
         """Record an event and return the receipt, or record nothing and raise.
 
         The same `key` again returns the first receipt. A plan that was paid for in full, and whose charge did not end
         in a failure, is free to who paid for it and charged to another account's own cap only. `text` and `facts` tell
-        the plan, in words and as plain data.
+        the plan, in words and as plain data. With `blocks` it is charged for units in these blocks alone: who charges
+        must have made sure that no other rows are read.
         """
         # what is charged is what a reader of the ledger will see, not whatever the caller's object answers
         written = codec.write_event(event)
@@ -103,15 +110,17 @@ class Bookkeeping(Administration, StepKeeping):
         read_name(digest, "digest")
         read_name(account, "account")
         labels, words, told = read_labels(versions), read_text(text), read_facts(facts)
+        if blocks is not None:
+            blocks = instance(blocks, Touched, "blocks", "the blocks that are read")
+            told = "{}" if told is None else told
         if key is not None:
             read_name(key, "key")
+        due = written, blocks
         with self._history.writing() as history:
             state = history.state
-            earlier = None if key is None else _keyed(history, read_name(key, "key"), digest, account, written)
+            earlier = None if key is None else _keyed(history, read_name(key, "key"), digest, account, due)
             answer = history.answer_to(digest)
-            paid = (
-                _paid_for(history, digest, written) if answer is None else _answered(history, answer, digest, written)
-            )
+            paid = _paid_for(history, digest, due) if answer is None else _answered(history, answer, digest, due)
             if earlier is None:
                 earlier = paid.get(account)
             if earlier is not None and answer is not None:
@@ -130,11 +139,12 @@ class Bookkeeping(Administration, StepKeeping):
                 written,
                 key,
                 shared,
-                by_dataset=state.whole.price(event) if shared is None else None,
-                by_account=None if own is None else own.price(event),
+                by_dataset=state.whole.price(event, blocks) if shared is None else None,
+                by_account=None if own is None else own.price(event, blocks),
                 versions=labels,
                 text=words,
                 facts_text=told,
+                blocks=blocks,
             )
             return _receipt(history, history.append(charge, now), digest, account, answered=answer is not None)
 
@@ -168,7 +178,7 @@ class Bookkeeping(Administration, StepKeeping):
             self._check_receipt(history, receipt)
             history.append(Failed(receipt.account, receipt.entry))
 
-    def admits(self, event: Event, *, account: str) -> bool:
+    def admits(self, event: Event, *, account: str, blocks: Touched | None = None) -> bool:
         """Return whether an event would fit now, as a new question. Charges nothing."""
         read_event(event)
         read_name(account, "account")
@@ -180,7 +190,7 @@ class Bookkeeping(Administration, StepKeeping):
             except (BudgetError, Unsupported):
                 return False
             own = state.own(account)
-            return state.whole.admits(event) and (own is None or own.admits(event))
+            return state.whole.admits(event, blocks) and (own is None or own.admits(event, blocks))
 
     def history(
         self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
@@ -243,8 +253,8 @@ class Bookkeeping(Administration, StepKeeping):
         with self._history.reading() as history:
             return history.state.budget_of(account)
 
-    def remaining(self, account: str | None = None) -> Remaining:
-        """Return what is left for an account under both caps, or of the data set's.
+    def remaining(self, account: str | None = None, *, blocks: Touched | None = None) -> Remaining:
+        """Return what is left for an account under both caps, or of the data set's; for some blocks, or for all data.
 
         With several (epsilon, delta) filters open, it is what is left of the one that allows the most.
         """
@@ -252,9 +262,21 @@ class Bookkeeping(Administration, StepKeeping):
             read_name(account, "account")
         with self._history.reading() as history:
             history.state.check_budget(account)
-            whole = history.state.whole.remaining()
+            whole = history.state.whole.remaining(blocks)
             own = None if account is None else history.state.own(account)
-            return whole if own is None else min(own.remaining(), whole, key=lambda left: left.largest_epsilon)
+            return whole if own is None else min(own.remaining(blocks), whole, key=lambda left: left.largest_epsilon)
+
+    def block_balances(self, division: str, account: str | None = None) -> tuple[BlockShare, ...]:
+        """Return how much of a budget the blocks of a division have spent, in runs of equal ones.
+
+        What was charged for all data counts in every block. Blocks that are not listed were charged nothing else.
+        """
+        read_name(division, "division")
+        if account is not None:
+            read_name(account, "account")
+        with self._history.reading() as history:
+            own = None if account is None else history.state.own(account)
+            return block_shares(own or history.state.whole, division)
 
     def _agree_on(self, name: str, cap: Budget) -> None:
         """Open an analyst's account, unless it is open already with that very cap."""
@@ -323,7 +345,7 @@ def _found(history: History, number: int, digest: str, account: str) -> tuple[Re
     return None if mine is None else (_receipt(history, mine, digest, account, answer=number), answer.released)
 
 
-def _keyed(history: History, key: str, digest: str, account: str, event_data: codec.Json) -> int | None:
+def _keyed(history: History, key: str, digest: str, account: str, due: Due) -> int | None:
     """Return the number of the account's charge with a key, which must be for the same plan."""
     number = history.charge_with(key, account)
     if number is None:
@@ -333,7 +355,7 @@ def _keyed(history: History, key: str, digest: str, account: str, event_data: co
         raise _misfiled(number)
     if charge.digest != digest:
         raise RequestError(f"the key {key!r} was used for another question; choose another key")
-    _of_one_cost(history, {account: number}, event_data)
+    _of_one_cost(history, {account: number}, due)
     return number
 
 
@@ -342,25 +364,26 @@ def _charges(history: History, digest: str) -> dict[str, int]:
     return {_charge(history, number, digest).account: number for number in history.charges_of(digest)}
 
 
-def _paid_for(history: History, digest: str, event_data: codec.Json) -> dict[str, int]:
+def _paid_for(history: History, digest: str, due: Due) -> dict[str, int]:
     """Return each account's last charge for a plan without an answer, but for those that ended in a failure.
 
     After a failure the plan is paid for again: that it failed was an answer of its own.
     """
     last = _charges(history, digest)
     waiting = {name: number for name, number in last.items() if not _failed(history, number, name)}
-    return _of_one_cost(history, waiting, event_data)
+    return _of_one_cost(history, waiting, due)
 
 
-def _answered(history: History, answer: int, digest: str, event_data: codec.Json) -> dict[str, int]:
+def _answered(history: History, answer: int, digest: str, due: Due) -> dict[str, int]:
     """Return each account's charge for a plan with an answer, first the one that was answered."""
     found = _answer(history, answer, digest)
     paid = {found.account: found.charge}
-    return _of_one_cost(history, paid | {**_charges(history, digest), **paid}, event_data)
+    return _of_one_cost(history, paid | {**_charges(history, digest), **paid}, due)
 
 
-def _of_one_cost(history: History, charges: dict[str, int], event_data: codec.Json) -> dict[str, int]:
-    if any(_charge(history, number).event_data != event_data for number in charges.values()):
+def _of_one_cost(history: History, charges: dict[str, int], due: Due) -> dict[str, int]:
+    made = (_charge(history, number) for number in charges.values())
+    if any((one.event_data, one.blocks) != due for one in made):
         raise LedgerError("one digest stands for two different costs; the ledger cannot decide which is meant")
     return charges
 

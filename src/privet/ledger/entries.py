@@ -19,6 +19,7 @@ from privet.core.errors import LedgerError, RequestError, raise_alone
 from privet.core.event import Event, Exact
 from privet.core.promise import WEvent
 from privet.core.records import Entry, Plain
+from privet.core.touched import Touched
 
 from . import codec
 from .codec import canonical
@@ -122,6 +123,8 @@ class Charged:
     text: str = ""
     facts_text: str | None = None
     """What is public about the plan, as the text of a JSON object; None in entries of the first version."""
+    blocks: Touched | None = None
+    """The blocks that are read, where the charge counts for units in these alone."""
 
     @property
     def event(self) -> Event:
@@ -388,19 +391,24 @@ FORMAT = 1
 WITH_FACTS = 2
 """The version of charges that also contain their plan as plain data."""
 
+WITH_BLOCKS = 3
+"""The version of charges that count for some blocks alone."""
+
 
 def write_entry(number: int, time: Time, record: Record) -> str:
     """Return the canonical text of an entry."""
     kind, write, _ = _KINDS[type(record)]
     fields = write(record)
-    version = WITH_FACTS if kind == "charge" and "facts" in fields else FORMAT
+    version = FORMAT
+    if kind == "charge":
+        version = WITH_BLOCKS if "blocks" in fields else WITH_FACTS if "facts" in fields else FORMAT
     return canonical({"v": version, "kind": kind, "number": number, "time": write_time(time), **fields})
 
 
 def read_entry(body: object) -> Written:
     """Return the entry that a canonical text stands for, or raise `LedgerError`."""
     data = _parsed(body)
-    if type(data.get("v")) is not int or data["v"] not in (FORMAT, WITH_FACTS):
+    if type(data.get("v")) is not int or data["v"] not in (FORMAT, WITH_FACTS, WITH_BLOCKS):
         raise LedgerError("the ledger was written by a newer version of Privet; open it with that version")
     number, kind, time = data.get("number"), data.get("kind"), data.get("time")
     if type(number) is not int or kind not in _READERS:
@@ -477,7 +485,18 @@ def _write_charge(record: Charged) -> dict[str, Any]:
         "text": record.text,
         # a text within the text: reading a ledger costs the less, the fewer numbers there are to spell
         **({} if record.facts_text is None else {"facts": record.facts_text}),
+        **({} if record.blocks is None else {"blocks": _write_blocks(record.blocks)}),
     }
+
+
+def _write_blocks(one: Touched) -> list[Any]:
+    return [one.table, one.division, one.members, one.reach, [list(pair) for pair in one.ranges]]
+
+
+def _read_blocks(data: Any) -> Touched:
+    table, division, members, reach, ranges = data
+    pairs = tuple((_whole(start), _whole(end)) for start, end in ranges)
+    return Touched(text(table), text(division), text(members), _whole(reach), pairs)  # type: ignore[arg-type]
 
 
 def _read_charge(data: Any) -> Charged:
@@ -496,6 +515,7 @@ def _read_charge(data: Any) -> Charged:
         versions,
         text(data["text"]),
         text(data["facts"]) if "facts" in data else None,
+        _read_blocks(data["blocks"]) if "blocks" in data else None,
     )
 
 
@@ -572,6 +592,7 @@ _FIELDS = {
     (FORMAT, "expiry"): _ALL | {"account", "expires", "reason"},
     (FORMAT, "charge"): _CHARGE,
     (WITH_FACTS, "charge"): _CHARGE | {"facts"},
+    (WITH_BLOCKS, "charge"): _CHARGE | {"facts", "blocks"},
     (FORMAT, "answer"): _ALL | {"account", "digest", "charge", "released"},
     (FORMAT, "failure"): _ALL | {"account", "charge"},
     (FORMAT, "clear"): _ALL | {"account", "reason"},

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from privet.accounting.filters import Filter, PureFilter, RenyiFilter, ZcdpFilter
@@ -191,10 +192,10 @@ class State:
 
     def _charged(self, charge: Charged) -> State:
         dataset, own = charge.by_dataset, self.check_paid(charge)
-        whole = self.whole if dataset is None else self.whole.pay(dataset)
+        whole = self.whole if dataset is None else self.whole.pay(dataset, charge.blocks)
         accounts = self.accounts
         if own is not None and charge.by_account is not None:
-            accounts = {**accounts, charge.account: own.pay(charge.by_account)}
+            accounts = {**accounts, charge.account: own.pay(charge.by_account, charge.blocks)}
         return State(self.head, self.time, self.rules, whole, accounts, self.failures, self.steps, self.promises)
 
     def check_paid(self, charge: Charged) -> Account | None:
@@ -320,7 +321,7 @@ def _balance(name: str | None, account: Account, state: State, now: Time) -> Bal
     return Balance(
         name,
         account.budget(),
-        min(spent_share(one) for one in account.filters),
+        min(spent_share(account.loaded(index)) for index in range(len(account.filters))),
         min(left.largest_epsilon, over.largest_epsilon),
         _rho(account, whole) if isinstance(account.budget(), Zcdp) else None,
         min(left.delta, over.delta),
@@ -330,9 +331,29 @@ def _balance(name: str | None, account: Account, state: State, now: Time) -> Bal
     )
 
 
+@dataclass(frozen=True)
+class BlockShare:
+    """How much of a budget a run of blocks has spent: those from `first` to before `end`, each the same share."""
+
+    first: int
+    end: int
+    spent: float
+
+
+def block_shares(account: Account, division: str) -> tuple[BlockShare, ...]:
+    """Return how much of an account the blocks of a division have spent, each by itself, in runs of equal ones."""
+    shares: list[BlockShare] = []
+    ends = sorted({end for runs in account.runs(division) for first, last, _ in runs for end in (first, last)})
+    for first, end in pairwise(ends):
+        spent = min(spent_share(one) for one in account.in_block(division, first))
+        shares.append(BlockShare(first, end, spent))
+    return tuple(shares)
+
+
 def _rho(*accounts: Account) -> float:
     """Return the largest rho that Gaussian noise may still cost under all of these accounts, rounded down."""
-    return max(0.0, float_down(min(max(map(_rho_left, account.filters)) for account in accounts)))
+    left = (max(_rho_left(one.loaded(index)) for index in range(len(one.filters))) for one in accounts)
+    return max(0.0, float_down(min(left)))
 
 
 def _rho_left(one: Filter) -> Fraction:

@@ -128,6 +128,7 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         return tuple(listed_lines(plan)) or ("Rare groups are suppressed: a group that is missing may have rows.",)
     only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
+    notes.extend(plan.told)
     notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes if loses(one)}
     if kinds & {Norm, Largest}:
@@ -238,6 +239,7 @@ def explain(plan: Plan) -> str:
     schema = first.scan.schema
     lines = [
         f"Protects {schema.unit} of {' and '.join(tables_of(first.scan.table))} ({schema.neighbors} neighbours).",
+        *plan.told,
         *(listed_lines(plan) or boundings(plan)),
     ]
     lines.extend(known_lines(plan))

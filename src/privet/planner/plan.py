@@ -251,6 +251,8 @@ class Plan:
     """Whether conditions of the question narrowed declared bounds."""
     wider: Plan | None = field(default=None, compare=False, repr=False)
     """How it was planned before they did, where that is known."""
+    told: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Which blocks are read, in words, where a table is divided; what is charged is read from the passes."""
 
     def __post_init__(self) -> None:
         whole(self.rounds, "rounds", least=1)

@@ -6,8 +6,8 @@ Every step returns a new value. Before `agg` the rows are private; after it they
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
@@ -15,10 +15,12 @@ from privet.core.estimate import COVERS, Covers
 from privet.core.expression import ColumnRef, Expression
 from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, open_probability, positive, whole
+from privet.core.ports import Left
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.sql.parse import NO_WISH, Wish
 
+from .block_reads import block_count, block_values, in_blocks
 from .build import aggregated, narrowed, refined
 from .inside import deduplicated, grouped
 from .join import join, pair, united
@@ -116,6 +118,53 @@ class Frame:
     _where: Expression | None = None
     _keys: Named = ()
     _levels: tuple[Level, ...] = ()
+    _left: Callable[[Frame], Left] | None = field(default=None, compare=False)
+    """How a session tells what is left to ask about the rows."""
+
+    def partition(self, column: str) -> dict[str, Frame]:
+        """Return the rows of each block of a divided table, by its name: different blocks share one budget.
+
+        Args:
+            column: the column by which the table is divided, as its `blocks` declare.
+
+        Raises:
+            RequestError: if the table is not divided by it.
+
+        Example:
+            >>> blocks = privet.Blocks("ward")
+            >>> columns = {"ward": privet.category(["A", "B"])}
+            >>> poll = privet.Table(None, unit=privet.Rows(), columns=columns, blocks=blocks)
+            >>> with privet.Session({"poll": poll}, budget=privet.Pure(epsilon=1)) as place:
+            ...     parts = place.table("poll").partition("ward")
+            ...     [(name, part.remaining().largest_epsilon) for name, part in parts.items()]
+            [('A', 1.0), ('B', 1.0)]
+        """
+        plain_text(column, "column", "the name of a column")
+        schema = self._source.schema
+        blocks = schema.blocks
+        if blocks is None or blocks.column != column:
+            by = "not divided" if blocks is None else f"divided by {blocks.column}"
+            raise RequestError(
+                f"these rows are {by}; declare blocks=privet.Blocks({column!r}) for the table to divide it by {column}"
+            )
+        values = block_values(schema)
+        return {
+            blocks.name(number, values): replace(
+                self, _where=conjunction(self._where, in_blocks(((number, number + 1),), schema))
+            )
+            for number in range(block_count(schema))
+        }
+
+    def remaining(self) -> Left:
+        """Return what is left to ask about these rows: of their blocks, where the table is divided.
+
+        Example:
+            >>> session.table("visits").remaining().largest_epsilon == session.remaining().largest_epsilon
+            True
+        """
+        if self._left is None:
+            raise RequestError("what is left is known of a session's own tables: ask session.remaining()")
+        return self._left(self)
 
     def where(self, *conditions: str | Term) -> Frame:
         """Return the rows that meet all conditions too."""

@@ -16,6 +16,7 @@ from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import unit_columns
 
+from .block_reads import blocks_read, is_growing
 from .facts import as_facts, facts_of, group_facts, rank_facts
 from .functions import mentions, typed
 from .resolve import condition
@@ -183,7 +184,12 @@ def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     if isinstance(relation, str):
         return _stored(relation, tables)
     made = _Shape(tables, None).of(relation)
-    versions = ((name, tables[name].version) for name in tables_of(relation))
+    versions = [(name, tables[name].version) for name in tables_of(relation)]
+    if any(tables[name].blocks is not None for name, _ in versions):
+        # what is closed does not change with the label of a table that grows
+        touched = blocks_read(relation, tables)
+        if touched is not None and not is_growing(touched, tables[touched.table]):
+            versions = [(name, version) for name, version in versions if name != touched.table]
     return replace(made, version="; ".join(f"{name}: {version}" for name, version in versions if version))
 
 
@@ -420,7 +426,8 @@ def one_row_each(schema: Schema) -> bool:
 def _stored(name: str, tables: Mapping[str, Schema]) -> Schema:
     if name not in tables:
         raise UnknownName("table", name, tables)
-    return tables[name]
+    found = tables[name]
+    return found if found.blocks is None else replace(found, blocks=None)
 
 
 def _made(
