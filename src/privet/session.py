@@ -14,7 +14,7 @@ from .core.errors import BadParameter, BudgetExceeded, PrivetError, UnknownName,
 from .core.estimate import COVERS, Covers
 from .core.given import check_cases, choice, function, given_name, is_a, listed
 from .core.links import followed
-from .core.numbers import Number
+from .core.numbers import Number, float_near, open_probability
 from .core.ports import Engine, Ledger, LedgerAdmin, Left
 from .core.records import Entry
 from .core.schema import Contribution, Table
@@ -52,10 +52,12 @@ from .execution.request import (
     Catalog,
     Question,
     plan_question,
+    read_question,
     read_views,
     with_calendars,
     with_contents,
 )
+from .execution.rolling import RollingReport, blocks_to_report, check_additive, run_rolling
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
 from .execution.run_rounds import run_rounds
 from .execution.run_steps import run_steps
@@ -830,6 +832,53 @@ class Session:
                 table, by, of=of, groups=groups, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution
             )
             return run_running(self._executor, plan, nonnegative=nonnegative, key=key)
+
+    def rolling(
+        self,
+        question: Question,
+        last: int,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        bound: Rule = "norm",
+        contribution: Contribution | None = None,
+        confidence: Number | None = None,
+    ) -> RollingReport:
+        """Return counts and sums of each of the last blocks of a table, and their totals over all of these.
+
+        Each block is charged once. When the calendar moves on, the blocks that are closed are answered from what is
+        stored, for nothing, and only new ones are charged.
+
+        Args:
+            question: COUNTs and SUMs of a table that is divided by time, without groups.
+            last: how many blocks, up to the last one of the calendar.
+            epsilon: the privacy loss in each block. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            bound: how to limit each person's contribution, as for `plan`.
+            contribution: a limit on what one person contributes, instead of the table's own.
+            confidence: the confidence level of the intervals. Defaults to 0.95.
+
+        Returns:
+            A `RollingReport`: a row for each block, and the total in the last row.
+
+        Raises:
+            RequestError: if the table is not divided by time, or what is asked does not add up. No charge.
+            BudgetExceeded: if a block cannot pay; those before it were answered, and are stored.
+
+        Example:
+            >>> report = calls.rolling("SELECT COUNT(*) AS n FROM calls", last=2, epsilon=0.5)
+            >>> report["block"].values
+            ('2025-02-01', '2025-03-01', 'total')
+        """
+        level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+        options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
+        with self._executor.pace.asking():
+            query, _, _ = read_question(question, self._catalog)
+            asked = blocks_to_report(query, self._catalog.schemas, last)
+            for _, one in asked[:1]:
+                check_additive(plan_question(one, options, self._catalog)[0])
+            cost = options.keywords()
+            return run_rolling(asked, lambda one: self.ask(one, **cost, confidence=level), level)
 
     def plan_test(
         self,

@@ -239,7 +239,7 @@ def _window(value: dict[str, object]) -> Window:
 
 
 _UNIT_KEYS = {"person", "rows", "group"}
-_BLOCK_KEYS = {"column", "edges", "length", "origin", "through"}
+_BLOCK_KEYS = {"column", "edges", "length", "origin", "through", "since"}
 
 
 def _blocks(value: object) -> Blocks:

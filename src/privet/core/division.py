@@ -37,7 +37,7 @@ _LENGTHS: Mapping[str, tuple[Span, int]] = {
 _ADVICE = 'a length such as "1 month", "2 weeks" or "7 days"'
 
 
-@wired("Blocks", "column", "edges", "span", "length", "origin", "through")
+@wired("Blocks", "column", "edges", "span", "length", "origin", "through", "since")
 @dataclass(frozen=True, init=False)
 class Blocks:
     """A division of a table's rows into blocks by one column, each row in one: parallel composition across questions.
@@ -53,6 +53,7 @@ class Blocks:
         origin: the public date on which the first block of time begins.
         through: the public date up to which there are blocks of time; the block that contains it is still growing.
             Today, if left out: the date on which the session is opened.
+        since: the public date before which blocks of time are retired: they are never read again, by any question.
 
     Raises:
         BadParameter: if edges do not rise, or what is given does not go together.
@@ -68,6 +69,7 @@ class Blocks:
     length: int = 0
     origin: Day | None = None
     through: Day | None = None
+    since: Day | None = None
 
     def __init__(
         self,
@@ -77,10 +79,12 @@ class Blocks:
         length: str | None = None,
         origin: Day | str | None = None,
         through: Day | str | None = None,
+        since: Day | str | None = None,
     ) -> None:
         given_name(column, "column", "the name of a column")
-        if length is None and (origin is not None or through is not None):
-            raise BadParameter("origin", origin or through, f"left out, or beside {_ADVICE}")
+        for name, day in (("origin", origin), ("through", through), ("since", since)):
+            if length is None and day is not None:
+                raise BadParameter(name, day, f"left out, or beside {_ADVICE}")
         if length is not None and (edges is not None or origin is None):
             raise BadParameter("origin", origin, "a date beside length, and no edges")
         span, many = (None, 0) if length is None else _read_length(length)
@@ -98,6 +102,7 @@ class Blocks:
             length=many,
             origin=first,
             through=last,
+            since=None if since is None else read_day(since, "since"),
         )
         check_fields(self)
         if span is not None and last is not None and self.count(()) > MOST_BLOCKS:
@@ -115,6 +120,17 @@ class Blocks:
         made = object.__new__(Blocks)
         set_fields(made, **{**vars(self), "through": max(today, self.origin or today)})
         return made
+
+    @property
+    def first(self) -> int:
+        """The number of the first block that may be read: those before it are retired."""
+        if self.since is None or self.origin is None or self.since <= self.origin:
+            return 0
+        low, high = 0, (self.since - self.origin).days + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.start(middle + 1) <= self.since else (low, middle)
+        return low
 
     def start(self, number: int) -> Day:
         """Return the date on which a block of time begins."""
@@ -180,6 +196,8 @@ def check_blocks(blocks: Blocks, unit: Unit, columns: Mapping[str, ColumnFacts])
         shortest = datetime.timedelta(days=blocks.length * (1 if blocks.span == "days" else 28))
         if shortest < unit.length:
             raise BadParameter("length", str(shortest), f"no shorter than the protected window, {unit.duration}")
+    if blocks.since is not None and not isinstance(unit, (Rows, Window)):
+        raise BadParameter("since", str(blocks.since), "left out: a person's rows in all blocks are protected together")
     if not isinstance(unit, (Rows, Person, Window)):
         raise BadParameter("blocks", blocks.column, "left out: the rows of this table are linked to another's people")
 

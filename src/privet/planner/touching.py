@@ -56,7 +56,8 @@ def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, 
     if touched is None:
         return (f"Reads all of {' and '.join(named)}: the charge counts in every block.",)
     schema = tables[touched.table]
-    if touched.ranges == ((0, block_count(schema)),):
+    first = 0 if schema.blocks is None else schema.blocks.first
+    if touched.ranges == ((first, block_count(schema)),):
         reads = f"Reads all blocks of {touched.table} so far"
     else:
         reads = f"Reads these blocks of {touched.table}: {', '.join(block_names(touched, schema))}"

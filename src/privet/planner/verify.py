@@ -8,6 +8,7 @@ from dataclasses import replace
 from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Discovery, Pairs, Scan
 from privet.core.schema import HELD, Key, Schema
+from privet.query.block_reads import check_retired
 from privet.query.functions import typed
 
 from .contributions import verify_sizes
@@ -71,6 +72,7 @@ def verify_scan(scan: Scan, tables: Mapping[str, Schema]) -> None:
 
 def _verify_table(scan: Scan, tables: Mapping[str, Schema]) -> None:
     expected = private_schema(scan.table, tables)
+    check_retired(scan.table, tables)
     # columns are read by their place, and mappings are equal in any order
     if expected != scan.schema or list(expected.columns) != list(scan.schema.columns):
         raise RequestError(

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from privet.core.errors import Unsupported
 from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import Derive, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import Schema
@@ -60,11 +61,12 @@ def _edge(edge: Fraction | datetime.date, kind: str) -> Any:
 
 
 def ranges_of(region: ValueSet, schema: Schema) -> Ranges:
-    """Return the blocks that have values in a region, as ranges of their numbers."""
+    """Return the blocks that have values in a region and are not retired, as ranges of their numbers."""
+    live = 0 if schema.blocks is None else schema.blocks.first
     numbers = [
         number
         for number, (low, high) in enumerate(cuts_of(schema))
-        if any(max(low, first) < min(high, last) for first, last in region.spans)
+        if number >= live and any(max(low, first) < min(high, last) for first, last in region.spans)
     ]
     return as_ranges(numbers)
 
@@ -211,6 +213,23 @@ def _divides(relation: Derive, tables: Mapping[str, Schema]) -> tuple[str, Range
     region = regions_of(relation.where, schema.columns)[0].get(ColumnRef(blocks.column), EVERY)
     ranges = ranges_of(region, schema)
     return (source, ranges) if ranges and divided(source, ranges, schema) == relation else None
+
+
+def check_retired(relation: Relation, tables: Mapping[str, Schema]) -> None:
+    """Raise `Unsupported` where a relation would read blocks that are retired.
+
+    Guarantee: each place at which it names a table with retired blocks lets through others alone.
+    """
+    named = [name for name in tables_of(relation) if (one := tables[name].blocks) is not None and one.first]
+    if not named:
+        return
+    every = list(_reads(relation, tables))
+    kept = {one[0] for one in every if one is not None}
+    if None in every or not kept.issuperset(named):
+        raise Unsupported(
+            f"some blocks of {', '.join(named)} are retired, and this would read them; ask one question about "
+            f"that table alone, which reads the others"
+        )
 
 
 def is_growing(touched: Touched, schema: Schema) -> bool:
