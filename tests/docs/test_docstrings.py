@@ -5,6 +5,7 @@ An example sees `privet`, its packages, and a session over a table of visits, ma
 
 from __future__ import annotations
 
+import datetime
 import doctest
 import importlib
 import inspect
@@ -73,7 +74,17 @@ def known() -> dict[str, Any]:
     session = privet.Session({"visits": visits()}, budget=privet.Pure(epsilon=1))
     ledger = MemoryLedger(privet.Pure(epsilon=10))
     folder = f"{tempfile.mkdtemp()}/stream"
-    return {"privet": privet, **modules, "visits": visits(), "session": session, "ledger": ledger, "folder": folder}
+    own = {"visits": visits(), "session": session, "calls": calls(), "ledger": ledger, "folder": folder}
+    return {"privet": privet, **modules, **own}
+
+
+def calls() -> privet.Session:
+    """Return a session over calls that are divided by month."""
+    days = [datetime.date(2025, 1, 1) + datetime.timedelta(days=number) for number in range(90)]
+    blocks = privet.Blocks("day", length="1 month", origin="2025-01-01", through="2025-03-31")
+    columns = {"day": privet.date("2025-01-01", "2025-12-31")}
+    table = privet.Table(pa.table({"day": days}), unit=privet.Rows(), columns=columns, blocks=blocks)
+    return privet.Session({"calls": table}, budget=privet.Pure(epsilon=1))
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -346,7 +346,10 @@ def block_shares(account: Account, division: str) -> tuple[BlockShare, ...]:
     ends = sorted({end for runs in account.runs(division) for first, last, _ in runs for end in (first, last)})
     for first, end in pairwise(ends):
         spent = min(spent_share(one) for one in account.in_block(division, first))
-        shares.append(BlockShare(first, end, spent))
+        if shares and (shares[-1].end, shares[-1].spent) == (first, spent):
+            shares[-1] = BlockShare(shares[-1].first, end, spent)
+        else:
+            shares.append(BlockShare(first, end, spent))
     return tuple(shares)
 
 

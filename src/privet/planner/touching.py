@@ -116,9 +116,12 @@ def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: 
                 if isinstance(expression, ColumnRef) and expression.column is not None and made in above:
                     below[expression.column] = below.get(expression.column, EVERY).both(above[made])
             yield from _at(source, below, tables, name, column)
-        case Join(left=left, right=right):
-            yield from _at(left, {}, tables, name, column)
-            yield from _at(right, {}, tables, name, column)
+        case Join(left=left, right=right, kind=kind, names=names):
+            own = schema_of(left, tables).columns
+            yield from _at(left, {one: region for one, region in above.items() if one in own}, tables, name, column)
+            # a row that an outer join keeps without its match is not to be kept because the match was dropped
+            theirs = {source: above[made] for made, source in names if made in above} if kind == "inner" else {}
+            yield from _at(right, theirs, tables, name, column)
         case Union(sources=sources):
             for one in sources:
                 yield from _at(one, {}, tables, name, column)
