@@ -33,9 +33,11 @@ from privet.core.event import Event
 from privet.core.ports import Engine, Ledger
 from privet.core.records import Receipt
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
+from privet.core.touched import Touched
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.counting import MarginalsPlan, RangesPlan
+from privet.execution.rolling import RollingReport
 from privet.execution.running_history import RunningPlan
 from privet.inference.finding import Finding
 from privet.ledger.memory import MemoryLedger
@@ -222,6 +224,20 @@ def plan() -> Plan:
 ESTIMATE = Estimate(value=0.5, low=0.4, high=0.6, confidence=0.95, standard_error=0.05, covers="population")
 
 
+def calls() -> Session:
+    """Return a session over calls that are divided by month."""
+    days = [datetime.date(2025, 1, 1) + datetime.timedelta(days=number) for number in range(90)]
+    blocks = privet.Blocks("day", length="1 month", origin="2025-01-01", through="2025-03-31")
+    columns = {"day": privet.date("2025-01-01", "2025-12-31")}
+    made = privet.Table(pandas.DataFrame({"day": days}), unit=Rows(), columns=columns, blocks=blocks)
+    return Session({"calls": made}, budget=BUDGET)
+
+
+def report_of_calls() -> RollingReport:
+    """Return a rolling report over them."""
+    return calls().rolling("SELECT COUNT(*) AS n FROM calls", last=2, epsilon=1)
+
+
 def hypothesis() -> Hypothesis:
     """Return a hypothesis about the visits."""
     return privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5})
@@ -269,6 +285,9 @@ INSTANCES: dict[type, Make] = {
     RangesPlan: lambda: session().plan_ranges("visits", "age", epsilon=1),
     MarginalsPlan: lambda: session().plan_marginals("visits", ["ward"], epsilon=1),
     Hypothesis: hypothesis,
+    RollingReport: report_of_calls,
+    privet.Blocks: lambda: privet.Blocks("ward"),
+    Touched: lambda: Touched("visits", "visits by ward", "rows", 1, ((0, 1),)),
     Finding: lambda: Finding(name="A share", p_value=0.5, estimates={"share": ESTIMATE}),
     RegressionPlan: lambda: session().plan_regress("visits", "age ~ ward", epsilon=1),
     Regression: lambda: session().regress("visits", "age ~ ward", epsilon=1),
@@ -382,6 +401,8 @@ def _file_ledger() -> SqliteLedger:
 
 
 OWNERS: dict[str, Make] = {
+    "privet.Session.rolling": calls,
+    "privet.query.frame.Frame.partition": lambda: calls().table("calls"),
     "privet.SqliteLedger.open_steps": lambda: _stepping(_file_ledger, opened=False),
     "privet.SqliteLedger.draw_steps": lambda: _stepping(_file_ledger, opened=False),
     "privet.ledger.memory.MemoryLedger.draw_steps": lambda: _stepping(_memory_ledger, opened=False),
@@ -446,6 +467,7 @@ _ONE: dict[str, Make] = {
         "digest": "digest",
         "digits": 1,
         "distances": 3,
+        "division": "visits by ward",
         "domain": [0, 1],
         "epsilon": 1,
         "escape": "!",
@@ -822,6 +844,20 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.prefix.high": (lambda: 30,),
     **{f"Session.{method}.norm": (lambda: 2, lambda: ("L1", 2)) for method in ("regress", "plan_regress")},
     "Regression.predict.rows": (lambda: {"ward": ["A"]},),
+    "privet.Blocks.column": (lambda: "ward",),
+    "privet.Blocks.edges": (lambda: [0, 5, 9],),
+    "privet.Blocks.length": (lambda: "1 month",),
+    "privet.Blocks.origin": (lambda: "2025-01-01",),
+    "privet.Blocks.through": (lambda: "2025-03-01",),
+    "privet.Blocks.since": (lambda: "2025-02-01",),
+    "Session.rolling.question": (lambda: "SELECT COUNT(*) AS n FROM calls",),
+    "Session.rolling.last": (lambda: 2,),
+    "SqliteLedger.charge.digest": (lambda: "another digest",),
+    "MemoryLedger.charge.digest": (lambda: "another digest",),
+    "Frame.partition.column": (lambda: "day",),
+    "RollingReport.total.column": (lambda: "n",),
+    "RollingReport.__getitem__.name": (lambda: "n",),
+    "RollingReport.plot.path": (lambda: fresh(".png"),),
     "study.GoodnessOfFit.column": (lambda: "ward",),
     "study.GoodnessOfFit.shares": (lambda: {"A": 0.5, "B": 0.5},),
     **{f"study.{name}.method": (lambda: "auto",) for name in ("GoodnessOfFit", "Independence", "EqualProportions")},

@@ -22,6 +22,7 @@ import pytest
 
 from privet import strategy
 from privet.audit.neighbours import Seen, claims_of
+from privet.core.division import Blocks
 from privet.core.errors import BadParameter, PrivetError
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.links import followed
@@ -195,7 +196,7 @@ def samples() -> dict[type, Any]:
     for question in QUESTIONS:
         for _, value in held_by(plan_of(*question)[0].passes):
             found.setdefault(type(value), value)
-    found[BoundsMeasure] = BoundsMeasure(found[Measure])
+    found[BoundsMeasure], found[Blocks] = BoundsMeasure(found[Measure]), Blocks("g")
     cells = strategy.tree(2, measure="pure")
     found[MatrixMeasure] = MatrixMeasure(strategy.StrategyMeasure(cells, epsilon=1, neighbors="add-remove"))
     found[Products] = Products(((0, 0), (0, 1)), RowNorm(1, 4, 1, 20))

@@ -17,7 +17,106 @@ STORES = "conformance/test_stores.py"
 SESSIONS = "unit/ledger/test_session_with_ledger.py"
 STEPS = "unit/ledger/test_steps.py"
 
+BLOCKS = "unit/ledger/test_block_charges.py"
+
 MUTANTS: list[Mutant] = [
+    *of(
+        "ledger.block_sums:DivisionSums.add",
+        BLOCKS,
+        ("_pairs(touched.ranges)", "touched.ranges"),
+        ("max(self.reach, touched.reach)", "1"),
+        ("plus(held, amounts)", "amounts"),
+    ),
+    *of(
+        "ledger.block_sums:DivisionSums._worst",
+        BLOCKS,
+        ("self.reach == 1 or isinstance(most, float)", "True"),
+        ("most * self.reach", "most"),
+    ),
+    *of(
+        "ledger.block_sums:BlockSums.worst",
+        BLOCKS,
+        ("plus(rows[one.table], most) if one.table in rows else most", "most"),
+        ("most if people is None else plus(people, most)", "most"),
+        ('one.members == "rows"', "True"),
+    ),
+    *of(
+        "ledger.account:Account._load_after",
+        BLOCKS,
+        ("plus(worst, payment.amounts)", "payment.amounts"),
+    ),
+    *of(
+        "ledger.account:Account.loaded",
+        BLOCKS,
+        ("self.blocks.get(index, NO_BLOCKS).worst() if self.blocks else None", "None"),
+    ),
+    *of(
+        "ledger.account:Account._left",
+        BLOCKS,
+        ("_down(left.largest_epsilon, share)", "left.largest_epsilon"),
+    ),
+    *of(
+        "ledger.bookkeeping:_of_one_cost",
+        BLOCKS,
+        ("(one.event_data, one.blocks) != due", "one.event_data != due[0]"),
+    ),
+    *of(
+        "query.block_reads:divided",
+        "laws/test_blocks.py",
+        ("conjunction(inside, same)", "inside"),
+    ),
+    *of(
+        "query.block_reads:members_of",
+        f"unit/test_blocks_session.py {BLOCKS} laws/test_blocks.py",
+        ('2 if schema.neighbors == "change-one" else 1', "1"),
+        ("not blocks.timed", "True"),
+    ),
+    *of(
+        "query.block_reads:_divides",
+        "laws/test_blocks.py",
+        ("ranges and divided(source, ranges, schema) == relation", "ranges"),
+    ),
+    *of(
+        "query.block_reads:blocks_read",
+        "laws/test_blocks.py",
+        ("one is None", "False"),
+    ),
+    *of(
+        "query.block_reads:check_retired",
+        "laws/test_blocks.py",
+        ("None in every or not kept.issuperset(named)", "False"),
+    ),
+    *of(
+        "query.block_reads:ranges_of",
+        "laws/test_blocks.py",
+        ("number >= live", "True"),
+    ),
+    *of(
+        "planner.touching:with_blocks",
+        "laws/test_blocks.py",
+        ("divided(name, ranges, schema)", "name"),
+        ("found.either(one)", "one"),
+    ),
+    *of(
+        "planner.touching:_at",
+        "laws/test_blocks.py",
+        ("below.get(expression.column, EVERY).both(above[made])", "EVERY"),
+    ),
+    *of(
+        "execution.executor:Executor.touched",
+        "unit/test_blocks_session.py",
+        ("[one.scan.table for plan in plans for one in plan.passes]", "[]"),
+    ),
+    *of(
+        "execution.rolling:_stacked",
+        "unit/test_blocks_session.py",
+        ("_law(errors, answers).reach(1 - confidence)", "sum(errors) * 2"),
+    ),
+    *of(
+        "execution.rolling:check_additive",
+        "unit/test_blocks_session.py",
+        ("not reading.aggregate.additive or len(reading.places) != 1", "False"),
+    ),
     *of(
         "ledger.bookkeeping:Bookkeeping._check_receipt",
         f"{RULES} {TAMPERING}",
@@ -47,8 +146,8 @@ MUTANTS: list[Mutant] = [
         f"{RULES} {TAMPERING}",
         ("if earlier is None: earlier = paid.get(account)", ""),
         ("state.check_open(account, now)", ""),
-        ("state.whole.price(event) if shared is None else None", "None"),
-        ("None if own is None else own.price(event)", "None"),
+        ("state.whole.price(event, blocks) if shared is None else None", "None"),
+        ("None if own is None else own.price(event, blocks)", "None"),
         ("check_query(event, state.opened.per_query)", "pass"),
         ("event = codec.read_event(written)", "pass"),
     ),
@@ -60,7 +159,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.bookkeeping:_of_one_cost",
         f"{RULES} {TAMPERING}",
-        ("_charge(history, number).event_data != event_data", "False"),
+        ("(one.event_data, one.blocks) != due", "False"),
     ),
     *of(
         "ledger.bookkeeping:_receipt",
@@ -70,7 +169,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:Account.price",
         f"{RULES} {ACCOUNTS}",
-        ("within_cap(take(one, payment.amounts))", "True"),
+        ("within_cap(self._loaded_after(payment, touched))", "True"),
     ),
     *of(
         "ledger.account:amounts",
@@ -91,7 +190,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:Account.check_spent",
         f"{RULES} {ACCOUNTS}",
-        ("not all(map(within_cap, self.filters))", "False"),
+        ("not all(within_cap(self.loaded(index)) for index in range(len(self.filters)))", "False"),
     ),
     *of(
         "ledger.account:_close",
@@ -106,8 +205,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.state:State._charged",
         f"{RULES} {ACCOUNTS} {TAMPERING}",
-        ("self.whole if dataset is None else self.whole.pay(dataset)", "self.whole"),
-        ("accounts = {**accounts, charge.account: own.pay(charge.by_account)}", "pass"),
+        ("self.whole if dataset is None else self.whole.pay(dataset, charge.blocks)", "self.whole"),
+        ("accounts = {**accounts, charge.account: own.pay(charge.by_account, charge.blocks)}", "pass"),
     ),
     *of(
         "ledger.state:State.apply",

@@ -349,6 +349,7 @@ def release_more() -> None:
         privet.local.KaryResponse(2, epsilon=1).width == 1,
         privet.stream.TreeSums(horizon=4, spend=privet.Pure(epsilon=1)).deviation(4) > 0,
         privet.stream.Arrival(2, group="a").value == 2,
+        privet.Blocks("day", length="1 month", origin="2025-01-01").timed,
         privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}).column == "ward",
         privet.study.Independence("ward", "age").first == "ward",
         privet.study.EqualProportions("ward", "A", by="age", method="projected").by == "age",

@@ -61,7 +61,7 @@ class Account:
     its supermartingale as it is. As (1 - e^(a+b))+ <= (1 - e^a)+ + (1 - e^b)+ for all a and b, delta is at most the
     sum. A charge for some blocks counts for units in these alone, and what is admitted is that which the unit that
     has paid most can still pay (parallel composition; with new blocks, block composition).
-    Cites: [WRRW23], [LSTS19].
+    Cites: [WRRW23], [LSVGH19].
     """
 
     filters: tuple[Filter, ...]

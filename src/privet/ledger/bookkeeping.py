@@ -110,8 +110,8 @@ class Bookkeeping(Administration, StepKeeping):
         read_name(digest, "digest")
         read_name(account, "account")
         labels, words, told = read_labels(versions), read_text(text), read_facts(facts)
+        blocks = _read_touched(blocks)
         if blocks is not None:
-            blocks = instance(blocks, Touched, "blocks", "the blocks that are read")
             told = "{}" if told is None else told
         if key is not None:
             read_name(key, "key")
@@ -182,6 +182,7 @@ class Bookkeeping(Administration, StepKeeping):
         """Return whether an event would fit now, as a new question. Charges nothing."""
         read_event(event)
         read_name(account, "account")
+        blocks = _read_touched(blocks)
         with self._history.reading() as history:
             state = history.state
             try:
@@ -260,6 +261,7 @@ class Bookkeeping(Administration, StepKeeping):
         """
         if account is not None:
             read_name(account, "account")
+        blocks = _read_touched(blocks)
         with self._history.reading() as history:
             history.state.check_budget(account)
             whole = history.state.whole.remaining(blocks)
@@ -304,6 +306,10 @@ class Bookkeeping(Administration, StepKeeping):
         kinds = (Charged, PromiseOpened)
         if not isinstance(record, kinds) or (record.digest, record.account) != (receipt.digest, receipt.account):
             raise LedgerError("this receipt is not from this ledger")
+
+
+def _read_touched(blocks: Touched | None) -> Touched | None:
+    return None if blocks is None else instance(blocks, Touched, "blocks", "the blocks that are read, or left out")
 
 
 def begin_ledger(store: Store, rules: Opened, clock: Clock) -> None:

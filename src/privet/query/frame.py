@@ -143,10 +143,9 @@ class Frame:
         schema = self._source.schema
         blocks = schema.blocks
         if blocks is None or blocks.column != column:
-            by = "not divided" if blocks is None else f"divided by {blocks.column}"
-            raise RequestError(
-                f"these rows are {by}; declare blocks=privet.Blocks({column!r}) for the table to divide it by {column}"
-            )
+            by = "the table has no blocks" if blocks is None else f"the table is divided by {blocks.column}"
+            allowed = f"the column by which rows are divided, and {by}; declare another with blocks=privet.Blocks(...)"
+            raise BadParameter("column", column, allowed)
         values = block_values(schema)
         return {
             blocks.name(number, values): replace(

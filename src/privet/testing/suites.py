@@ -30,10 +30,11 @@ from privet.core.event import Event, Repeated
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.given import optional_package
 from privet.core.numbers import float_up
-from privet.core.ports import Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
+from privet.core.ports import CountsBlocks, Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
 from privet.core.records import Receipt
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
+from privet.core.touched import Touched
 from privet.core.unit import Person, Rows
 from privet.ledger.codec import read_event, write_event
 from privet.ledger.memory import MemoryLedger
@@ -353,7 +354,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
 
     Example:
         >>> print(testing.check_ledger(privet.ledger.MemoryLedger))
-        MemoryLedger: 13 laws hold, 0 do not
+        MemoryLedger: 14 laws hold, 0 do not
     """
     laws: list[Law] = [
         (name, lambda law=law: law(make_ledger))  # type: ignore[misc]
@@ -368,6 +369,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
             ("the same key is charged once", _same_key),
             ("three failures in a row freeze an account", _frozen),
             ("threads get exactly what fits together", _threads),
+            ("blocks share a budget, where they are counted", _shared_blocks),
             ("steps are opened once and in order, from the state before", _steps),
             ("who opened steps last is the only one to close them", _steps_raced),
             ("a secret text is kept with its step, and is no part of the record", _secrets),
@@ -552,6 +554,32 @@ def _steps_raced(make: _Make) -> None:
         ledger.close_steps(receipt, opening=early, state="a" * 64)
     with _refused(LedgerError, "an opening closes its steps twice"):
         ledger.close_steps(receipt, opening=late, state="a" * 64)
+
+
+def _shared_blocks(make: _Make) -> None:
+    ledger = make(Pure(epsilon=1))
+    if not isinstance(ledger, CountsBlocks):
+        return
+
+    def block(number: int, reach: int = 1) -> Touched:
+        return Touched("poll", f"poll by party {reach}", "rows", reach, ((number, number + 1),))
+
+    for number in range(4):
+        ledger.charge(_pure(Fraction(1, 4)), f"block {number}", account="ana", blocks=block(number))
+    _holds(ledger.remaining().amount == Fraction(3, 4), "blocks that no row shares are charged for all rows")
+    _holds(ledger.admits(_pure(Fraction(3, 4)), account="ana", blocks=block(2)), "what fits a block is refused")
+    with _refused(BudgetError, "a block spends more than there is"):
+        ledger.charge(_pure(Fraction(4, 5)), "much", account="ana", blocks=block(2))
+    with _refused(BudgetError, "a charge for all data spares what blocks have spent"):
+        ledger.charge(_pure(Fraction(4, 5)), "all", account="ana")
+    ledger.charge(_pure(Fraction(1, 2)), "all", account="ana")
+    _holds(ledger.remaining(blocks=block(9)).largest_epsilon == 0.5, "a charge for all data spares a new block")
+    moved = make(Pure(epsilon=1))
+    if isinstance(moved, CountsBlocks):
+        for number in range(2):
+            moved.charge(_pure(Fraction(1, 4)), f"block {number}", account="ana", blocks=block(number, 2))
+        _holds(moved.remaining().amount == Fraction(1, 2), "a row that moves between blocks pays in both")
+    ledger.verify()
 
 
 def _threads(make: _Make) -> None:
