@@ -14,7 +14,9 @@ from privet.audit import Curve, audit
 from privet.audit.entry import AuditEntry, judge
 from privet.audit.registry import AUDITS
 from privet.audit.registry.local_reports import LOCAL_REPORTS
+from privet.audit.registry.streamed_sums import STREAMS
 from privet.mechanisms import MECHANISMS, Gaussian, Laplace
+from privet.stream import BufferedSums, RootSums, TreeSums, WEventPlan
 
 QUICK, LARGER = 5, Fraction(2)
 """A fifth of the releases, and a fault that they catch far more surely than all of them catch one of a tenth."""
@@ -29,6 +31,11 @@ def test_every_registered_mechanism_is_audited() -> None:
 
 def test_every_local_oracle_is_audited() -> None:
     assert {entry.mechanism for entry in LOCAL_REPORTS} >= {*local.ORACLES, *local.MEANS}
+
+
+def test_every_mechanism_of_streams_is_audited() -> None:
+    assert {entry.mechanism for entry in STREAMS} == {TreeSums, RootSums, BufferedSums, WEventPlan}
+    assert {entry.name for entry in STREAMS} <= {entry.name for entry in AUDITS}
 
 
 def test_names_of_audits_differ() -> None:
@@ -152,6 +159,7 @@ def check_refuted(draw: Callable[[Any, int], Any], neighbours: Any, claimed: Any
 def test_every_mechanism_that_draws_noise_is_narrowed() -> None:
     without = {"Randomized response", "Randomized response of 5", "Finite mechanism", "Keys, optimal rule"}
     without |= {"Smooth sensitivity", "Smooth quantile"}  # pairs whose scales differ, by as much if both are too small
+    without |= {entry.name for entry in STREAMS}  # many streams at once, whose planted fault is their epsilon
     without |= {entry.name for entry in LOCAL_REPORTS}  # tables of probabilities, whose planted fault is their epsilon
     assert set(NARROWED) | without == {entry.name for entry in AUDITS if not callable(entry.claimed)}
 

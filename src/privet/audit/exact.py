@@ -296,7 +296,11 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
 
 def gaussian_curve(epsilon: float, delta: float, deltas: Iterable[float]) -> Curve:
     """Return what the least noise for (epsilon, delta) tells at other deltas."""
-    sigma = least_sigma(epsilon, delta)
+    return gaussian_curve_of(least_sigma(epsilon, delta), deltas)
+
+
+def gaussian_curve_of(sigma: float, deltas: Iterable[float]) -> Curve:
+    """Return what noise of this sigma tells of a number that moves by 1."""
     found = [(_least(lambda x: gaussian_delta(x, sigma) <= at, 0.0, 1e3), at) for at in deltas]  # noqa: B023
     return Curve(tuple(found))
 

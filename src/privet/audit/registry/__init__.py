@@ -10,6 +10,7 @@ from .end_to_end import QUESTIONS, SESSIONS
 from .estimated_cells import ESTIMATES
 from .local_reports import LOCAL_REPORTS
 from .noisy_numbers import ADAPTIVE, NUMBERS
+from .streamed_sums import STREAMS
 
 AUDITS: tuple[AuditEntry, ...] = (
     *NUMBERS,
@@ -19,6 +20,7 @@ AUDITS: tuple[AuditEntry, ...] = (
     *QUANTILES,
     *ADAPTIVE,
     *ESTIMATES,
+    *STREAMS,
     *LOCAL_REPORTS,
     *SESSIONS,
     *QUESTIONS,
