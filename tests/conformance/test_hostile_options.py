@@ -133,6 +133,7 @@ EXAMPLES = {
     "limit": "2",
     "options": "18",
     "horizon": "100",
+    "window": "24",
     "threshold": "10",
     "folder": "kept.stream",
 }
@@ -157,6 +158,8 @@ OWN = {
     ("test independence", "second"): "age",
     ("test proportions-equal", "column"): "ward",
     ("test proportions-equal", "value"): "A",
+    ("stream w-event open", "account"): "hourly",
+    **{(f"stream w-event {name}", "account"): "daily" for name in ("step", "show", "verify")},
 }
 """Parameters whose example differs from that of others of their name."""
 
@@ -172,6 +175,7 @@ NEEDS = {
     "test proportions-equal": ["--epsilon=1"],
     "above": ["--epsilon=1"],
     "stream open": ["--epsilon=1", "--account=alice"],
+    "stream w-event step": ["--number=2"],
     "calibrate gaussian": ["--delta=1e-6"],
 }
 """What a command needs beside its required parameters, since it takes one of several."""
@@ -216,6 +220,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         main, ["ask", EXAMPLES["sql"], "--epsilon=1", "--analyst=alice", f"--config={folder / 'privet.toml'}"]
     )
     assert asked.exit_code == 0, asked.output
+    for words in (["open", "daily", "--epsilon=1", "--window=7"], ["step", "daily", "5"]):
+        kept = CliRunner().invoke(main, ["stream", "w-event", *words, f"--config={folder / 'privet.toml'}"])
+        assert kept.exit_code == 0, kept.output
     return folder
 
 

@@ -1,88 +1,37 @@
-"""`privet stream`: open a stream of running sums, step through it, show it and verify it.
+"""`privet stream`: open a stream of running sums, step through it, show it and verify it; `w-event` does so of windows.
 
 Registered as an entry point of the group `privet.commands`, so that the command line imports nothing of streams.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
-import re
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
-from privet.config import read_config
-from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import RequestError
 from privet.core.estimate import Estimate
-from privet.core.numbers import read_rational, written_decimal, written_ratio, written_whole
-from privet.core.ports import LedgerAdmin
+from privet.core.numbers import read_rational, written_decimal
 
-from .arrivals import Arrival, StepClock
+from .arrivals import Arrival
 from .durable import METHODS, RunningStream, StreamAnswer, open_stream, resume_stream
-
-_COLUMNS = {"value", "group", "person"}
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_LENGTH = re.compile(r"([1-9][0-9]{0,8})([smhd])")
-
-
-def _number(text: str) -> Fraction:
-    found = written_ratio(str(text))
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
-    return found
-
-
-def _whole_number(text: str) -> int:
-    found = written_whole(str(text))
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a whole number such as 3")
-    return found
-
-
-def _moment(text: str) -> datetime.datetime:
-    try:
-        found = datetime.datetime.fromisoformat(str(text))
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise click.BadParameter(f"{text!r} is not a time with its zone, such as 2026-12-31T23:59:59Z")
-    return found
-
-
-def _length(text: str) -> datetime.timedelta:
-    found = _LENGTH.fullmatch(str(text))
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a length such as 30s, 15m, 1h or 7d")
-    return datetime.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-
-
-def _on_ledger(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options that all of them have."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="The ledger that is charged."),
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            default="privet.toml",
-            show_default=True,
-            envvar="PRIVET_CONFIG",
-            help="What the custodian declared: its ledger is used, unless another is named.",
-        ),
-        click.argument("folder", type=click.Path(path_type=Path)),
-    ):
-        function = option(function)
-    return function
-
-
-def _ledger(config: Path, path: Path | None) -> LedgerAdmin:
-    return existing_ledger(read_config(config)) if path is None else ledger_at(path)
+from .shell_options import (
+    by_name,
+    clock_given,
+    given_length,
+    given_moment,
+    given_number,
+    ledger_of,
+    on_ledger,
+    rows_given,
+    whole_given,
+    whole_number,
+)
+from .w_event_command import windows
 
 
 @click.group("stream")
@@ -97,20 +46,23 @@ def command() -> None:
     """
 
 
+command.add_command(windows)
+
+
 @command.command("open")
-@_on_ledger
-@click.option("--horizon", type=_whole_number, required=True, help="The number of steps.")
-@click.option("--epsilon", type=_number, help="The privacy loss of all steps together.")
-@click.option("--delta", type=_number, help="With epsilon: the probability with which the loss may exceed it.")
-@click.option("--rho", type=_number, help="The zCDP parameter of all steps together, instead of epsilon.")
+@on_ledger("folder")
+@click.option("--horizon", type=whole_number, required=True, help="The number of steps.")
+@click.option("--epsilon", type=given_number, help="The privacy loss of all steps together.")
+@click.option("--delta", type=given_number, help="With epsilon: the probability with which the loss may exceed it.")
+@click.option("--rho", type=given_number, help="The zCDP parameter of all steps together, instead of epsilon.")
 @click.option("--method", type=click.Choice(METHODS), help="How sums are measured; chosen if left out.")
 @click.option("--group", "groups", multiple=True, help="A group that has a sum of its own; pass one for each.")
-@click.option("--low", type=_number, default="0", show_default=True, help="The least value of a row.")
-@click.option("--high", type=_number, default="1", show_default=True, help="The largest value of a row.")
-@click.option("--grid", type=_number, default="1", show_default=True, help="What values are rounded to.")
-@click.option("--rows-per-person", type=_whole_number, help="Protect people: how many first rows of each are kept.")
-@click.option("--start", type=_moment, help="When the first step begins, such as 2026-01-01T00:00:00Z.")
-@click.option("--every", type=_length, help="How long each step is, such as 1h or 7d.")
+@click.option("--low", type=given_number, default="0", show_default=True, help="The least value of a row.")
+@click.option("--high", type=given_number, default="1", show_default=True, help="The largest value of a row.")
+@click.option("--grid", type=given_number, default="1", show_default=True, help="What values are rounded to.")
+@click.option("--rows-per-person", type=whole_number, help="Protect people: how many first rows of each are kept.")
+@click.option("--start", type=given_moment, help="When the first step begins, such as 2026-01-01T00:00:00Z.")
+@click.option("--every", type=given_length, help="How long each step is, such as 1h or 7d.")
 @click.option("--account", default="session", show_default=True, help="The account that pays.")
 def open_command(
     folder: Path,
@@ -128,11 +80,9 @@ def open_command(
     Example:
       privet stream open visits.stream --horizon 365 --epsilon 1
     """
-    if (start is None) != (every is None):
-        raise RequestError("a clock has a start and a length of its steps: pass both --start and --every, or neither")
-    clock = None if start is None or every is None else StepClock(start, every)
+    clock = clock_given(start, every)
     with (
-        _ledger(config, ledger_path) as ledger,
+        ledger_of(config, ledger_path) as ledger,
         open_stream(folder, ledger, groups=groups or None, clock=clock, **options) as stream,
     ):
         told = stream.describe()
@@ -146,12 +96,12 @@ def open_command(
 
 
 @command.command("step")
-@_on_ledger
+@on_ledger("folder")
 @click.argument("values", nargs=-1)
 @click.option("--rows", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="The step's rows, as CSV.")
-@click.option("--number", type=_whole_number, help="Which step this is; it must be the next one.")
-@click.option("--at", type=_moment, help="A moment within the step, for a stream with a clock.")
-@click.option("--confidence", type=_number, default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--number", type=whole_number, help="Which step this is; it must be the next one.")
+@click.option("--at", type=given_moment, help="A moment within the step, for a stream with a clock.")
+@click.option("--confidence", type=given_number, default="0.95", show_default=True, help="Of the intervals.")
 def step_command(
     folder: Path,
     config: Path,
@@ -174,7 +124,7 @@ def step_command(
       privet stream step wards.stream A=3 B=5
       privet stream step visits.stream --rows today.csv
     """
-    with _ledger(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
+    with ledger_of(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
         given: dict[str, Any] = {"rows": read_rows(rows)} if rows is not None else {"value": _value(values, stream)}
         if rows is not None and values:
             raise RequestError("a step takes its totals or its rows: pass VALUES or --rows, not both")
@@ -188,9 +138,9 @@ def step_command(
 
 
 @command.command("show")
-@_on_ledger
-@click.option("--at", type=_whole_number, help="The step; the last one if left out.")
-@click.option("--confidence", type=_number, default="0.95", show_default=True, help="Of the intervals.")
+@on_ledger("folder")
+@click.option("--at", type=whole_number, help="The step; the last one if left out.")
+@click.option("--confidence", type=given_number, default="0.95", show_default=True, help="Of the intervals.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Also draw all steps so far into this file.")
 def show_command(
     folder: Path,
@@ -208,14 +158,14 @@ def show_command(
       privet stream show visits.stream
       privet stream show visits.stream --at 30 --plot visits.png
     """
-    with _ledger(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
+    with ledger_of(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
         if plot is not None:
             stream.plot(confidence=confidence, path=plot)
         _print(stream.steps if at is None else at, stream.estimate(at, confidence=confidence), as_json)
 
 
 @command.command("verify")
-@_on_ledger
+@on_ledger("folder")
 def verify_command(folder: Path, config: Path, ledger_path: Path | None, as_json: bool) -> None:
     """Verify that a stream is the latest by the ledger, and that all it has released is intact.
 
@@ -223,7 +173,7 @@ def verify_command(folder: Path, config: Path, ledger_path: Path | None, as_json
     Example:
       privet stream verify visits.stream
     """
-    with _ledger(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
+    with ledger_of(config, ledger_path) as ledger, resume_stream(folder, ledger) as stream:
         stream.verify()
         steps, horizon = stream.steps, stream.horizon
     if as_json:
@@ -233,22 +183,15 @@ def verify_command(folder: Path, config: Path, ledger_path: Path | None, as_json
 
 
 def read_rows(path: Path) -> list[Arrival]:
-    """Return the rows of a CSV file; its heading is public, and what a row holds is never quoted."""
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        reader = csv.DictReader(file)
-        names = set(reader.fieldnames or ())
-        if not names or not names <= _COLUMNS:
-            raise RequestError(
-                "the file of a step's rows has a heading of the columns value, group and person, or some"
-            )
-        return [
-            Arrival(
-                _cell(row["value"]) if "value" in names else 1,
-                row.get("group") or None,
-                row.get("person") or None,
-            )
-            for row in reader
-        ]
+    """Return the rows of a CSV file, with what is missing left out."""
+    return [
+        Arrival(
+            _cell(row["value"]) if "value" in row else 1,
+            row.get("group") or None,
+            row.get("person") or None,
+        )
+        for row in rows_given(path, {"value", "group", "person"})
+    ]
 
 
 def _cell(text: str | None) -> Fraction | None:
@@ -257,20 +200,11 @@ def _cell(text: str | None) -> Fraction | None:
 
 
 def _value(values: tuple[str, ...], stream: RunningStream) -> int | dict[str, int]:
-    if stream.groups is None:
-        if len(values) != 1:
-            raise RequestError("pass the total of the step, a whole number; 0 for an empty one")
-        return _whole(values[0])
-    pairs = [value.rpartition("=") for value in values]
-    if any(not name for name, _, _ in pairs) or len({name for name, _, _ in pairs}) != len(pairs):
-        raise RequestError("pass group=total for each group that has rows, each once")
-    return {name: _whole(total) for name, _, total in pairs}
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII):
-        raise RequestError("the total of a step must be a whole number")
-    return int(text)
+    if stream.groups is not None:
+        return by_name(values, "group")
+    if len(values) != 1:
+        raise RequestError("pass the total of the step, a whole number; 0 for an empty one")
+    return whole_given(values[0])
 
 
 def _print(step: int, answer: StreamAnswer, as_json: bool) -> None:

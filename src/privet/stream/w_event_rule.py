@@ -25,7 +25,7 @@ _MOST_LEVELS = 240
 _MOST_LAGS = 40
 """After how many windows without a release its error is counted as it is then."""
 _ROUNDS = 60
-_MOST_EVERY = 10**9
+MOST_EVERY = 10**9
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def choose(
         every: the counts move at the first step and then every this many steps.
     """
     named = choice(algorithm, "algorithm", ("auto", *ALGORITHMS))
-    apart = whole(every, "every", least=1, most=_MOST_EVERY)
+    apart = whole(every, "every", least=1, most=MOST_EVERY)
     if change is None:
         if named != "auto":
             return WEventChoice(cast(Algorithm, named), "chosen by name", {})
