@@ -117,6 +117,9 @@ def test_sums_of_both_signs_are_charged_twice_where_units_change() -> None:
         Sum(None, 2, 2),
         Sum(Y, 0, 4),
         Sum(Y, -3, 3),
+        Sum(Y, 0, 4, offset=1),
+        Sum(Y, 0, 2, power=2, offset=1),
+        Sum(Y, 1, 4, offset=1),
     ],
 )
 def test_a_plan_for_other_sums_than_it_reads_is_refused(wrong: Sum) -> None:

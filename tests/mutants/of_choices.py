@@ -154,6 +154,11 @@ MUTANTS: list[Mutant] = [
         ("first.unit.touches == 1", "True"),
     ),
     *of(
+        "ledger.steps:StepKeeping._admitted",
+        "unit/test_above_session.py",
+        ("history.state.check_going_on(receipt.account, history.now())", "None"),
+    ),
+    *of(
         "ledger.steps:_keep",
         "conformance/test_ledgers.py unit/test_above_session.py",
         ("history.transaction.keep(receipt.entry, text)", "pass"),

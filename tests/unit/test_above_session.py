@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import os
@@ -17,7 +18,7 @@ import pytest
 
 import privet
 from privet import noise
-from privet.core.errors import BudgetExceeded, EngineError, InvariantError, LedgerError, RequestError
+from privet.core.errors import BudgetError, BudgetExceeded, EngineError, InvariantError, LedgerError, RequestError
 from privet.core.records import Receipt
 from privet.core.scan import SealedSums
 from privet.execution import vector
@@ -587,3 +588,16 @@ def test_a_process_that_is_killed_between_any_two_actions_leaves_one_vector(at: 
 def test_noise_is_drawn_from_the_one_source() -> None:
     assert vector.draw_noise is draw_noise
     assert noise.discrete_laplace(Fraction(1)) is not None
+
+
+def test_no_further_question_is_asked_on_an_account_that_has_expired(ledger: Any) -> None:
+    """What was answered before stays free, and a later end lets the vector go on."""
+    opened = session(ledger).above(200, limit=2, epsilon=100)
+    assert not opened.ask(NONE)
+    ledger.reschedule(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), reason="the study is over")
+    with pytest.raises(BudgetError, match="expired"):
+        opened.ask(ALL)
+    assert not opened.ask(NONE)
+    assert opened.left == 2
+    ledger.reschedule(None, reason="it goes on")
+    assert opened.ask(ALL)

@@ -342,3 +342,12 @@ def test_the_plan_says_in_words_what_it_decides() -> None:
     other = auction("change-one", unit=privet.Person("who")).plan_choice([1, 2, 3, 4], REVENUE, epsilon=1)
     assert "either way" in other.explain()
     assert other.digest != plan.digest
+
+
+def test_choices_at_other_prices_have_other_digests() -> None:
+    """Also where the odds are the only difference: the noise of a choice is what its rate says."""
+    found = auction()
+    plans = [found.plan_choice([1, 2, 3], REVENUE, epsilon=epsilon) for epsilon in (1, 2)]
+    assert plans[0].rate != plans[1].rate
+    assert plans[0].digest != plans[1].digest
+    assert replace(plans[0], rate=plans[1].rate).digest == plans[1].digest

@@ -98,6 +98,10 @@ class State:
     def check_open(self, account: str, now: Time) -> None:
         """Raise unless the account may spend at all at this time."""
         self.check_budget(account)
+        self.check_going_on(account, now)
+
+    def check_going_on(self, account: str, now: Time) -> None:
+        """Raise if the account is frozen, or its time or that of the whole ledger is over."""
         own = self.own(account)
         if self.is_frozen(account):
             raise BudgetError(

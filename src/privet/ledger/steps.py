@@ -113,8 +113,12 @@ class StepKeeping:
             return history.append(opened), text
 
     def _admitted(self, history: History, receipt: Receipt, after: int, state: str) -> Progress:
-        """Return how far steps have come, or raise unless they may go on from a state."""
+        """Return how far steps have come, or raise unless they may go on from a state.
+
+        Guarantee: of an account, or a ledger, that has expired or is frozen, no further step is opened.
+        """
         self._check_receipt(history, receipt)
+        history.state.check_going_on(receipt.account, history.now())
         found = _begun(history, receipt)
         if found.over:
             raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
