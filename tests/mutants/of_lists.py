@@ -51,6 +51,11 @@ MUTANTS: list[Mutant] = [
     *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
     *of("planner.batch:make_batch", CELLS, ("not shared", "False")),
     *of(
+        "planner.make:_errs_less",
+        "unit/planner/test_sums_beside_means.py",
+        ("three.parts is not None", "False"),
+    ),
+    *of(
         "planner.from_strategy:_weighted_groupings",
         CELLS,
         ("range(len(tables[place]))", "range(1)"),

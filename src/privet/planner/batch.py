@@ -246,8 +246,12 @@ def _best(
 ) -> list[Plan]:
     """Return the plan of each kind of rows, with noise of the one family that errs less over all of them."""
     alone = [make_plan(query, tables, spend=spend, **how) for query in merged]
+    if any(map(reads_beside, alone)):
+        apart = [make_plan(query, tables, spend=spend, **{**how, "apart": True}) for query in merged]
+        how = {**how, "parts": Fraction(_parts(apart, heaviest), _parts(alone, heaviest))}
+        alone = [make_plan(query, tables, spend=spend, **how) for query in merged]
     measures = sum(weight * measures_of(plan) for plan, weight in zip(alone, heaviest, strict=True))
-    parts = measures + sum(weight * _selections(plan) for plan, weight in zip(alone, heaviest, strict=True))
+    parts = _parts(alone, heaviest)
     shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
     best: list[Plan] | None = None
     least = float("inf")
@@ -322,6 +326,11 @@ def measures_of(plan: Plan) -> int:
     """
     alone = presence_only(plan)
     return sum(len(one.measures) + one.finds_groups for index, one in enumerate(plan.passes) if index not in alone)
+
+
+def _parts(plans: Sequence[Plan], weights: Sequence[int]) -> int:
+    """Return into how many parts a spend is divided, by the weights of what it is spent on."""
+    return sum(weight * (measures_of(plan) + _selections(plan)) for plan, weight in zip(plans, weights, strict=True))
 
 
 def _selections(plan: Plan) -> int:

@@ -111,6 +111,8 @@ class PlanDraft:
     among: Among | None
     target: Target | None
     apart: bool
+    parts: Fraction | None = None
+    """Where questions share a spend, by how much more it is divided if all of their sums are released apart."""
     narrow: bool = True
     narrowed: bool = False
     """Whether conditions of the question narrowed what declared facts bound."""
@@ -210,6 +212,7 @@ def make_plan(
     schema: Schema | None = None,
     covers: Covers = "noise",
     apart: bool = False,
+    parts: Fraction | None = None,
     narrow: bool = True,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
@@ -217,7 +220,8 @@ def make_plan(
     `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
     that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
     computed; they are computed again before a plan is charged. Where sums are released `apart`, a SUM has one of its
-    own even if what a mean needs would suffice. Conditions of the question `narrow` declared bounds, or do not.
+    own even if what a mean needs would suffice; of several questions, `parts` says how many times as many parts of the
+    spend that takes for all of them. Conditions of the question `narrow` declared bounds, or do not.
     """
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
@@ -237,6 +241,7 @@ def make_plan(
         target=target,
         covers=covers,
         apart=apart,
+        parts=parts,
         narrow=narrow,
     )
     for step in STEPS:
@@ -320,13 +325,16 @@ def _errs_less(three: PlanDraft, two: PlanDraft, beside: Iterable[CentredTotal])
     """Return whether no sum has a larger variance when it is read beside a mean, at equal spend in every noise.
 
     With K releases, Laplace noise of each grows as K and Gaussian noise as sqrt(K), times the sensitivity. Read beside
-    a mean, the sum of x has the variance of the centred sum and middle^2 times that of the count, with K less one.
+    a mean, the sum of x has the variance of the centred sum and middle^2 times that of the count, with K less one. Of
+    questions that share a spend, K is that of all of them.
     """
-    spend, parts = three.spend, [draft.alone.parts for draft in (three, two)]
+    spend, parts = three.spend, [Fraction(draft.alone.parts) for draft in (three, two)]
+    if three.parts is not None:
+        parts = [three.parts, Fraction(1)]
     orders: list[Literal[1, 2]] = [*((1,) if spend.rho is None else ()), *((2,) if spend.rho or spend.delta else ())]
     for order in orders:
         scan = three.scan(three.sums[False], three.bounding(order=order))
-        squares = [Fraction(many) ** (2 if order == 1 else 1) for many in parts]
+        squares = [many ** (2 if order == 1 else 1) for many in parts]
 
         def moved(total: Sum, scan: Scan = scan, order: int = order) -> Fraction:
             if total in three.known:

@@ -257,3 +257,19 @@ def test_every_digest_from_before_is_still_found(name: str, budget: str) -> None
     found = digests_of(plan)
     assert tuple(EARLIER[f"{budget}: {name}"]) in found
     assert len(found) == {"batch of widths": 1, "quantile": 3}.get(name, 2)  # intervals of quantiles changed later
+
+
+@pytest.mark.parametrize("family", BUDGETS)
+def test_in_a_list_two_sums_are_judged_by_the_share_of_the_list(family: str) -> None:
+    """Among many other sums, one less is a small part of the price; the middle of the column may cost more."""
+    budget, cost = BUDGETS[family]
+    three = ["SELECT COUNT(*) FROM t", "SELECT SUM(x) FROM t", "SELECT AVG(x) FROM t"]
+    others = [f"SELECT SUM(x * {factor}) AS s FROM t WHERE x > {factor}" for factor in range(2, 30)]
+    with over(0, 100, budget, step=1, neighbors="change-one") as session:
+        for asked, expected in ((three, 2), ([*three, *others], 3)):
+            batch = session.plan_all(asked, **cost)
+            (plan,) = (one for one in batch.releases if one.query.where is None)
+            assert sums(plan) == expected
+            if expected == 2:
+                assert batch.plans[1].before is not None
+                assert predicted(batch.plans[1]) < predicted(batch.plans[1].before)
