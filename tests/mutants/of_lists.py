@@ -50,6 +50,8 @@ MUTANTS: list[Mutant] = [
     ),
     *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
     *of("planner.batch:make_batch", CELLS, ("not shared", "False")),
+    *of("planner.together:_sharing", ARRANGED, ("after < before", "after > before")),
+    *of("planner.cell_sums:EqualSums._summed", CELLS, ("many == 1 or not law.scale", "True")),
     *of(
         "planner.make:_errs_less",
         "unit/planner/test_sums_beside_means.py",

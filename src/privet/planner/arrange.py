@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from privet.aggregates import Aggregate, CentredTotal, Total
 from privet.core.errors import PrivetError
@@ -54,6 +54,8 @@ class Gain:
     """Whether each row is a unit of its own."""
     strategy: str | None = None
     """What is measured of the cells, where that is not each of them."""
+    of: Literal["variance", "price"] = "variance"
+    """What is so many times larger one by one: the variance at one price, or the price of the same widths."""
 
     def words(self) -> str:
         """Return in plain words which questions share a release, and what they gain by it."""
@@ -62,17 +64,21 @@ class Gain:
         places = self.release.places
         asked = f"The groupings of question {places[0] + 1}" if len(places) == 1 else f"Questions {_listed(places)}"
         return (
-            f"{asked} {self.release.words}, and are read from one release: each row "
-            f"counts in one of its cells{person}.{measured} At the same price, the variance of their noise is "
-            f"{self.ratio:,.3g} times smaller than one by one."
+            f"{asked} {self.release.words}, and are read from one release: each row counts in one of its cells"
+            f"{person}.{measured} {self._gained()} {self.ratio:,.3g} times smaller than one by one."
         )
+
+    def _gained(self) -> str:
+        if self.of == "price":
+            return "At the same widths, the price of the whole list is"
+        return "At the same price, the variance of their noise is"
 
     def facts(self) -> dict[str, Any]:
         """Return the same as plain data."""
         return {
             "questions": [place + 1 for place in self.release.places],
             "why": self.release.words,
-            "variance_ratio": self.ratio,
+            f"{self.of}_ratio": self.ratio,
             **({} if self.strategy is None else {"strategy": self.strategy}),
         }
 
@@ -211,7 +217,7 @@ class _Price:
             plans = planned(release.queries, [1] * len(release.queries), self.unit)
         except PrivetError:  # as each of them could be by itself
             return None
-        if not _all_answered(release, plans, [self.alone[place] for place in release.places]):
+        if not all_answered(release, plans, [self.alone[place] for place in release.places]):
             return None
         own = tuple(variance_of(plan, self.power) for plan in plans)
         variances = tuple(factor * each for factor, each in zip(release.terms, own, strict=True))
@@ -350,7 +356,7 @@ def _of_reading(reading: Reading, plan: Plan, power: int) -> float:
     return sum(found)
 
 
-def _all_answered(release: SharedRelease, found: Sequence[Plan], alone: Sequence[Plan]) -> bool:
+def all_answered(release: SharedRelease, found: Sequence[Plan], alone: Sequence[Plan]) -> bool:
     """Return whether each question of a release is answered as by itself; the groups of cells were compared before."""
     if release.blocks is None:
         return all(type(plan) is Plan and not plan.discovers for plan in found)

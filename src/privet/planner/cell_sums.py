@@ -9,13 +9,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from privet.core.schema import ColumnFacts as Facts
-from privet.inference.bars import Law
+from privet.core.schema import Kind
+from privet.inference.bars import Law, half_width
+from privet.inference.levels import mixed
 from privet.query.functions import mentions, prepared
 from privet.query.nodes import AggregateCall, OverRows, Query
+from privet.query.resolve import linear_in, meanings
 
 from .plan import Known, Plan
 
@@ -49,16 +54,6 @@ class SummedNoise:
         steps = np.abs(factors) * np.array([law.step for law in laws])
         return cls(total, parts.max(axis=1) / total, (parts**2).sum(axis=1) / total**2, steps.max(axis=1), pure)
 
-    @classmethod
-    def of_equal(cls, law: Law, terms: Sequence[int], factor: float) -> SummedNoise:
-        """Return the noise of sums of this many equal noises."""
-        import numpy as np
-
-        many = np.array(sorted(set(terms)), dtype=np.float64)
-        pure = law.family == "laplace"
-        each = (law.deviation**2 + (0.0 if pure else law.step**2 / 12)) * factor**2
-        return cls(many * each, 1 / many, 1 / many, np.full(len(many), law.step * factor), pure)
-
     def half_widths(self, confidence: float) -> Floats:
         """Return how far the noise of each sum reaches with this probability, as its interval does."""
         import numpy as np
@@ -71,13 +66,55 @@ class SummedNoise:
             wide = half_widths(confidence, "gaussian")
         return np.asarray(np.sqrt(self.variances) * wide + self.step / 2)
 
+    def from_shown(self, confidence: float) -> float:
+        """Return how far from the sum that is shown its interval reaches, at most."""
+        return float(self.half_widths(confidence).max())
+
+
+@dataclass(frozen=True)
+class EqualSums:
+    """The noise of sums of equal noises, this many times each: the numbers of terms, and a factor."""
+
+    law: Law
+    terms: tuple[int, ...]
+    factor: float
+    rounding: float = 0.0
+    """How far each term that is shown may be from the one with noise: what is weighted is shown as a whole number."""
+
+    def half_widths(self, confidence: float) -> Floats:
+        """Return how far the noise of each sum reaches with this probability: the very width of its interval."""
+        import numpy as np
+
+        laws = map(self._summed, self.terms)
+        return np.array([half_width(law, law, np.zeros(1), 1 - confidence)[0] for law in laws]) * self.factor
+
+    def from_shown(self, confidence: float) -> float:
+        """Return how far from the sum that is shown its interval reaches, at most."""
+        pairs = zip(self.half_widths(confidence).tolist(), self.terms, strict=True)
+        return float(max(half + many * self.rounding * self.factor for half, many in pairs))
+
+    def _summed(self, many: int) -> Law:
+        law = self.law
+        if many == 1 or not law.scale:
+            return law
+        if law.family == "gaussian":
+            return Law("gaussian", math.sqrt((law.deviation**2 + law.step**2 / 12) * many), law.step)
+        return mixed(((float(f"{law.scale:.9g}"), many),), law.step)
+
 
 @dataclass(frozen=True)
 class CellSums:
     """A question in which sums of cells stand for aggregates, and the noise of each, by name."""
 
     query: Query
-    noises: Mapping[str, SummedNoise]
+    noises: Mapping[str, SummedNoise | EqualSums]
+
+    def half_width(self, column: str, confidence: float) -> Fraction | None:
+        """Return how wide a column is where it is widest; None where it is not linear in one sum."""
+        line = linear_in(meanings(self.query)[column])
+        if line is None or line.column not in self.noises:
+            return None
+        return Fraction(self.noises[line.column].from_shown(confidence)) * abs(line.factor)
 
 
 def sums_of_groups(plan: Plan) -> CellSums | None:
@@ -99,13 +136,16 @@ def sums_of_groups(plan: Plan) -> CellSums | None:
     cells = _groups(plan)
     if cells is None or any(mentions(one) & set(readings) for one in used):
         return None
-    terms = _terms(plan, cells)
+    kinds = tuple(plan.kinds[key.name] for key in plan.query.keys)
+    terms = _terms(plan.query, cells, kinds)
     if not terms:
         return None
     noises = {}
     for one, reading, place in zip(sums, added, places, strict=True):
         if reading is not None and place is not None and reading.aggregate.linear is not None:
-            noises[one.name] = SummedNoise.of_equal(plan.law(place), terms, float(reading.aggregate.linear))
+            rounded = reading.aggregate.counts and not isinstance(place, Known) and plan.measure_at(place).shift > 0
+            law, factor = plan.law(place), float(reading.aggregate.linear)
+            noises[one.name] = EqualSums(law, terms, factor, 0.5 if rounded else 0.0)
     return CellSums(with_sums_as_aggregates(plan.query), noises)
 
 
@@ -124,26 +164,28 @@ def _summed(one: OverRows) -> str | None:
     return argument.column if whole and argument is not None else None
 
 
-def _groups(plan: Plan) -> list[tuple[Any, ...]] | None:
+def _groups(plan: Plan) -> tuple[tuple[Any, ...], ...] | None:
     """Return the groups of a plan, by its question's keys in their order; None where they are too many."""
     listed = plan.passes[0].scan.cells
     if listed is None:
         if math.prod(len(key.values or ()) for key in plan.groups) > _MOST_CELLS:
             return None
         listed = tuple(product(*(key.values or () for key in plan.groups)))
-    return None if len(listed) > _MOST_CELLS else [tuple(cell[place] for place in plan.key_places) for cell in listed]
+    if len(listed) > _MOST_CELLS:
+        return None
+    return tuple(tuple(cell[place] for place in plan.key_places) for cell in listed)
 
 
-def _terms(plan: Plan, cells: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return how many released groups each row of the first step adds up."""
-    first = plan.query.steps[0]
-    facts = {key.name: Facts(kind=plan.kinds[key.name], nullable=True) for key in plan.query.keys}
+@lru_cache(maxsize=256)
+def _terms(query: Query, cells: tuple[tuple[Any, ...], ...], kinds: tuple[Kind, ...]) -> tuple[int, ...]:
+    """Return the different numbers of released groups that rows of the first step add up."""
+    first, names = query.steps[0], [key.name for key in query.keys]
+    facts = {name: Facts(kind=kind, nullable=True) for name, kind in zip(names, kinds, strict=True)}
     keys = [prepared(key.expression, facts) for key in first.keys or ()]
     kept = (lambda row: True) if first.where is None else prepared(first.where, facts)
-    names = [key.name for key in plan.query.keys]
     found: Counter[tuple[Any, ...]] = Counter()
     for cell in cells:
         row = dict(zip(names, cell, strict=True))
         if kept(row):
             found[tuple(key(row) for key in keys)] += 1
-    return list(found.values())
+    return tuple(sorted(set(found.values())))

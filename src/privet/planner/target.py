@@ -112,6 +112,9 @@ def has_price(plan: Plan, target: Target) -> bool:
 
 def half_width_of(plan: Plan, column: str, confidence: float) -> Fraction | None:
     """Return how far from its middle the interval of a column reaches, if that is the same whatever the data."""
+    if not all(step.plain for step in plan.query.steps):
+        sums = plan.sums
+        return None if sums is None else sums.half_width(column, confidence)
     line = linear_in(meanings(plan.query)[column])
     reading = next((one for one in plan.readings if line and one.name == line.column), None)
     if line is None or reading is None:

@@ -11,18 +11,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from privet.core.errors import RequestError, Unsupported
+from privet.core.errors import PrivetError, RequestError, Unsupported
 from privet.core.numbers import Number, positive
 from privet.core.schema import Contribution, Schema
+from privet.query.functions import mentions
 from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
+from .arrange import Gain, all_answered, candidates
 from .batch import Batch, answering, measures_of, merged_of, rows_of, with_wider_parts
 from .contributions import refuse_chosen
 from .groupings import levels_of
 from .keys import Choice, Family, choices
 from .make import Among, make_plan, with_wider
-from .plan import Known, Plan, Spend, Target
+from .plan import Known, Place, Plan, Spend, Target
 from .rounds import PRICES, amount_of, cheapest, price
 from .stability import Rule
 from .target import half_width_of, has_price, limited
@@ -31,7 +33,7 @@ _DIGITS = 6
 _LEAST, _LARGEST = -12, 3
 """What a sum needs has six digits, and is sought between these powers of ten."""
 
-Place = tuple[str, int, int]
+SumPlace = tuple[str, int, int]
 """A released sum: of which rows, in which pass, and where in it."""
 
 
@@ -55,7 +57,7 @@ class Needs:
     """What each sum needs in a family of noise, and what the finding of groups gets, by the rows they are of."""
 
     family: Family
-    sums: Mapping[Place, Fraction]
+    sums: Mapping[SumPlace, Fraction]
     keys: Mapping[str, Fraction]
 
     @property
@@ -83,6 +85,8 @@ def batch_within(
 
     Each sum gets the least at which the strictest of its targets is met. A sum without one, and the finding of groups,
     get as much as the least of those of the same rows, or of all. One question is priced as if asked by itself.
+    Questions whose conditions exclude each other, and counts that are sums of the same cells, share a release where all
+    of them cost less so.
 
     Guarantee: in the one family of noise that all have, the shares add up to no more than what `choices` gives for so
     many measures, so the batch costs no more than its spend. A sum's width falls as its share rises, whatever the
@@ -104,7 +108,7 @@ def batch_within(
         plan = with_wider(made(), lambda: made(narrow=False))
         batch = Batch((plan,), plan.spend)
     else:
-        batch = _cheapest(questions, targets, bounds, spend, name)
+        batch = _sharing(questions, targets, bounds, spend, name)
     if most is not None and amount_of(batch.spend) > most:
         raise RequestError(
             f"so narrow answers cost {name} {float(amount_of(batch.spend)):.4g} together, more than "
@@ -135,6 +139,35 @@ def _cheapest(
     made = with_wider_parts(made, lambda: _cheapest_parts(questions, targets, declared, spend, name)[1])
     plans = (answering(query, made, whole, bounds.tables) for query in questions)
     return Batch(tuple(_aimed(plan, one) for plan, one in zip(plans, targets, strict=True)), whole)
+
+
+def _sharing(
+    questions: Sequence[Query], targets: Sequence[Target | None], bounds: SpendBracket, spend: Spend, name: str
+) -> Batch:
+    """Return the plans of the least price, where some questions are read from one release if that costs less.
+
+    Releases are tried one after the other, those of the most questions first.
+    """
+    alone = best = _cheapest(questions, targets, bounds, spend, name)
+    asked, gains = list(questions), []
+    tried = [one for one in candidates(questions, alone.plans, bounds.tables) if not one.grouped_several_times]
+    for release in sorted(tried, key=lambda one: -len(one.places)):
+        if any(asked[place] is not questions[place] for place in release.places):
+            continue  # it is in a release already
+        trial = list(asked)
+        for place, query in zip(release.places, release.queries, strict=True):
+            trial[place] = query
+        try:
+            made = _cheapest(trial, targets, bounds, spend, name)
+        except PrivetError:  # as each of them could be by itself
+            continue
+        before, after = amount_of(best.spend), amount_of(made.spend)
+        plans, single = ([one.plans[place] for place in release.places] for one in (made, alone))
+        if after < before and all_answered(release, plans, single):
+            rowwise = plans[0].passes[0].scan.schema.unit.rowwise
+            gains.append(Gain(release, float(before / after), rowwise, of="price"))
+            best, asked = made, trial
+    return replace(best, gains=tuple(gains), before=alone) if gains else best
 
 
 def _aimed(plan: Plan, target: Target | None) -> Plan:
@@ -177,20 +210,19 @@ def _needs(
     tables: Mapping[str, Schema],
 ) -> Needs:
     """Return what every sum needs in a family of noise; refuse what is chosen, which gets no part of a width."""
-    found: dict[Place, Fraction] = {}
+    found: dict[SumPlace, Fraction] = {}
     for query, target in zip(questions, targets, strict=True):
         if target is None:
             continue
         rows = rows_of(query)
         plan = answering(query, drafts, drafts[rows].spend, tables)
         for column, limit in limited(plan, target).items():
-            line = linear_in(meanings(plan.query)[column])
-            where = next(one.places[0] for one in plan.readings if line and one.name == line.column)
+            where = _place_of(plan, column)
             if isinstance(where, Known):
                 continue
             have = found.get((rows, *where))
             found[rows, *where] = _least(plan, where, column, limit.amount, family, target, have)
-    sums: dict[Place, Fraction] = {}
+    sums: dict[SumPlace, Fraction] = {}
     keys: dict[str, Fraction] = {}
     for rows, plan in drafts.items():
         if any(one.measure.draws or one.inside for one in plan.passes):
@@ -208,6 +240,14 @@ def _needs(
             for place in range(len(one.measures)):
                 sums[rows, index, place] = found.get((rows, index, place), rest or Fraction(0))
     return Needs(family, sums, keys)
+
+
+def _place_of(plan: Plan, column: str) -> Place | Known:
+    """Return the sum that a column is linear in, or that it adds up."""
+    meaning = meanings(plan.query)[column]
+    line = linear_in(meaning)
+    names = {line.column} if line is not None else mentions(meaning)
+    return next(one.places[0] for one in plan.readings if one.name in names)
 
 
 def _least(

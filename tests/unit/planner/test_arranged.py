@@ -204,3 +204,23 @@ def test_notes_do_not_say_that_noise_selected_rows() -> None:
     with opened() as session:
         for answer in session.ask_all(ASKED[:3], epsilon=1):
             assert not any("selected" in note for note in answer.notes)
+
+
+def test_fifty_states_within_a_width_cost_as_much_as_one() -> None:
+    with opened() as session:
+        batch = session.plan_all(ASKED, within=20)
+        (gain,) = batch.gains
+        assert gain.ratio == pytest.approx(50)
+        assert batch.cost()["epsilon"] == pytest.approx(session.plan(ASKED[0], within=20).price["epsilon"], rel=1e-3)
+        answers = session.run_all(batch)
+        # no count is below 0, so where noise takes it there its interval ends at 0, away from it
+        assert all(one.series[0].high[0] <= max(0, one.series[0].values[0] + 20) for one in answers)
+        assert session.plan_all(ASKED[:1], within=20).gains == ()
+
+
+def test_what_a_list_within_widths_released_before_is_found() -> None:
+    with opened() as session:
+        batch = session.plan_all(ASKED[:3], within=20)
+        session.run_all(batch.before)
+        session.run_all(batch)
+        assert len(session.history()) == 1

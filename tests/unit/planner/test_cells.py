@@ -343,6 +343,29 @@ def test_widths_of_sums_of_cells_are_those_of_the_answers(budget: Budget) -> Non
             assert max(one["half_width"] for one in told) == pytest.approx(widest, rel=2e-3)
 
 
+@pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
+def test_widths_of_a_list_are_reached_by_questions_that_share_a_release(budget: Budget) -> None:
+    asked, limits = [*RANGES[:5], *GROUPS[:2]], [50, 50, 40, 60, 50, None, 30]
+    with opened(budget) as session:
+        batch = session.plan_all(asked, within=limits)
+        assert batch.gains
+        name = "epsilon" if budget is PURE else "rho"
+        assert batch.cost()[name] < 0.9 * batch.before.cost()[name]
+        assert all(gain.of == "price" and gain.ratio > 1 for gain in batch.gains)
+        assert "the price of the whole list is" in batch.explain()
+        assert "price_ratio" in batch.facts()["shared"][0]
+        cells = {place for gain in batch.gains if gain.release.how == "cells" for place in gain.release.places}
+        assert cells or budget is RHO
+        for answer, limit in zip(session.run_all(batch), limits, strict=True):
+            series = answer.series[-1]
+            ends = zip(series.values, series.low, series.high, strict=True)
+            widest = max(max(value - low, high - value) for value, low, high in ends if value > 100)
+            assert limit is None or 0.2 * limit < widest <= limit * (1 + 1e-9)
+        session.run_all(batch)
+        assert len(session.history()) == 1
+        assert session.plan_all(asked[::-1], within=limits[::-1]).digest == batch.digest
+
+
 def test_questions_over_too_many_cells_are_asked_one_by_one() -> None:
     asked = [
         "SELECT age, ward, sex, COUNT(*) FROM t GROUP BY age, ward, sex",
