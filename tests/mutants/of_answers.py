@@ -194,10 +194,14 @@ MUTANTS: list[Mutant] = [
         ("'dense_rank() OVER (PARTITION BY u ORDER BY '", "'dense_rank() OVER (PARTITION BY u, v ORDER BY '"),
     ),
     *of(
+        "planner.batch:_parts",
+        "adversarial/test_batches.py",
+        ("measures_of(plan) + _selections(plan)", "measures_of(plan)"),
+    ),
+    *of(
         "planner.batch:_best",
         "adversarial/test_batches.py",
         ("weight * measures_of(plan)", "measures_of(plan)"),
-        ("weight * _selections(plan)", "0 * _selections(plan)"),
         ("spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone))", "spend.keys"),
     ),
     *of(

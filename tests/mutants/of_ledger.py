@@ -221,7 +221,7 @@ MUTANTS: list[Mutant] = [
         ("name in self.accounts", "False"),
     ),
     *of(
-        "ledger.state:State.check_open",
+        "ledger.state:State.check_going_on",
         f"{RULES} {ACCOUNTS} {TAMPERING}",
         ("end is not None and now >= end", "False"),
     ),
