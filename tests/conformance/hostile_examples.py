@@ -205,6 +205,16 @@ def local_mean() -> local.MeanEstimate:
     return found
 
 
+@functools.cache
+def local_distribution() -> local.EstimatedDistribution:
+    """Return a distribution that was estimated from three reports."""
+    oracle = local.SquareWave(0, 9, bins=3, epsilon=4)
+    server = oracle.server()
+    server.add(oracle.client.reports([0, 1, 1]))
+    found: local.EstimatedDistribution = server.estimate()
+    return found
+
+
 def report() -> Report:
     """Return an audit's report."""
     return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -352,6 +362,11 @@ INSTANCES: dict[type, Make] = {
     local.PiecewiseMean: lambda: local.PiecewiseMean(0, 9, epsilon=1),
     local.HybridMean: lambda: local.HybridMean(0, 9, epsilon=1),
     local.MeanEstimate: local_mean,
+    local.HierarchicalHistogram: lambda: local.HierarchicalHistogram(0, 9, bins=4, epsilon=1),
+    local.SquareWave: lambda: local.SquareWave(0, 9, bins=4, epsilon=1),
+    local.EstimatedDistribution: local_distribution,
+    local.AttributeSurvey: lambda: local.AttributeSurvey({"a": 2, "b": (0, 1)}, epsilon=1),
+    local.MarginalSurvey: lambda: local.MarginalSurvey({"a": 2, "b": 3}, epsilon=1),
     local.CountMeanSketch: lambda: local.CountMeanSketch(epsilon=1, tables=2),
     local.HeavyHitters: lambda: local.HeavyHitters(epsilon=1, length=3),
     local.ChosenOracle: lambda: local.best(4, epsilon=1, n=100),
@@ -742,6 +757,12 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "batch": (lambda: 5,),
     "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
     "blanket": (lambda: (),),
+    "bins": (lambda: 4,),
+    "branching": (lambda: 4,),
+    "attributes": (lambda: {"a": 2, "b": 3},),
+    "edges": (lambda: np.array([0.0, 1.0, 2.0, 3.0]),),
+    "shares": (lambda: np.full(3, 1 / 3),),
+    "unbiased": (lambda: np.full(3, 1 / 3),),
     "oracle": (lambda: local.KaryResponse(2, epsilon=1),),
     "candidates": (lambda: (local.KaryResponse(2, epsilon=1),),),
     "domain": (lambda: 3,),
@@ -762,7 +783,10 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "promise": (lambda: stream.WEvent(epsilon=1, window=3),),
     "steps": (lambda: [[1, 2, 3]], lambda: 5),
     "window": (lambda: 3,),
-    "covariance": (lambda: strategy.identity_strategy(3, measure="pure").unit_covariance(),),
+    "covariance": (
+        lambda: np.eye(3),
+        lambda: strategy.identity_strategy(3, measure="pure").unit_covariance(),
+    ),
     "deviations": (lambda: np.ones(3),),
     "ends": (lambda: [(0, 1)],),
     "factors": (
@@ -804,7 +828,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "state": (lambda: "0" * 64,),
     "spend": (lambda: Zcdp(rho=1), lambda: Pure(epsilon=1)),
     "entries": (lambda: 2,),
-    "method": (lambda: "tree", lambda: "by hand"),
+    "method": (lambda: "tree", lambda: "by hand", lambda: "sampling"),
     "start": (lambda: LATER,),
     "rows_per_person": (lambda: 2,),
     "at": (lambda: 1,),

@@ -9,6 +9,8 @@ SERVERS = "unit/local/test_servers.py"
 SHARES = "unit/local/test_frequencies.py"
 MEANS = "unit/local/test_means.py"
 HEAVY = "unit/local/test_heavy_hitters.py"
+DISTRIBUTIONS = "unit/local/test_distributions.py"
+ATTRIBUTES = "unit/local/test_attributes.py"
 SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
 RAPPOR = "unit/local/test_rappor.py"
@@ -192,4 +194,29 @@ MUTANTS: list[Mutant] = [
     *of("local.heavy_hitters:HeavyHitters._walk", HEAVY, ("level >= _APART - 1", "True")),
     *of("local.heavy_hitters:HeavyHitters._walk", HEAVY, ("short >= -_PATIENCE", "short >= _PATIENCE")),
     *of("local.heavy_hitters:HeavyHitters.robustness", HEAVY, ("self.levels / (self.levels - _APART + 1)", "1")),
+    *of(
+        "local.split_oracle:SplitOracle._allowed",
+        DISTRIBUTIONS,
+        ("~own[:, part.width :].any(axis=1)", "(own[:, 0] >= 0)"),
+    ),
+    *of("local.split_oracle:SplitOracle._part_of", DISTRIBUTIONS, ("len(self.parts)", "1")),
+    *of("local.split_oracle:SplitOracle._count_into", DISTRIBUTIONS, ("tally[number] += len(places)", "pass")),
+    *of("local.hierarchical:HierarchicalHistogram._answers_to", DISTRIBUTIONS, ("self.bins // self", "1 // self")),
+    *of("local.hierarchical:HierarchicalHistogram._estimate", DISTRIBUTIONS, ("noise + here", "here")),
+    *of("local.hierarchical:HierarchicalHistogram.robustness", DISTRIBUTIONS, ("forged - own.min(axis=1)", "forged")),
+    *of("local.square_wave:SquareWave.__init__", DISTRIBUTIONS, ("exp_down(asked)", "exp_down(2 * asked)")),
+    *of("local.square_wave:SquareWave._estimate", DISTRIBUTIONS, ("np.outer(moved, moved)) / n", "0) / (9 * n)")),
+    *of(
+        "local.distribution_estimate:EstimatedDistribution._reach",
+        DISTRIBUTIONS,
+        ("(1 - self.confidence) / 2", "(1 - self.confidence) * 8"),
+    ),
+    *of("local.distribution_estimate:EstimatedDistribution.quantile", DISTRIBUTIONS, ("int(possible[0]) - 1", "place")),
+    *of(
+        "local.attribute_survey:AttributeSurvey.__init__",
+        ATTRIBUTES,
+        ("asked / len(given)", "asked"),
+    ),
+    *of("local.attribute_survey:AttributeSurvey.robustness", ATTRIBUTES, ("len(self.parts)", "1")),
+    *of("local.attribute_survey:MarginalSurvey._answers_to", ATTRIBUTES, ("len(self.domains[place])", "2")),
 ]

@@ -5,14 +5,17 @@ order and batches, and estimates frequencies or means with intervals. Reports ne
 client's.
 """
 
+from .attribute_survey import AttributeSurvey, MarginalSurvey
 from .choose import ORACLES, ChosenOracle, best
 from .count_mean import CountMeanSketch
+from .distribution_estimate import EstimatedDistribution
 from .duchi import DuchiMean
 from .estimates import Frequencies
 from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
 from .heavy_hitters import HeavyHitters
+from .hierarchical import HierarchicalHistogram
 from .hybrid import HybridMean
 from .laplace_mean import LaplaceMean
 from .mean_estimate import MeanEstimate
@@ -26,6 +29,7 @@ from .reports import Reports, read_reports
 from .response import KaryResponse
 from .server import Server
 from .shuffler import Shuffler
+from .square_wave import SquareWave
 from .subset import SubsetSelection
 from .trust import Trust
 from .unary import OptimizedUnary, SymmetricUnary
@@ -36,18 +40,22 @@ MEANS: tuple[type[MeanOracle], ...] = (HybridMean, PiecewiseMean, DuchiMean, Lap
 __all__ = [
     "MEANS",
     "ORACLES",
+    "AttributeSurvey",
     "BinaryHashing",
     "ChosenOracle",
     "Client",
     "CountMeanSketch",
     "DuchiMean",
+    "EstimatedDistribution",
     "Frequencies",
     "FrequencyOracle",
     "HadamardResponse",
     "HeavyHitters",
+    "HierarchicalHistogram",
     "HybridMean",
     "KaryResponse",
     "LaplaceMean",
+    "MarginalSurvey",
     "MeanEstimate",
     "MeanOracle",
     "Memo",
@@ -60,6 +68,7 @@ __all__ = [
     "Reports",
     "Server",
     "Shuffler",
+    "SquareWave",
     "SubsetSelection",
     "SymmetricUnary",
     "Trust",

@@ -201,7 +201,7 @@ class MeanOracle(Randomizer):
 
     def _read(self, answers: Any, parameter: str = "answer") -> Integers:
         """Return the places of answers on the grid. Floats may be used: what comes before the draw leaks nothing."""
-        array = _numbers(answers)
+        array = numbers_of(answers)
         if array is None:
             raise BadValue(parameter, "something else", "a finite number, or a list of these")
         low, high = float(self.low), float(self.high)
@@ -263,7 +263,7 @@ class MeanOracle(Randomizer):
         return f"{type(self).__name__}({bounds}, epsilon={self.epsilon:.6g}, {length})"
 
 
-def _numbers(answers: Any) -> Floats | None:
+def numbers_of(answers: Any) -> Floats | None:
     """Return answers that are finite numbers, or None if any is not."""
     try:
         array = np.asarray(answers)

@@ -46,5 +46,7 @@ LOCAL_REPORTS: tuple[AuditEntry, ...] = (
     _entry("piecewise mean", lambda leak: local.PiecewiseMean(0, 1, epsilon=leak, points=_POINTS), (0, 1)),
     _entry("hybrid mean", lambda leak: local.HybridMean(0, 1, epsilon=leak, points=_POINTS), (0, 1)),
     _entry("Laplace mean", lambda leak: local.LaplaceMean(0, 1, epsilon=leak), (0, 1)),
+    _entry("square wave", lambda leak: local.SquareWave(0, 8, bins=8, epsilon=leak), (0, 8)),
+    _entry("tree of bins", lambda leak: local.HierarchicalHistogram(0, 2, bins=2, branching=2, epsilon=leak), (0, 2)),
     _entry("count-mean sketch", lambda leak: local.CountMeanSketch(epsilon=leak, tables=2), ("tea", "milk")),
 )
