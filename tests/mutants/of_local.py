@@ -201,11 +201,19 @@ MUTANTS: list[Mutant] = [
     ),
     *of("local.split_oracle:SplitOracle._part_of", DISTRIBUTIONS, ("len(self.parts)", "1")),
     *of("local.split_oracle:SplitOracle._count_into", DISTRIBUTIONS, ("tally[number] += len(places)", "pass")),
-    *of("local.hierarchical:HierarchicalHistogram._answers_to", DISTRIBUTIONS, ("self.bins // self", "1 // self")),
+    *of(
+        "local.hierarchical:HierarchicalHistogram._answers_to",
+        DISTRIBUTIONS,
+        ("self.bins // self.level_oracles[part].values", "1"),
+    ),
     *of("local.hierarchical:HierarchicalHistogram._estimate", DISTRIBUTIONS, ("noise + here", "here")),
     *of("local.hierarchical:HierarchicalHistogram.robustness", DISTRIBUTIONS, ("forged - own.min(axis=1)", "forged")),
     *of("local.square_wave:SquareWave.__init__", DISTRIBUTIONS, ("exp_down(asked)", "exp_down(2 * asked)")),
-    *of("local.square_wave:SquareWave._estimate", DISTRIBUTIONS, ("np.outer(moved, moved)) / n", "0) / (9 * n)")),
+    *of(
+        "local.square_wave:SquareWave._estimate",
+        DISTRIBUTIONS,
+        ("np.outer(moved, moved)", "(inverse * law) @ inverse.T"),
+    ),
     *of(
         "local.distribution_estimate:EstimatedDistribution._reach",
         DISTRIBUTIONS,

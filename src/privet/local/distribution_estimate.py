@@ -25,7 +25,7 @@ class EstimatedDistribution:
     the bins, one more than there are bins. Each interval covers by itself (pointwise, not simultaneously).
 
     Example:
-        >>> ages = local.HierarchicalHistogram(0, 64, bins=8, epsilon=8)
+        >>> ages = local.HierarchicalHistogram(0, 64, bins=8, branching=2, epsilon=8)
         >>> server = ages.server()
         >>> server.add(ages.client.reports([20, 30, 30, 40] * 2500))
         10000
