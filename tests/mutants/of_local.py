@@ -206,7 +206,7 @@ MUTANTS: list[Mutant] = [
         DISTRIBUTIONS,
         ("self.bins // self.level_oracles[part].values", "1"),
     ),
-    *of("local.hierarchical:HierarchicalHistogram._estimate", DISTRIBUTIONS, ("noise + here", "here")),
+    *of("local.hierarchical:HierarchicalHistogram._covariance", DISTRIBUTIONS, ("noise + here", "here")),
     *of("local.hierarchical:HierarchicalHistogram.robustness", DISTRIBUTIONS, ("forged - own.min(axis=1)", "forged")),
     *of("local.square_wave:SquareWave.__init__", DISTRIBUTIONS, ("exp_down(asked)", "exp_down(2 * asked)")),
     *of(

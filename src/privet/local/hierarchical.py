@@ -129,37 +129,37 @@ class HierarchicalHistogram(SplitOracle):
             supports = level._supports(self._tally_of(tally, number))
             raw.append((supports / people - q) / (p - q) if size else np.full(level.values, 1 / level.values))
         shares = weights @ np.concatenate((*raw, [1.0]))
-        covariance = np.zeros((self.bins, self.bins))
-        start = 0
-        for level, size in zip(self.level_oracles, sizes, strict=True):
-            p, q, people = float(level.p), float(level.q), max(size, 1)
-            here = np.clip(shares.reshape(level.values, -1).sum(axis=1), 0, 1)
-            columns = weights[:, start : start + level.values]
-            # bits are independent given the answer; who reports to the level is a random sample of all
-            noise = (q * (1 - q) + here * (p * (1 - p) - q * (1 - q))) / (p - q) ** 2
-            centre = columns @ here
-            covariance += ((columns * (noise + here)) @ columns.T - np.outer(centre, centre)) / people
-            start += level.values
+        covariance = self._covariance(shares, sizes, weights)
         edges = edges_of(self.low, self.high, self.bins)
         method = "to one level of a tree each, made consistent"
         return EstimatedDistribution(edges, shares, shares, covariance, n, float(level_), method, rejected)
 
+    def _covariance(self, shares: Floats, sizes: list[int], weights: Floats) -> Floats:
+        """Return the covariance of the shares of bins, where these are the true ones and levels have these sizes.
+
+        Guarantee: bits are independent given the answer, and who reports to a level is a random sample of all.
+        """
+        found, start = np.zeros((self.bins, self.bins)), 0
+        for level, size in zip(self.level_oracles, sizes, strict=True):
+            p, q = float(level.p), float(level.q)
+            here = np.clip(shares.reshape(level.values, -1).sum(axis=1), 0, 1)
+            columns = weights[:, start : start + level.values]
+            noise = (q * (1 - q) + here * (p * (1 - p) - q * (1 - q))) / (p - q) ** 2
+            centre = columns @ here
+            found += ((columns * (noise + here)) @ columns.T - np.outer(centre, centre)) / max(size, 1)
+            start += level.values
+        return found
+
     def variance(self, frequency: Number, n: int) -> float:
-        """Return the variance of the estimated share of the first bin, if this share of n people are in it.
+        """Return the variance of the share of the first bin, where this share of n people are, the rest in the last.
 
         Guarantee: that of reports and of who is asked for which level, for levels of equal size, after consistency.
         """
         share, size = float(probability(frequency, "frequency")), whole(n, "n", least=1)
-        each = size / len(self.parts)
-        weights = self._weights([1] * len(self.parts))[0]
-        total, start = 0.0, 0
-        for level in self.level_oracles:
-            p, q = float(level.p), float(level.q)
-            own = weights[start : start + level.values]
-            noise = float(own @ own) * q * (1 - q) + share * own[0] ** 2 * (p * (1 - p) - q * (1 - q))
-            total += (noise / (p - q) ** 2 + share * (1 - share) * own[0] ** 2) / each
-            start += level.values
-        return total
+        shares = np.zeros(self.bins)
+        shares[0], shares[-1] = share, 1 - share
+        parts = len(self.parts)
+        return float(self._covariance(shares, [1] * parts, self._weights([1] * parts))[0, 0]) * parts / size
 
     def robustness(self, fraction: Number) -> float:
         """Return how far this fraction of liars, who may send any bytes, can move the share of one bin.

@@ -85,7 +85,11 @@ def test_consistent_shares_are_unbiased_and_vary_as_stated() -> None:
     ratio = found_.var(axis=0) / told
     assert ratio.max() < 1 + 6 * math.sqrt(2 / runs)
     assert ratio.mean() > 0.8 - 6 * math.sqrt(2 / runs / 16)
-    assert oracle.variance(0.25, n) == pytest.approx(told[0], rel=0.1)
+    weights = oracle._weights([n // 2, n // 2])
+    assert np.diag(oracle._covariance(truth, [n // 2, n // 2], weights)) == pytest.approx(told, rel=0.1)
+    ends = np.array([0.25, *[0.0] * 14, 0.75])
+    exact = oracle._covariance(ends, [n // 2, n // 2], weights)[0, 0]
+    assert oracle.variance(0.25, n) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
